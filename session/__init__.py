@@ -1,0 +1,43 @@
+"""What was said: the log of a conversation, its items, and the files it is read from and saved to."""
+
+from .errors import DuplicateItemError, FormatError, ReadOnlyError, SessionError, TranscriptError
+from .items import (
+    AgentConfigUpdate,
+    AgentHandoff,
+    Compaction,
+    FunctionCall,
+    FunctionCallOutput,
+    Item,
+    Message,
+    MessageCategory,
+    Reasoning,
+    Role,
+)
+from .parts import Content, Document, Image, Part, Text
+from .session import Session
+from .usage import Usage
+
+__all__ = [
+    "AgentConfigUpdate",
+    "AgentHandoff",
+    "Compaction",
+    "Content",
+    "Document",
+    "DuplicateItemError",
+    "FormatError",
+    "FunctionCall",
+    "FunctionCallOutput",
+    "Image",
+    "Item",
+    "Message",
+    "MessageCategory",
+    "Part",
+    "ReadOnlyError",
+    "Reasoning",
+    "Role",
+    "Session",
+    "SessionError",
+    "Text",
+    "TranscriptError",
+    "Usage",
+]

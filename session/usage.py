@@ -1,0 +1,36 @@
+"""What a provider reported for one request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .door import check
+from .errors import FormatError
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a provider reported for one request.
+
+    Attributes:
+        input_tokens: Prompt tokens neither read from nor written to a cache.
+        cache_read_tokens: Prompt tokens read from a cache.
+        cache_write_tokens: Prompt tokens written to a cache.
+        output_tokens: Tokens of the answer.
+    """
+
+    input_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens"):
+            check(self, name, int)
+            if getattr(self, name) < 0:
+                raise FormatError(f"Usage.{name}", f"{getattr(self, name)} is negative")
+
+    @property
+    def total_input(self) -> int:
+        """Tokens of the whole prompt."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
