@@ -1,0 +1,3 @@
+"""What fits: decides what a model sees when a conversation has outgrown its context window."""
+
+__version__ = "0.1.0"
