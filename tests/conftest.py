@@ -1,0 +1,19 @@
+"""What every test run shares: the Hypothesis profiles. Helpers live in `tests.support`."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Asserts in helpers must explain themselves as those in tests do. Before anything imports them.
+pytest.register_assert_rewrite("tests.support")
+
+# No deadline in any profile: how long an example takes says more about the machine than about the code.
+settings.register_profile("default", max_examples=100, deadline=None)
+# The same examples on every run, and no database: a red build is red again when it is looked into.
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None, print_blob=True)
+# For a night, or before a release: HYPOTHESIS_PROFILE=deep pytest tests/properties -n auto
+settings.register_profile(
+    "deep", settings.get_profile("default"), max_examples=20_000, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
