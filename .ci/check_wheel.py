@@ -1,0 +1,32 @@
+"""Checks that a wheel holds what it must and nothing else: `check_wheel.py WHEEL`."""
+
+import sys
+from zipfile import ZipFile
+
+NEEDED = (
+    "context_window/data/o200k_base.lc.xz",  # else counting needs a network
+    "context_window/data/sample_session.jsonl",  # else there is nothing to show in the demo
+    "context_window/py.typed",  # else users' type checkers ignore our annotations
+    "session/py.typed",
+)
+TOP_LEVEL = {"context_window", "session"}
+
+
+def main() -> None:
+    """Exits with what is wrong, if anything is."""
+    with ZipFile(sys.argv[1]) as wheel:
+        names = wheel.namelist()
+    faults = [f"{name} is missing" for name in NEEDED if name not in names]
+    licences = {name.rpartition("/")[2] for name in names if ".dist-info/licenses/" in name}
+    faults += [f"{name} is missing from its licences" for name in ("LICENSE", "NOTICE") if name not in licences]
+    faults += [
+        f"{name} has no business there"
+        for name in names
+        if "__pycache__" in name or (name.split("/")[0] not in TOP_LEVEL and ".dist-info/" not in name)
+    ]
+    if faults:
+        sys.exit("\n".join(faults))
+    print(f"{len(names)} files, all that is needed among them")
+
+
+main()
