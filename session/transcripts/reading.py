@@ -1,0 +1,131 @@
+"""A file, line by line, as JSON values: whatever is wrong with a line costs that line only. No format is known here.
+
+The whole file is never in memory: tools write transcripts of hundreds of megabytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from session.errors import TranscriptError
+
+SPACE = re.compile(r"\s*")
+
+CUT_OFF = "cut off in the middle; the tool may still be writing"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a file.
+
+    Attributes:
+        number: Counted from 1.
+        values: The JSON values on it: usually one; none on a blank or broken line; more where a tool glued them together.
+        problem: What is wrong with it or with the rest of it; None where all of it was read.
+    """
+
+    number: int
+    values: tuple[object, ...]
+    problem: str | None
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """The lines of the file, in order.
+
+    Raises:
+        TranscriptError: The file cannot be opened or read.
+    """
+    with open_file(path) as file:
+        number = 0
+        while raw := _next(file, path):
+            number += 1
+            if number == 1:
+                raw = raw.removeprefix(b"\xef\xbb\xbf")
+            values, problem = parse(raw)
+            if problem and not raw.endswith(b"\n"):
+                problem = CUT_OFF
+            del raw  # a line may be tens of megabytes: not to be held while its values are worked on
+            yield Line(number, values, problem)
+            del values
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """The file, open for reading bytes.
+
+    Raises:
+        TranscriptError: There is no such file, it is a folder or a device, or it may not be read.
+    """
+    try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise TranscriptError(path, "is a folder; pass one of the files in it")
+        if not stat.S_ISREG(mode):
+            raise TranscriptError(path, "is not a regular file; save its content to one first")
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise TranscriptError(path, "no such file") from None
+    except PermissionError:
+        raise TranscriptError(path, "this user may not read it; change its permissions or pass a copy") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        raise TranscriptError(path, f"cannot be opened: {error}") from None
+
+
+def parse(raw: bytes) -> tuple[tuple[object, ...], str | None]:
+    """The JSON values in these bytes, and what is wrong with the rest, if anything is.
+
+    Bytes that are no UTF-8 become U+FFFD; NUL bytes, which a crash leaves behind, are skipped.
+    """
+    text = raw.decode("utf-8", "replace")
+    if "\0" in text:
+        text = text.replace("\0", "")
+    values: list[object] = []
+    place = _skip(text, 0)
+    while place < len(text):
+        try:
+            value, place = _decode(text, place)
+        except json.JSONDecodeError as error:
+            return tuple(values), f"no valid JSON from character {error.pos + 1} on"
+        except RecursionError:
+            return tuple(values), "nested too deeply to be read"
+        values.append(value)
+        place = _skip(text, place)
+    return tuple(values), None
+
+
+def _decode(text: str, place: int) -> tuple[object, int]:
+    try:
+        return _STRICT.raw_decode(text, place)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # an integer of more digits than Python converts
+        return _LENIENT.raw_decode(text, place)
+
+
+def _any_int(digits: str) -> int | str:
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
+
+
+_STRICT = json.JSONDecoder(strict=False)  # "strict" here means: no raw tabs in texts. Tools do write them.
+_LENIENT = json.JSONDecoder(strict=False, parse_int=_any_int)
+
+
+def _skip(text: str, place: int) -> int:
+    found = SPACE.match(text, place)
+    return found.end() if found else place
+
+
+def _next(file: IO[bytes], path: Path) -> bytes:
+    try:
+        return file.readline()
+    except OSError as error:
+        raise TranscriptError(path, f"cannot be read: {error}") from None
