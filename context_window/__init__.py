@@ -1,3 +1,61 @@
-"""What fits: decides what a model sees when a conversation has outgrown its context window."""
+"""What a model sees of a session that has outgrown its context window: counted, trimmed by priority, explained.
+
+    from context_window import ContextWindowManager, Session
+
+    manager = ContextWindowManager("claude-sonnet-4-5")
+    view = manager.process_session(session)  # before every call of the model
+    print(manager.format_token_usage())
+"""
+
+import session as _session
+
+if not hasattr(_session, "SESSION_OF_CONTEXT_WINDOW"):  # before anything below imports from it and fails in a riddle
+    raise ImportError(
+        f"context_window needs its own package `session`, but `import session` found {getattr(_session, '__file__', None) or _session!r}. "
+        "Rename that file, or move it out of the directories that Python searches before site-packages."
+    )
+
+from session import *  # noqa: F403 - all of session's public names are ours too
+from session import __all__ as _session_names
+
+from .budget import ModelConfig
+from .config import ContextWindow, Shares, Summarizer, TokenBudget
+from .counting import CharacterCounter, TiktokenCounter, TokenCounter
+from .errors import BudgetError, ContextOverflowError, ContextWindowError, CountingError, UnknownModelError
+from .events import OverBudget, ThresholdCrossed, Trimmed, WindowEvent
+from .manager import ContextWindowManager, SessionStats
+from .strategies import PriorityTrim
+from .trimming.plan import Action, Decision, Plan, Reason
+from .usage import UsageReport
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Action",
+    "BudgetError",
+    "CharacterCounter",
+    "ContextOverflowError",
+    "ContextWindow",
+    "ContextWindowError",
+    "ContextWindowManager",
+    "CountingError",
+    "Decision",
+    "ModelConfig",
+    "OverBudget",
+    "Plan",
+    "PriorityTrim",
+    "Reason",
+    "SessionStats",
+    "Shares",
+    "Summarizer",
+    "ThresholdCrossed",
+    "TiktokenCounter",
+    "TokenBudget",
+    "TokenCounter",
+    "Trimmed",
+    "UnknownModelError",
+    "UsageReport",
+    "WindowEvent",
+    "__version__",
+    *_session_names,
+]

@@ -17,6 +17,9 @@ from .parts import Content, Document, Image, Part, Text
 from .session import Session
 from .usage import Usage
 
+SESSION_OF_CONTEXT_WINDOW = True
+"""Lets `context_window` tell this package from a user's own `session.py`."""
+
 __all__ = [
     "AgentConfigUpdate",
     "AgentHandoff",

@@ -31,7 +31,7 @@ def image_file_size(path: str | os.PathLike[str]) -> tuple[int, int] | None:
             return None  # a pipe or a device could block for ever
         with open(path, "rb") as file:
             return _size(file)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in the path
         return None
 
 

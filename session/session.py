@@ -138,8 +138,12 @@ class Session:
 
     def get_by_id(self, id: str) -> Item | None:
         """The item with this id, or None."""
-        place = self._place_of(id)
+        place = self.position(id)
         return None if place is None else self._items[place]
+
+    def position(self, id: str) -> int | None:
+        """Where the item with this id stands in the log, or None."""
+        return self._place_map().get(id)
 
     # Growing it
 
@@ -343,9 +347,6 @@ class Session:
             self._places = {item.id: place for place, item in enumerate(self.items)}
         return self._places
 
-    def _place_of(self, id: str) -> int | None:
-        return self._place_map().get(id)
-
     def _rewrite(self, items: list[Item]) -> None:
         """Every edit but growth ends here: a new list tells whoever follows the log that it must begin anew."""
         self._items = items
@@ -356,7 +357,7 @@ class Session:
         self._settled = 0
 
     def _set_pinned(self, id: str, pinned: bool) -> Item:
-        place = self._place_of(id)
+        place = self.position(id)
         if place is None:
             raise KeyError(f"no item has the id {id!r}")
         item = self._items[place]

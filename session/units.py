@@ -24,6 +24,9 @@ NONE = -1
 
 
 KIND_OTHER, KIND_USER, KIND_REASONING, KIND_CALL, KIND_OUTPUT, KIND_ORPHAN = range(6)
+"""What an item is, as far as units go."""
+FREE, SUMMARY, HELD = range(3)
+"""Whether trims may touch an item: they may; not, but a later summary may replace it; never (SYSTEM, pinned)."""
 
 
 def is_answer(item: Item) -> bool:
@@ -48,9 +51,11 @@ class Grouping:
         rank: The category an item counts for, which is its unit's, as a rank in `PRIORITY`.
         kind: What the item is, as far as units go: one of the `KIND_` numbers.
         answered: 1 for a call with an output.
-        own: 1 for an item that no trim may touch: SYSTEM, pinned, or a summary.
-        held: By head: 1 for a unit with such an item.
+        own: Whether trims may touch the item: FREE, SUMMARY or HELD.
+        held: By head: the highest of its items'.
+        response: Where the response that the item is in began, or -1.
         starts: The positions at which responses begin.
+        last_answered: The call that the last output belongs to, or -1.
     """
 
     def __init__(self) -> None:
@@ -62,8 +67,10 @@ class Grouping:
         self.answered = bytearray()
         self.own = bytearray()
         self.held = bytearray()
+        self.response = array("q")
         self.starts: list[int] = []
         self.in_response = False
+        self.last_answered = NONE
         self._waiting: dict[str, list[int]] = {}  # unanswered calls by call id, oldest first
         self._user = NONE
         self._context_user = NONE
@@ -115,7 +122,7 @@ class Grouping:
         """
         here = len(self.head)
         rank = RANK[item.category]
-        own = rank == SYSTEM or item.pinned or is_summary(item)
+        own = HELD if rank == SYSTEM or item.pinned else SUMMARY if is_summary(item) else FREE
         self.head.append(here)
         self.following.append(NONE)
         self.last.append(here)
@@ -126,6 +133,7 @@ class Grouping:
         self.held.append(own)
         if not is_answer(item):
             self.in_response = False
+            self.response.append(NONE)
             if isinstance(item, FunctionCallOutput):
                 self._feed_output(item, here)
             elif isinstance(item, Message) and item.role == "user":
@@ -138,6 +146,7 @@ class Grouping:
         if self.starts_response(item, breaks):
             self.starts.append(here)
             self._calls = self._thought = NONE
+        self.response.append(self.starts[-1])
         self.in_response = True
         self._agent = item.agent_id
         if isinstance(item, FunctionCall):
@@ -168,6 +177,7 @@ class Grouping:
             del self._waiting[item.call_id]
         self.kind[here] = KIND_OUTPUT
         self.answered[call] = 1
+        self.last_answered = call
         self._join(here, self.head[call])
 
     def _feed_call(self, item: FunctionCall, here: int, rank: int) -> list[tuple[int, int]]:
@@ -196,8 +206,7 @@ class Grouping:
         self.last[unit] = place
         self.head[place] = unit
         self.rank[place] = self.rank[unit]
-        if self.own[place]:
-            self.held[unit] = 1
+        self.held[unit] = max(self.held[unit], self.own[place])
 
     def _rerank(self, unit: int, rank: int) -> list[tuple[int, int]]:
         before = self.rank[unit]

@@ -1,0 +1,154 @@
+"""The limits and policy of one agent's window, checked when they are made. No tokens are counted here."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeAlias
+
+from session.items import MessageCategory
+from session.units import PRIORITY
+
+from .errors import BudgetError
+from .strategies import PriorityTrim, Strategy
+
+Summarizer: TypeAlias = Callable[[str], Awaitable[str]]
+"""`async (prompt) -> summary`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The part of a budget that each category is trimmed to before others are touched below theirs.
+
+    A share is a floor under pressure, not a wall: while the total fits, a category may hold more.
+    """
+
+    system: float = 0.10
+    context: float = 0.35
+    dialog: float = 0.50
+    system_output: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name in ("system", "context", "dialog", "system_output"):
+            _check_ratio(f"shares.{name}", getattr(self, name), least=0)
+        total = sum(self.exact)
+        if total > 1:
+            raise BudgetError("shares", float(total), "the shares sum to more than 1; lower some of them")
+
+    @property
+    def exact(self) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+        """By rank, as the decimals that were written."""
+        return (_exact(self.system), _exact(self.context), _exact(self.dialog), _exact(self.system_output))
+
+    def of(self, category: MessageCategory) -> float:
+        """The share of one category."""
+        return (self.system, self.context, self.dialog, self.system_output)[PRIORITY.index(category)]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBudget:
+    """What a category may hold and holds.
+
+    Attributes:
+        category: The category.
+        share: Its part of the whole budget, from 0 to 1.
+        tokens: That part in tokens: `floor(share × budget)`.
+        used: Tokens in use.
+    """
+
+    category: MessageCategory
+    share: float
+    tokens: int
+    used: int
+
+    @property
+    def available(self) -> int:
+        """Tokens left of the share; negative when the category borrows from others."""
+        return self.tokens - self.used
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWindow:
+    """How large one agent's window is, and what to do when it is full.
+
+        ContextWindow(max_tokens=40_000, shares=Shares(context=.5, dialog=.35), images_kept=2)
+
+    Attributes:
+        max_tokens: Tokens the prompt may have, tool definitions included. None: what the model allows.
+        max_context_items: Items a view may have; None for any number.
+        keep_recent_turns: Turns that a compaction leaves as they are.
+        max_tool_calls_per_turn: Tool calls that a managed loop allows in one turn.
+        summary_llm: Who writes summaries, where compaction is wanted.
+        shares: Each category's part of the budget.
+        trigger_ratio: A prompt above this part of the budget is trimmed …
+        target_ratio: … down to this part, so that the next turns change nothing and caches stay warm.
+        images_kept: Image parts, the newest, that stay when there are too many.
+        images_max: Too many are more than this; None: more than `images_kept`.
+        strategy: How to trim.
+        warn_at: Parts of the budget at which listeners are warned.
+        output_reserve: Tokens of a model's window kept for its answer; None: what suits the model.
+        below_price_cliff: Whether to stay below the prompt size from which a model's price rises.
+        strict: Whether a view that cannot be made to fit raises `ContextOverflowError`.
+    """
+
+    max_tokens: int | None = None
+    max_context_items: int | None = None
+    keep_recent_turns: int = 3
+    max_tool_calls_per_turn: int = 10
+    summary_llm: Summarizer | None = None
+    shares: Shares = field(default_factory=Shares, kw_only=True)
+    trigger_ratio: float = field(default=1.0, kw_only=True)
+    target_ratio: float = field(default=0.65, kw_only=True)
+    images_kept: int = field(default=1, kw_only=True)
+    images_max: int | None = field(default=None, kw_only=True)
+    strategy: Strategy = field(default_factory=PriorityTrim, kw_only=True)
+    warn_at: tuple[float, ...] = field(default=(0.5, 0.75, 0.9), kw_only=True)
+    output_reserve: int | None = field(default=None, kw_only=True)
+    below_price_cliff: bool = field(default=False, kw_only=True)
+    strict: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("max_tokens", 1),
+            ("max_context_items", 1),
+            ("images_max", 0),
+            ("output_reserve", 0),
+        ):
+            if getattr(self, name) is not None:
+                check_amount(name, getattr(self, name), least=least)
+        for name in ("keep_recent_turns", "max_tool_calls_per_turn", "images_kept"):
+            check_amount(name, getattr(self, name), least=0)
+        if not isinstance(self.shares, Shares):
+            raise BudgetError("shares", self.shares, "pass a Shares(system=…, context=…, dialog=…, system_output=…)")
+        _check_ratio("trigger_ratio", self.trigger_ratio, least=None)
+        _check_ratio("target_ratio", self.target_ratio, least=None)
+        if self.target_ratio > self.trigger_ratio:
+            raise BudgetError("target_ratio", self.target_ratio, f"larger than trigger_ratio={self.trigger_ratio}: a trim would take nothing")
+        if self.images_max is not None and self.images_max < self.images_kept:
+            raise BudgetError("images_max", self.images_max, f"smaller than images_kept={self.images_kept}")
+        object.__setattr__(self, "warn_at", tuple(self.warn_at))
+        for ratio in self.warn_at:
+            _check_ratio("warn_at", ratio, least=None)
+
+    @property
+    def ratios(self) -> tuple[Fraction, Fraction]:
+        """Trigger and target, as the decimals that were written."""
+        return _exact(self.trigger_ratio), _exact(self.target_ratio)
+
+
+def check_amount(name: str, value: object, *, least: int) -> None:
+    """Raises BudgetError where the value is not a whole number of at least `least`."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BudgetError(name, value, "pass a whole number")
+    if value < least:
+        raise BudgetError(name, value, f"pass {least} or more")
+
+
+def _check_ratio(name: str, value: object, *, least: float | None) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not (0 <= value <= 1 if least is not None else 0 < value <= 1):
+        raise BudgetError(name, value, f"pass a number from 0{'' if least is not None else ' (not 0 itself)'} to 1")
+
+
+def _exact(ratio: float) -> Fraction:
+    return Fraction(str(ratio))

@@ -1,0 +1,101 @@
+"""The exceptions of `context_window`: what does not fit, and what cannot be decided.
+
+ContextWindowError
+├── ContextOverflowError   what must be kept is larger than the budget      (`.needed`, `.budget`, `.culprits`)
+├── BudgetError            limits that make no sense                        (also a ValueError; `.field`, `.value`)
+├── UnknownModelError      a model whose window is not known                (also a ValueError; `.model`)
+└── CountingError          a token counter gave something that is no count  (`.counter`, `.answer`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class ContextWindowError(Exception):
+    """The root: catch this to catch everything that `context_window` raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """An item that stands in the way.
+
+    Attributes:
+        item_id: The item.
+        what: What it is, without its content: `read_file output`, `user message`.
+        tokens: What it costs.
+        why: Why it was kept.
+    """
+
+    item_id: str
+    what: str
+    tokens: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.item_id} ({self.tokens:,} tokens: {self.why})"
+
+
+class ContextOverflowError(ContextWindowError):
+    """What must be kept is larger than the budget: all that could go is gone.
+
+    Attributes:
+        needed: Tokens of the smallest view there is.
+        budget: Tokens there are.
+        culprits: The largest items of that view, largest first.
+    """
+
+    def __init__(self, needed: int, budget: int, culprits: Sequence[Culprit]) -> None:
+        self.needed = needed
+        self.budget = budget
+        self.culprits = tuple(culprits)
+        largest = "; ".join(map(str, self.culprits[:3]))
+        super().__init__(
+            f"what must be kept needs {needed:,} tokens, {needed - budget:,} more than the budget of {budget:,}. "
+            f"Largest: {largest or 'nothing in the session; the request around it'}. "
+            "Shorten or unpin one of these, or use a larger window."
+        )
+
+
+class BudgetError(ContextWindowError, ValueError):
+    """A limit makes no sense.
+
+    Attributes:
+        field: The name of the setting.
+        value: What it was given.
+    """
+
+    def __init__(self, field: str, value: object, problem: str) -> None:
+        self.field = field
+        self.value = value
+        super().__init__(f"{field}={value!r}: {problem}")
+
+
+class UnknownModelError(ContextWindowError, ValueError):
+    """A model's window is not known.
+
+    Attributes:
+        model: The name that was given.
+    """
+
+    def __init__(self, model: str, alike: Sequence[str] = ()) -> None:
+        self.model = model
+        hint = f" Did you mean {' or '.join(alike)}?" if alike else ""
+        super().__init__(
+            f"the context window of model {model!r} is not known.{hint} Pass ContextWindow(max_tokens=…) with the tokens its prompt may have."
+        )
+
+
+class CountingError(ContextWindowError):
+    """A token counter gave something that is no count.
+
+    Attributes:
+        counter: The counter's name.
+        answer: What it gave.
+    """
+
+    def __init__(self, counter: str, answer: object) -> None:
+        self.counter = counter
+        self.answer = answer
+        super().__init__(f"the token counter {counter!r} answered {answer!r}; it must give a whole number of tokens, 0 or more")

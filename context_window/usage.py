@@ -1,0 +1,250 @@
+"""The one accounting that displays, triggers and the command line all read. Its rows sum exactly to its total."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import TYPE_CHECKING, Any
+
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory
+from session.parts import Image
+from session.session import Session
+from session.units import PRIORITY
+
+from .trimming.limits import portion
+from .trimming.placeholders import MARK
+
+if TYPE_CHECKING:
+    from .budget import Budget
+    from .config import Shares
+    from .counting.measure import Measurer
+    from .following import Following
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+LARGEST = 5
+"""Items that a report lists by size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One category.
+
+    Attributes:
+        category: The category.
+        tokens: Tokens in use.
+        share: Tokens of its share of the budget.
+        items: Items in it.
+    """
+
+    category: MessageCategory
+    tokens: int
+    share: int
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """One tool: its calls and their outputs.
+
+    Attributes:
+        name: The tool.
+        tokens: Tokens of calls and outputs.
+        calls: How many calls.
+        cleared: How many outputs are placeholders.
+    """
+
+    name: str
+    tokens: int
+    calls: int
+    cleared: int
+
+
+@dataclass(frozen=True, slots=True)
+class LargeItem:
+    """One of the largest items.
+
+    Attributes:
+        item_id: The item.
+        what: What it is, without its content.
+        category: What it counts for.
+        tokens: What it costs.
+    """
+
+    item_id: str
+    what: str
+    category: MessageCategory
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """Where a request's tokens go. `print(report)` shows it, as does rich. All amounts are tokens.
+
+    Attributes:
+        session_id: The session.
+        title: What is reported on: a file's name, a model, …
+        rows: By category, in falling priority.
+        overhead: What the request costs beside the items: its frame, tools, what converters must add.
+        budget: What it may cost.
+        window: The model's window, where one is known.
+        reserve: What of the window is kept for the answer.
+        tools: By tokens, the largest first.
+        largest: The largest items.
+        images: Image parts.
+        image_tokens: Their tokens.
+        items: Items in all.
+        messages: Messages among them.
+        compacted_items: Items of the log that a summary stands for; they cost nothing.
+        counter: What counted.
+    """
+
+    session_id: str
+    title: str
+    rows: tuple[Row, ...]
+    overhead: int
+    budget: int
+    window: int | None
+    reserve: int
+    tools: tuple[ToolRow, ...]
+    largest: tuple[LargeItem, ...]
+    images: int
+    image_tokens: int
+    items: int
+    messages: int
+    compacted_items: int
+    counter: str
+
+    @property
+    def total(self) -> int:
+        """Tokens of the request: all rows and the overhead."""
+        return self.overhead + sum(row.tokens for row in self.rows)
+
+    @property
+    def available(self) -> int:
+        """Tokens left of the budget; negative when over it."""
+        return self.budget - self.total
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether the request costs more than it may."""
+        return self.total > self.budget
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values; the rows of `categories` and `overhead` sum to `total`."""
+        return {
+            "session_id": self.session_id,
+            "title": self.title,
+            "total": self.total,
+            "budget": self.budget,
+            "available": self.available,
+            "over_budget": self.over_budget,
+            "overhead": self.overhead,
+            "window": self.window,
+            "reserve": self.reserve,
+            "categories": {
+                row.category.value: {"tokens": row.tokens, "share": row.share, "items": row.items} for row in self.rows
+            },
+            "tools": [{"name": row.name, "tokens": row.tokens, "calls": row.calls, "cleared": row.cleared} for row in self.tools],
+            "largest": [
+                {"id": item.item_id, "what": item.what, "category": item.category.value, "tokens": item.tokens} for item in self.largest
+            ],
+            "images": {"count": self.images, "tokens": self.image_tokens},
+            "items": self.items,
+            "messages": self.messages,
+            "compacted_items": self.compacted_items,
+            "counter": self.counter,
+        }
+
+    def __str__(self) -> str:
+        from .display import usage_text
+
+        return usage_text(self)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from .display import usage_renderable
+
+        yield usage_renderable(self)
+
+
+def describe(item: Item) -> str:
+    """What an item is, without its content: `Read output`, `user message`, `Bash call`."""
+    match item:
+        case FunctionCallOutput():
+            return f"{item.name} output"
+        case FunctionCall():
+            return f"{item.name} call"
+        case Message():
+            return "summary" if item.is_summary else f"{item.role} message"
+        case _:
+            return item.type.replace("_", " ")
+
+
+def report_on(
+    session: Session,
+    census: Following,
+    measurer: Measurer,
+    *,
+    used: dict[MessageCategory, int],
+    overhead: int,
+    budget: Budget,
+    shares: Shares,
+    title: str = "",
+) -> UsageReport:
+    """The report on a session or view.
+
+    Args:
+        session: What is reported on.
+        census: It, folded without limits.
+        measurer: What counted.
+        used: Tokens by category.
+        overhead: Tokens of the request beside the items.
+        budget: What the request may cost.
+        shares: How the budget is shared.
+        title: What to call it.
+    """
+    fold = census.fold
+    costs = [(item, fold.tokens(place), fold.groups.rank[place]) for place, item in enumerate(session.items) if fold.gone(place) is None]
+    pictures = [(image_count(item), sum(measurer.images(item))) for item, _, _ in costs]
+    return UsageReport(
+        session_id=session.id,
+        title=title,
+        rows=tuple(
+            Row(category, used[category], portion(share, budget.tokens), items)
+            for category, share, items in zip(PRIORITY, shares.exact, fold.category_items, strict=True)
+        ),
+        overhead=overhead,
+        budget=budget.tokens,
+        window=budget.window,
+        reserve=budget.reserve,
+        tools=_tool_rows((item, tokens) for item, tokens, _ in costs),
+        largest=tuple(
+            LargeItem(item.id, describe(item), PRIORITY[rank], tokens)
+            for item, tokens, rank in nlargest(LARGEST, costs, key=lambda cost: cost[1])
+        ),
+        images=sum(count for count, _ in pictures),
+        image_tokens=sum(tokens for _, tokens in pictures),
+        items=len(costs),
+        messages=sum(isinstance(item, Message) for item, _, _ in costs),
+        compacted_items=len(session.items) - len(costs),
+        counter=budget.counter.name,
+    )
+
+
+def _tool_rows(costs: Iterable[tuple[Item, int]]) -> tuple[ToolRow, ...]:
+    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for item, tokens in costs:
+        if isinstance(item, FunctionCall | FunctionCallOutput):
+            row = sums[item.name]
+            row[0] += tokens
+            row[1] += isinstance(item, FunctionCall)
+            row[2] += isinstance(item, FunctionCallOutput) and item.extra.get(MARK) == "cleared"
+    rows = (ToolRow(name, *figures) for name, figures in sums.items())
+    return tuple(sorted(rows, key=lambda row: (-row.tokens, row.name)))
+
+
+def image_count(item: Item) -> int:
+    """Image parts of an item."""
+    parts = item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
+    return sum(isinstance(part, Image) for part in parts)
