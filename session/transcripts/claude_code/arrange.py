@@ -80,7 +80,7 @@ def _answers(entries: list[Entry], groups: dict[str, list[Entry]]) -> dict[str, 
     answered: dict[str, int] = {}
     found: dict[str, list[tuple[FunctionCallOutput, Entry]]] = {}
     for entry in entries:
-        for item in list(entry.items):
+        for item in entry.items:
             if isinstance(item, FunctionCall):
                 if item.call_id in early:
                     output, its_entry = early.pop(item.call_id)
@@ -106,7 +106,7 @@ def _named(output: FunctionCallOutput, tool: str) -> FunctionCallOutput:
 
 
 def _take_out(item: Item, entry: Entry, reason: str) -> None:
-    entry.items = [one for one in entry.items if one is not item]
+    entry.items = tuple(one for one in entry.items if one is not item)
     entry.reason = f"{entry.reason}; {reason}" if entry.reason else reason
     if not entry.items:
         entry.fate = MERGED

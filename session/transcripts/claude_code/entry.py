@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from session.items import Compaction, Item
 from session.transcripts.account import Fate
@@ -28,6 +28,7 @@ class Entry:
         told: For a compaction: what triggered it, the tokens before it, and the first and last record that it left as they were.
         fate: What became of it.
         reason: Why.
+        home: The id of the session it went into.
     """
 
     line: int
@@ -35,7 +36,7 @@ class Entry:
     parent: str
     session: str
     thread: str
-    items: list[Item] = field(default_factory=list)
+    items: tuple[Item, ...] = ()
     response: str = ""
     usage: Usage | None = None
     model: str = ""
@@ -44,6 +45,7 @@ class Entry:
     told: dict[str, str | int] | None = None
     fate: Fate = "not context"
     reason: str = ""
+    home: str = ""
 
     @property
     def talks(self) -> bool:

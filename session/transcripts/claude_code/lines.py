@@ -124,7 +124,7 @@ class Lines:
         """Files the entry, unless it is a copy of one that is there: then it is merged into that."""
         first = self._by_uuid.get(entry.uuid) if entry.uuid else None
         if first is not None and entry.items and _same(first.items, entry.items):
-            entry.items, entry.fate, entry.reason = [], MERGED, f"a copy of line {first.line}"
+            entry.items, entry.fate, entry.reason = (), MERGED, f"a copy of line {first.line}"
             entry.response, entry.typed = "", False
         for item in entry.items:
             self._ids.take(item.id)
@@ -140,7 +140,7 @@ class Lines:
         return Writer(self._ids.base(entry.uuid, entry.line), self._time, entry.thread or None, entry.response, self._calls)
 
     def _done(self, entry: Entry, writer: Writer) -> None:
-        entry.items = writer.items
+        entry.items = tuple(writer.items)
         entry.reason = "; ".join(writer.notes)
         self.warnings += [f"line {entry.line}: {note}" for note in writer.notes if note.endswith("damaged")]
         if not entry.items:
@@ -229,7 +229,7 @@ class Lines:
             entry.told = boundary.told or {}
             extra |= {name: value for name in ("trigger", "pre_tokens") if (value := entry.told.get(name))}
         base = self._ids.base(entry.uuid, entry.line)
-        entry.items = [Compaction(text, id=base, created_at=self._time, agent_id=entry.thread or None, extra=extra)]
+        entry.items = (Compaction(text, id=base, created_at=self._time, agent_id=entry.thread or None, extra=extra),)
 
     def _attachment(self, entry: Entry, attachment: JsonObject) -> None:
         writer = self._writer(entry)
@@ -308,7 +308,7 @@ class Lines:
             self._keep(entry)
 
 
-def _same(first: list[Item], second: list[Item]) -> bool:
+def _same(first: tuple[Item, ...], second: tuple[Item, ...]) -> bool:
     """Whether two records gave the same, ids and times aside."""
     return len(first) == len(second) and all(
         type(one) is type(other) and replace(other, id=one.id, created_at=one.created_at) == one

@@ -120,7 +120,7 @@ def _begins_turn(below: list[Entry]) -> bool:
 def _leave(below: list[Entry], held: Entry) -> None:
     for entry in below:
         if entry.items:
-            entry.items, entry.fate, entry.typed, entry.response = [], NOT_CONTEXT, False, ""
+            entry.items, entry.fate, entry.typed, entry.response = (), NOT_CONTEXT, False, ""
             entry.reason = f"in a branch that the user left: line {held.line} goes on from the same place"
 
 
@@ -132,7 +132,7 @@ def _settle_queued(entries: list[Entry]) -> None:
     for entry in entries:
         for item in entry.items:
             if isinstance(item, Message) and (queued := removed.get(item.text)) and queued is not entry and entry.typed:
-                queued.items, queued.typed, queued.fate = [], False, MERGED
+                queued.items, queued.typed, queued.fate = (), False, MERGED
                 queued.reason = f"its prompt is on line {entry.line}"
 
 
