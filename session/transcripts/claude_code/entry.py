@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from session.items import Compaction, Item
+from session.items import Item, Message, MessageCategory
 from session.transcripts.account import Fate
 from session.usage import Usage
 
@@ -49,14 +49,16 @@ class Entry:
 
     @property
     def talks(self) -> bool:
-        """Whether a turn begins or goes on with it: somebody said something."""
-        return bool(self.items) and (self.typed or bool(self.response) or any(isinstance(item, Compaction) for item in self.items))
+        """Whether the conversation goes on with it. What the tool adds of its own accord hangs anywhere, so it does not count."""
+        return any(not (isinstance(item, Message) and item.category is MessageCategory.CONTEXT) for item in self.items)
 
 
 CAVEAT = "caveat"
 COMMAND = "command"
 BOUNDARY = "boundary"
-"""The marks: a note that a local command follows; a slash command that a user typed; the place of a compaction."""
+QUEUED = "queued"
+"""The marks: a note that a local command follows; a slash command that a user typed; the place of a compaction; a prompt
+that waited in the queue while the model was at work."""
 
 
 class Ids:

@@ -5,8 +5,7 @@ What a record means here hangs only on the records before it; what hangs on late
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from session.errors import FormatError
 from session.items import Compaction, Item
@@ -15,29 +14,15 @@ from session.transcripts.account import DAMAGED, ITEM, MERGED
 
 from .attachments import shown
 from .blocks import is_result, part_of, parts_of
-from .entry import BOUNDARY, CAVEAT, COMMAND, Entry, Ids
+from .entry import BOUNDARY, CAVEAT, COMMAND, QUEUED, Entry, Ids
 from .injected import is_command, source_of
 from .notices import API_ERROR, EMPTY, reason_for
+from .queue import Queue
 from .said import Writer, usage_of
 from .values import JsonObject, count_at, list_at, object_at, seconds, text_at
 
 SYNTHETIC = "<synthetic>"
 """The model's name on lines that the tool wrote in its place. They are sent like any other, but no request gave them."""
-
-
-@dataclass(slots=True)
-class _Queued:
-    entry: Entry
-    parts: tuple[Part, ...]
-
-    @property
-    def text(self) -> str:
-        return next((part.text for part in self.parts if isinstance(part, Text)), "")
-
-    @property
-    def is_prompt(self) -> bool:
-        """Whether a user typed it. Other things that wait in the queue are notes about tasks, as JSON or in tags."""
-        return bool(self.text.strip()) and self.text[0] not in "{/" and source_of(self.text) is None
 
 
 class Lines:
@@ -57,7 +42,7 @@ class Lines:
         self._calls: dict[str, tuple[str, str]] = {}
         self._roots: dict[str, str] = {}
         self._latest: dict[str, Entry] = {}  # by thread
-        self._queue: deque[_Queued] = deque()
+        self._queue = Queue()
         self._time = 0.0
         self._session = ""
 
@@ -191,7 +176,7 @@ class Lines:
             return
         elif parts:
             entry.typed = self._said(entry, value, parts, text, writer)
-            self._queue = deque(one for one in self._queue if one.text != text)  # it has a line of its own now
+            self._queue.drop(text)
         self._done(entry, writer)
 
     def _said(self, entry: Entry, value: JsonObject, parts: list[Part], text: str, writer: Writer) -> bool:
@@ -239,7 +224,8 @@ class Lines:
             return
         if found.typed:
             writer.user(found.parts)
-            entry.typed = True
+            entry.typed, entry.mark = True, QUEUED
+            self._queue.drop(next((part.text for part in found.parts if isinstance(part, Text)), ""))
         else:
             writer.context(found.parts, text_at(attachment, "type"), found.path)
         self._done(entry, writer)
@@ -279,23 +265,21 @@ class Lines:
         """
         operation = text_at(value, "operation")
         entry.reason = reason_for("queue-operation", "")
+        latest = self._latest.get("")
         if operation == "enqueue":
-            self._queue.append(_Queued(entry, parts_of(value.get("content"), [])))
-        elif operation == "dequeue" and self._queue:
-            self._queue.popleft()
+            self._queue.put(entry, parts_of(value.get("content"), []))
+        elif operation == "dequeue":
+            self._queue.drop_first()
         elif operation == "popAll":
             self._queue.clear()
-        elif operation == "remove":
-            queued = next((one for one in self._queue if one.is_prompt), None)
-            latest = self._latest.get("")
-            if queued is None or latest is None or latest.typed or latest.response:
-                return
-            self._queue.remove(queued)
-            writer = self._writer(entry)
-            writer.user(queued.parts, "queued prompt")
-            self._done(entry, writer)
-            entry.typed = True
-            queued.entry.fate, queued.entry.reason = MERGED, f"its prompt went to the model at line {entry.line}"
+        elif operation == "remove" and latest is not None and not latest.typed and not latest.response:
+            queued = self._queue.take_prompt()
+            if queued is not None:
+                writer = self._writer(entry)
+                writer.user(queued.parts, "queued prompt")
+                self._done(entry, writer)
+                entry.typed = True
+                queued.entry.fate, queued.entry.reason = MERGED, f"its prompt went to the model at line {entry.line}"
 
     def _progress(self, line: int, data: JsonObject) -> None:
         """A sub-agent's message, where the progress record carries one."""

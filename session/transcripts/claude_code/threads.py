@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from session.items import Message
 from session.transcripts.account import MERGED, NOT_CONTEXT
 
-from .entry import Entry
+from .entry import QUEUED, Entry
 
 
 @dataclass(slots=True)
@@ -81,47 +81,43 @@ def _linked_sessions(entries: list[Entry]) -> dict[str, str]:
 
 def _leave_out_branches(entries: list[Entry]) -> None:
     """Takes the items out of the branches that were left."""
-    known = {entry.uuid for entry in entries if entry.uuid}
     children: dict[str, list[Entry]] = {}
-    for entry in entries:
-        if entry.parent in known:
+    first: dict[str, Entry] = {}  # by record: who speaks first from there on, and the line of the last word
+    last: dict[str, int] = {}
+    for entry in reversed(entries):  # parents stand before their children, so one walk from the end sees whole branches
+        said = entry if entry.talks else first.get(entry.uuid) if entry.uuid else None
+        if entry.uuid and said is not None:
+            first[entry.uuid] = said
+            last[entry.uuid] = max(last.get(entry.uuid, 0), said.line)
+        if entry.parent and entry.uuid:
             children.setdefault(entry.parent, []).append(entry)
-    forks = [branches for branches in children.values() if len(branches) > 1]
-    for branches in forks:
-        turns = [(branch, below) for branch in branches if (below := _below(branch, children)) and _begins_turn(below)]
-        if len(turns) < 2:
-            continue
-        ends = [max(entry.line for entry in below if entry.talks) for _, below in turns]
-        held = turns[ends.index(max(ends))][0]
-        for branch, below in turns:
-            if branch is not held:
-                _leave(below, held)
+            if said is not None:
+                if entry.parent not in first or said.line < first[entry.parent].line:
+                    first[entry.parent] = said
+                last[entry.parent] = max(last.get(entry.parent, 0), last[entry.uuid])
+    known = {entry.uuid for entry in entries}
+    for parent, branches in list(children.items()):
+        turns = [branch for branch in branches if branch.uuid in first and _begins_turn(first[branch.uuid])]
+        if len(turns) > 1 and parent in known:
+            held = max(turns, key=lambda branch: last[branch.uuid])
+            for branch in turns:
+                if branch is not held:
+                    _leave(branch, children, held)
 
 
-def _below(branch: Entry, children: dict[str, list[Entry]]) -> list[Entry]:
-    """The branch, in the order of the file."""
-    found, waiting, seen = [], [branch], set()
+def _begins_turn(said: Entry) -> bool:
+    """Whether it is a prompt that was asked for. Of those that waited in the queue several may hang on one record."""
+    return said.typed and said.mark != QUEUED
+
+
+def _leave(branch: Entry, children: dict[str, list[Entry]], held: Entry) -> None:
+    waiting = [branch]
     while waiting:
         entry = waiting.pop()
-        if id(entry) in seen:
-            continue
-        seen.add(id(entry))
-        found.append(entry)
-        if entry.uuid:
-            waiting += children.get(entry.uuid, ())
-    return sorted(found, key=lambda entry: entry.line)
-
-
-def _begins_turn(below: list[Entry]) -> bool:
-    """Whether the first thing said in a branch is a user's prompt."""
-    return next((entry.typed for entry in below if entry.talks or entry.items), False)
-
-
-def _leave(below: list[Entry], held: Entry) -> None:
-    for entry in below:
         if entry.items:
             entry.items, entry.fate, entry.typed, entry.response = (), NOT_CONTEXT, False, ""
             entry.reason = f"in a branch that the user left: line {held.line} goes on from the same place"
+        waiting += children.pop(entry.uuid, ())  # popped: a damaged file may go in circles
 
 
 def _settle_queued(entries: list[Entry]) -> None:
