@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from session.items import MessageCategory
 
@@ -121,6 +122,22 @@ class Plan:
     def changes(self) -> list[Decision]:
         """The decisions that take something out."""
         return [one for one in self.decisions if one.action is not Action.KEEP]
+
+    @property
+    def freed(self) -> int:
+        """What the request costs less for it."""
+        return self.before - self.after
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON values, with every decision."""
+        from .summary import values
+
+        return values(self)
+
+    def __str__(self) -> str:
+        from .summary import text
+
+        return text(self)
 
     def __iter__(self) -> Iterator[Decision]:
         return iter(self.decisions)
