@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from .config import ContextWindow, check_amount
 from .counting.counter import CallableCounter, TokenCounter
@@ -39,6 +40,7 @@ class Budget:
         reserve: What of the window is kept for the answer.
         frame: What the provider adds to every request.
         binds_thinking: Whether the model refuses reasoning after an edited place.
+        model: Its name, where one was asked for and is known.
         expected_error: The part of the cold count by which it is usually off.
     """
 
@@ -48,6 +50,7 @@ class Budget:
     reserve: int = 0
     frame: int = 0
     binds_thinking: bool = False
+    model: str | None = None
     expected_error: float = 0.0
 
 
@@ -70,14 +73,15 @@ def resolve_budget(
             if explicit is None:
                 raise
     counter = _counter(token_counter, model)
-    known = {} if model is None else {"frame": model.frame, "binds_thinking": model.binds_thinking, "window": model.window}
+    known: dict[str, Any] = {} if model is None else {"frame": model.frame, "binds_thinking": model.binds_thinking, "window": model.window}
     error = model.expected_error if model is not None and token_counter is None else 0.0
     if explicit is not None or model is None:
-        return Budget(explicit if explicit is not None else DEFAULT_TOKENS, counter, expected_error=error, **known)
+        tokens = explicit if explicit is not None else DEFAULT_TOKENS
+        return Budget(tokens, counter, model=None if model is None else model.name, expected_error=error, **known)
     reserve = model.output_reserve if context_window.output_reserve is None else context_window.output_reserve
     if reserve >= model.window:
         raise BudgetError("output_reserve", reserve, f"leaves nothing of the {model.window:,} tokens that {name} has")
-    return Budget(model.window - reserve, counter, reserve=reserve, expected_error=error, **known)
+    return Budget(model.window - reserve, counter, reserve=reserve, model=model.name, expected_error=error, **known)
 
 
 def _asked(model_config: object) -> tuple[str | None, int | None]:

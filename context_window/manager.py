@@ -217,8 +217,17 @@ class ContextWindowManager:
         self._conclude(session, view, following, _State())
         return view
 
-    def plan_session(self, session: Session) -> Plan:
-        """What `process_session` would do, item by item, and why."""
+    def plan_session(self, session: Session, *, one_shot: bool = False) -> Plan:
+        """What `process_session` would do, item by item, and why.
+
+        Args:
+            session: The session; it is not changed.
+            one_shot: Plan what `trim_session` would do instead.
+        """
+        if one_shot:
+            following = Following(session, self._limits(one_shot=True), self._measurer, one_shot=True)
+            following.catch_up(session)
+            return following.plan()
         with self._state(session).lock:
             return self._follow(session).plan()
 

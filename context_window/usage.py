@@ -17,11 +17,12 @@ from .trimming.limits import portion
 from .trimming.placeholders import MARK
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
     from .budget import Budget
     from .config import Shares
     from .counting.measure import Measurer
     from .following import Following
-    from rich.console import Console, ConsoleOptions, RenderResult
 
 LARGEST = 5
 """Items that a report lists by size."""
@@ -98,6 +99,9 @@ class UsageReport:
         messages: Messages among them.
         compacted_items: Items of the log that a summary stands for; they cost nothing.
         counter: What counted.
+        model: The model, where one was asked for and is known.
+        expected_error: The part of the count by which it is usually off the provider's own.
+        budget_from: Who chose the budget, in words; the command line says so.
     """
 
     session_id: str
@@ -115,6 +119,9 @@ class UsageReport:
     messages: int
     compacted_items: int
     counter: str
+    model: str | None = None
+    expected_error: float = 0.0
+    budget_from: str = ""
 
     @property
     def total(self) -> int:
@@ -138,14 +145,13 @@ class UsageReport:
             "title": self.title,
             "total": self.total,
             "budget": self.budget,
+            "budget_from": self.budget_from,
             "available": self.available,
             "over_budget": self.over_budget,
             "overhead": self.overhead,
             "window": self.window,
             "reserve": self.reserve,
-            "categories": {
-                row.category.value: {"tokens": row.tokens, "share": row.share, "items": row.items} for row in self.rows
-            },
+            "categories": {row.category.value: {"tokens": row.tokens, "share": row.share, "items": row.items} for row in self.rows},
             "tools": [{"name": row.name, "tokens": row.tokens, "calls": row.calls, "cleared": row.cleared} for row in self.tools],
             "largest": [
                 {"id": item.item_id, "what": item.what, "category": item.category.value, "tokens": item.tokens} for item in self.largest
@@ -155,6 +161,8 @@ class UsageReport:
             "messages": self.messages,
             "compacted_items": self.compacted_items,
             "counter": self.counter,
+            "expected_error": self.expected_error,
+            "model": self.model,
         }
 
     def __str__(self) -> str:
@@ -229,6 +237,8 @@ def report_on(
         messages=sum(isinstance(item, Message) for item, _, _ in costs),
         compacted_items=len(session.items) - len(costs),
         counter=budget.counter.name,
+        model=budget.model,
+        expected_error=budget.expected_error,
     )
 
 
