@@ -1,0 +1,309 @@
+"""The validator for Anthropic's Messages API: the rules A1 to A9 of VALIDITY.md, a function each, and A0, the shape.
+
+Not checked, because a payload does not show it: A5 (which conversation a signature is bound to), A4's byte identity, and that
+compaction blocks were kept (A9). It shares no code with the converter it checks.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from session.images import image_size
+
+from .anthropic_shape import Payload, Turn, read_payload
+from .violations import Violation
+
+MARKS = 4
+"""A7: blocks with cache_control."""
+IMAGES = 100
+"""A8: images a request; on the largest windows 600."""
+MANY = 20
+"""A8: images and documents; with more of them the smaller side limit holds."""
+SIDE, SIDE_OF_MANY = 8_000, 2_000
+"""A8: pixels."""
+IMAGE_BYTES = 10 * 1024 * 1024
+"""A8: bytes of one image's base64."""
+REQUEST_BYTES = 32 * 1024 * 1024
+"""A8: bytes of the request as JSON."""
+
+TOOL_USE_ID = re.compile(r"[a-zA-Z0-9_-]+")
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_MAGIC = {
+    "image/png": re.compile(rb"\x89PNG"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8"),
+    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+}
+_THINKING = ("thinking", "redacted_thinking")
+
+
+def validate_anthropic(payload: object) -> list[Violation]:
+    """What Anthropic would refuse in this payload; an empty list if nothing.
+
+        validate_anthropic(session.to_anthropic_messages())
+        validate_anthropic({"model": …, "max_tokens": …, "messages": …, "system": …, "thinking": …})
+
+    Args:
+        payload: `(messages, system)` as the converter returns them, or a whole request. Of a whole request is asked in
+            addition that there are messages, that the last is the user's, and what its `thinking` demands.
+
+    Raises:
+        FormatError: It is neither.
+    """
+    laid_out = read_payload(payload)
+    return [*laid_out.faults, *(violation for rule in RULES for violation in rule(laid_out))]
+
+
+def a1_not_empty(payload: Payload) -> Iterator[Violation]:
+    """A1: a request has a message."""
+    if payload.whole and not payload.turns:
+        yield Violation("A1", "messages", "at least one message is required")
+
+
+def a1_first_is_user(payload: Payload) -> Iterator[Violation]:
+    """A1: the first message is the user's."""
+    if payload.turns and payload.turns[0].role != "user":
+        yield Violation("A1", payload.turns[0].where, "the first message must be the user's")
+
+
+def a1_roles_alternate(payload: Payload) -> Iterator[Violation]:
+    """A1: neighbours of one role are merged."""
+    for before, turn, _ in payload.neighbours():
+        if before is not None and before.role == turn.role:
+            yield Violation("A1", turn.where, f"two {turn.role} messages in a row: roles must alternate")
+
+
+def a1_last_is_user(payload: Payload) -> Iterator[Violation]:
+    """A1: the last message is the user's; newer models take no prefill."""
+    if payload.whole and payload.turns and payload.turns[-1].role != "user":
+        yield Violation("A1", payload.turns[-1].where, "the last message must be the user's")
+
+
+def a2_calls_are_answered(payload: Payload) -> Iterator[Violation]:
+    """A2: every tool_use has its tool_result in the next message."""
+    for _, turn, after in payload.neighbours():
+        answered = _ids(after, "tool_result", "tool_use_id") if after is not None and after.role == "user" else []
+        for block in turn.blocks:
+            if block.type == "tool_use" and block.data["id"] not in answered:
+                yield Violation("A2", block.where, f"tool_use {block.data['id']!r} without a tool_result in the next message")
+
+
+def a2_server_calls_are_answered(payload: Payload) -> Iterator[Violation]:
+    """A2: every server_tool_use has its result, in its own message or the next one."""
+    for _, turn, after in payload.neighbours():
+        blocks = (*turn.blocks, *(after.blocks if after is not None else ()))
+        answered = {block.data.get("tool_use_id") for block in blocks if block.type.endswith("_tool_result")}
+        for block in turn.blocks:
+            if block.type == "server_tool_use" and block.data.get("id") not in answered:
+                yield Violation("A2", block.where, f"server_tool_use {block.data.get('id')!r} without a result")
+
+
+def a2_ids(payload: Payload) -> Iterator[Violation]:
+    """A2: the ids of tool_use blocks are unique, and of letters, digits, "_" and "-"."""
+    seen = set()
+    for turn in payload.turns:
+        for block in turn.blocks:
+            if block.type != "tool_use":
+                continue
+            tool_use_id = block.data["id"]
+            if tool_use_id in seen:
+                yield Violation("A2", f"{block.where}.id", f"tool_use ids must be unique: {tool_use_id!r}")
+            if not TOOL_USE_ID.fullmatch(tool_use_id):
+                yield Violation("A2", f"{block.where}.id", f"{tool_use_id!r} should match ^[a-zA-Z0-9_-]+$")
+            seen.add(tool_use_id)
+
+
+def a3_results_have_calls(payload: Payload) -> Iterator[Violation]:
+    """A3: every tool_result answers a tool_use of the message before it, and each is answered once."""
+    for before, turn, _ in payload.neighbours():
+        asked = Counter(_ids(before, "tool_use", "id") if before is not None and before.role == "assistant" else [])
+        for block in turn.blocks:
+            if block.type == "tool_result":
+                tool_use_id = block.data["tool_use_id"]
+                if asked[tool_use_id] <= 0:
+                    yield Violation("A3", block.where, f"unexpected tool_use_id {tool_use_id!r}: no such tool_use in the message before")
+                asked[tool_use_id] -= 1
+
+
+def a3_results_come_first(payload: Payload) -> Iterator[Violation]:
+    """A3: the tool_result blocks of a message stand before all else in it."""
+    for turn in payload.turns:
+        other = False
+        for block in turn.blocks:
+            if block.type != "tool_result":
+                other = True
+            elif other:
+                yield Violation("A3", block.where, "a tool_result behind other content: results come first in their message")
+
+
+def a3_error_results(payload: Payload) -> Iterator[Violation]:
+    """A3: a tool_result that is an error has content, and only texts."""
+    for block in payload.every_block():
+        if block.type == "tool_result" and block.data.get("is_error"):
+            if not any(inner.data.get("text") or inner.type != "text" for inner in block.inner):
+                yield Violation("A3", block.where, "content cannot be empty if is_error is true")
+            if any(inner.type != "text" for inner in block.inner):
+                yield Violation("A3", block.where, "all content must be text if is_error is true")
+
+
+def a4_thinking_is_signed(payload: Payload) -> Iterator[Violation]:
+    """A4: a thinking block has the signature it came with, a redacted one its data.
+
+    A signed block without text is not reported: models asked to omit their thinking answer just that.
+    """
+    for block in payload.every_block():
+        if block.type in _THINKING:
+            name = "signature" if block.type == "thinking" else "data"
+            if not (isinstance(block.data[name], str) and block.data[name]):
+                yield Violation("A4", f"{block.where}.{name}", "missing or empty: send the block as it came, or leave it out")
+
+
+def a4_thinking_is_not_last(payload: Payload) -> Iterator[Violation]:
+    """A4: the final block of an assistant message is not thinking."""
+    for turn in payload.turns:
+        if turn.blocks and turn.blocks[-1].type in _THINKING:
+            yield Violation("A4", turn.blocks[-1].where, "the final block of an assistant message cannot be thinking")
+
+
+def a4_turn_starts_with_thinking(payload: Payload) -> Iterator[Violation]:
+    """A4: with thinking enabled by budget, the assistant's turn that a request goes on with, if it calls tools, starts with thinking.
+
+    The turn is all since the user last said something that is no tool result. Adaptive thinking asks nothing of the kind.
+    """
+    if payload.thinking != "enabled":
+        return
+    spoke = [
+        place
+        for place, turn in enumerate(payload.turns)
+        if any(block.type != "tool_result" for block in turn.blocks) and turn.role == "user"
+    ]
+    going = [turn for turn in payload.turns[max(spoke, default=-1) + 1 :] if turn.role == "assistant"]
+    blocks = [block for turn in going for block in turn.blocks]
+    if any(block.type == "tool_use" for block in blocks) and blocks[0].type not in _THINKING:
+        yield Violation("A4", blocks[0].where, f"expected thinking or redacted_thinking, but found {blocks[0].type}")
+
+
+def a6_texts_are_not_blank(payload: Payload) -> Iterator[Violation]:
+    """A6: a text block holds more than whitespace, in messages, tool results and system alike."""
+    for block in payload.every_block():
+        if block.type == "text" and not block.data["text"].strip():
+            yield Violation("A6", block.where, "text content blocks must contain non-whitespace text")
+
+
+def a6_messages_are_not_empty(payload: Payload) -> Iterator[Violation]:
+    """A6: a message has content."""
+    for turn in payload.turns:
+        if not turn.blocks:
+            yield Violation("A6", turn.where, "messages must have non-empty content")
+
+
+def a6_no_trailing_whitespace(payload: Payload) -> Iterator[Violation]:
+    """A6: an assistant message at the end does not end in whitespace."""
+    if payload.turns and payload.turns[-1].role == "assistant" and payload.turns[-1].blocks:
+        last = payload.turns[-1].blocks[-1]
+        if last.type == "text" and last.data["text"] != last.data["text"].rstrip():
+            yield Violation("A6", last.where, "final assistant content cannot end with trailing whitespace")
+
+
+def a7_cache_marks(payload: Payload) -> Iterator[Violation]:
+    """A7: at most four cache marks, none on thinking or blank text, those of an hour before those of five minutes."""
+    short_lived = False
+    marked = [block for block in payload.every_block() if block.data.get("cache_control") is not None]
+    if len(marked) > MARKS:
+        yield Violation("A7", marked[MARKS].where, f"a maximum of {MARKS} blocks with cache_control may be provided, found {len(marked)}")
+    for block in marked:
+        mark = block.data["cache_control"]
+        if not isinstance(mark, dict) or mark.get("type") != "ephemeral" or mark.get("ttl", "5m") not in ("5m", "1h"):
+            yield Violation("A7", f"{block.where}.cache_control", f"{mark!r} is no cache mark")
+            continue
+        if block.type in _THINKING or (block.type == "text" and not block.data["text"].strip()):
+            yield Violation("A7", block.where, f"cache_control cannot be set on a block of {block.type} like this")
+        if mark.get("ttl") == "1h" and short_lived:
+            yield Violation("A7", block.where, "a cache mark of 1h after one of 5m")
+        short_lived = short_lived or mark.get("ttl", "5m") == "5m"
+
+
+def a8_how_many_images(payload: Payload) -> Iterator[Violation]:
+    """A8: at most 100 images a request."""
+    images = [block for block in payload.every_block() if block.type == "image"]
+    if len(images) > IMAGES:
+        yield Violation("A8", images[IMAGES].where, f"{len(images)} images; a request holds at most {IMAGES}")
+
+
+def a8_image_bytes(payload: Payload) -> Iterator[Violation]:
+    """A8: an image sent as bytes is base64 of one of four formats, labelled as what it is, and within its limits."""
+    blocks = list(payload.every_block())
+    side = SIDE_OF_MANY if sum(block.type in ("image", "document") for block in blocks) > MANY else SIDE
+    for block in blocks:
+        source = block.data["source"] if block.type == "image" else {}
+        if source.get("type") == "base64":
+            for problem in _image_problems(source["media_type"], source["data"], side):
+                yield Violation("A8", block.where, problem)
+
+
+def a8_request_size(payload: Payload) -> Iterator[Violation]:
+    """A8: a request has at most 32 MB."""
+    if payload.size > REQUEST_BYTES:
+        yield Violation("A8", "payload", f"{payload.size} bytes; a request has at most {REQUEST_BYTES}")
+
+
+def a9_tool_use(payload: Payload) -> Iterator[Violation]:
+    """A9: a tool's input is a JSON object, and its name one that a tool may have."""
+    for turn in payload.turns:
+        for block in turn.blocks:
+            if block.type == "tool_use":
+                if not isinstance(block.data["input"], dict):
+                    yield Violation("A9", f"{block.where}.input", "input should be a valid dictionary")
+                if not TOOL_NAME.fullmatch(block.data["name"]):
+                    yield Violation("A9", f"{block.where}.name", f"{block.data['name']!r} should match ^[a-zA-Z0-9_-]{{1,128}}$")
+
+
+RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
+    a1_not_empty,
+    a1_first_is_user,
+    a1_roles_alternate,
+    a1_last_is_user,
+    a2_calls_are_answered,
+    a2_server_calls_are_answered,
+    a2_ids,
+    a3_results_have_calls,
+    a3_results_come_first,
+    a3_error_results,
+    a4_thinking_is_signed,
+    a4_thinking_is_not_last,
+    a4_turn_starts_with_thinking,
+    a6_texts_are_not_blank,
+    a6_messages_are_not_empty,
+    a6_no_trailing_whitespace,
+    a7_cache_marks,
+    a8_how_many_images,
+    a8_image_bytes,
+    a8_request_size,
+    a9_tool_use,
+)
+
+
+def _ids(turn: Turn, kind: str, name: str) -> list[str]:
+    return [block.data[name] for block in turn.blocks if block.type == kind]
+
+
+def _image_problems(media_type: str, data: str, side: int) -> Iterator[str]:
+    if media_type not in _MAGIC:
+        yield f"{media_type!r} is no media type of images here"
+        return
+    if len(data) > IMAGE_BYTES:
+        yield f"{len(data)} bytes of base64; an image has at most {IMAGE_BYTES}"
+    try:
+        raw = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        yield "not base64"
+        return
+    found = next((name for name, magic in _MAGIC.items() if magic.match(raw)), None)
+    if found is not None and found != media_type:
+        yield f"labelled {media_type}, but the bytes are {found}"
+    if (size := image_size(raw)) is not None and max(size) > side:
+        yield f"{size[0]}x{size[1]} pixels; a side has at most {side}"

@@ -1,0 +1,210 @@
+"""A0: whether a payload has the shape of Anthropic's messages, and its blocks laid out for the rules in `anthropic_rules.py`.
+
+Written from the API's published types. It shares no code with the converter it checks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from session.errors import FormatError
+
+from .violations import Violation
+
+_CACHED = {"cache_control"}
+_FIELDS: dict[str, tuple[dict[str, type], set[str]]] = {
+    "text": ({"text": str}, {"citations"} | _CACHED),
+    "image": ({"source": Mapping}, {"transformations"} | _CACHED),
+    "document": ({"source": Mapping}, {"title", "context", "citations"} | _CACHED),
+    "tool_use": ({"id": str, "name": str, "input": object}, {"caller", "toolset_name"} | _CACHED),
+    "tool_result": ({"tool_use_id": str}, {"content", "is_error", "toolset_name"} | _CACHED),
+    # No cache_control in these two: A7 has an error of its own for that.
+    "thinking": ({"thinking": str, "signature": object}, _CACHED),
+    "redacted_thinking": ({"data": object}, _CACHED),
+}
+"""By block type: the fields it must have, with their types, and the ones it may have. `object` where a rule says more."""
+
+_OF_ASSISTANT = frozenset({"thinking", "redacted_thinking", "tool_use", "server_tool_use"})
+_OF_USER = frozenset({"tool_result", "image", "document"})
+_IN_RESULT = frozenset({"text", "image", "document", "search_result", "tool_reference", "browser_state"})
+_OTHERS = _IN_RESULT | {"server_tool_use", "container_upload", "compaction", "mcp_tool_use", "mcp_tool_result"}
+_SOURCES = {
+    "base64": ("media_type", "data"),
+    "url": ("url",),
+    "file": ("file_id",),
+    "text": ("media_type", "data"),
+    "content": ("content",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of content, with its place in the payload."""
+
+    where: str
+    type: str
+    data: Mapping[str, Any]
+    inner: tuple[Block, ...] = ()
+    """The blocks of a tool result's own content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message."""
+
+    where: str
+    role: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(slots=True)
+class Payload:
+    """What the rules read.
+
+    Attributes:
+        turns: The messages; what had no shape is left out.
+        system: The blocks of the system prompt.
+        tools: The tool definitions of a whole request.
+        thinking: The type of the request's thinking setting, such as "enabled", or None.
+        whole: Whether it is a whole request.
+        size: Bytes of the payload as JSON.
+        faults: The violations of A0.
+    """
+
+    whole: bool
+    turns: list[Turn] = field(default_factory=list)
+    system: tuple[Block, ...] = ()
+    tools: tuple[Block, ...] = ()
+    thinking: str | None = None
+    size: int = 0
+    faults: list[Violation] = field(default_factory=list)
+
+    def every_block(self) -> Iterator[Block]:
+        """All blocks in the order the prompt is built: tools, system, messages; those inside a result before the result."""
+        yield from self.tools
+        yield from self.system
+        for turn in self.turns:
+            for block in turn.blocks:
+                yield from block.inner
+                yield block
+
+    def neighbours(self) -> Iterator[tuple[Turn | None, Turn, Turn | None]]:
+        """Every message with the one before it and the one after it."""
+        return zip([None, *self.turns], self.turns, [*self.turns[1:], None], strict=False)
+
+
+def read_payload(given: object) -> Payload:
+    """The payload laid out, with what is wrong with its shape.
+
+    Raises:
+        FormatError: It is neither a pair `(messages, system)` nor a mapping with `messages`.
+    """
+    if isinstance(given, Mapping) and "messages" in given:
+        payload = Payload(whole=True)
+        messages, system = given["messages"], given.get("system")
+        thinking, tools = given.get("thinking"), given.get("tools")
+        if isinstance(thinking, Mapping):
+            payload.thinking = str(thinking.get("type"))
+        if isinstance(tools, list | tuple):
+            payload.tools = tuple(Block(f"tools[{place}]", "tool", tool) for place, tool in enumerate(tools) if isinstance(tool, Mapping))
+    elif isinstance(given, tuple) and len(given) == 2:
+        payload = Payload(whole=False)
+        messages, system = given
+    else:
+        raise FormatError("payload", "pass (messages, system) as the converter returns them, or a request with `messages`")
+    _measure(payload, given)
+    if system is not None:
+        payload.system = tuple(_blocks(payload, system, "system", "system"))
+    if not isinstance(messages, list | tuple):
+        _fault(payload, "messages", "not a list")
+        return payload
+    for place, message in enumerate(messages):
+        _read_message(payload, message, f"messages[{place}]")
+    return payload
+
+
+def _fault(payload: Payload, where: str, message: str) -> None:
+    payload.faults.append(Violation("A0", where, message))
+
+
+def _measure(payload: Payload, given: object) -> None:
+    try:
+        payload.size = len(json.dumps(given, ensure_ascii=False, allow_nan=False).encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        _fault(payload, "payload", f"cannot be written as JSON: {error}")
+
+
+def _read_message(payload: Payload, message: object, where: str) -> None:
+    if not isinstance(message, Mapping):
+        return _fault(payload, where, "not an object")
+    for key in sorted(map(str, message.keys() - {"role", "content"})):
+        _fault(payload, f"{where}.{key}", "extra inputs are not permitted")
+    role = message.get("role")
+    if role not in ("user", "assistant"):
+        return _fault(payload, f"{where}.role", f"{role!r} is neither user nor assistant")
+    payload.turns.append(Turn(where, role, tuple(_blocks(payload, message.get("content"), f"{where}.content", role))))
+    return None
+
+
+def _blocks(payload: Payload, content: object, where: str, inside: str) -> Iterator[Block]:
+    """The blocks of a content; `inside` is the role it stands in, or "system", or "tool_result"."""
+    if isinstance(content, str):
+        yield Block(where, "text", {"type": "text", "text": content})
+    elif isinstance(content, Sequence) and not isinstance(content, bytes):
+        for place, block in enumerate(content):
+            yield from _block(payload, block, f"{where}[{place}]", inside)
+    else:
+        _fault(payload, where, "neither a text nor a list of blocks")
+
+
+def _block(payload: Payload, block: object, where: str, inside: str) -> Iterator[Block]:
+    if not isinstance(block, Mapping):
+        return _fault(payload, where, "not an object")
+    kind = block.get("type")
+    if not isinstance(kind, str) or not (kind in _FIELDS or kind in _OTHERS or kind.endswith("_tool_result")):
+        return _fault(payload, f"{where}.type", f"{kind!r} is no type of block")
+    if not _may_stand(kind, inside):
+        _fault(payload, where, f"a {kind} block cannot stand in {inside}")
+    if not _has_fields(payload, kind, block, where):
+        return None
+    inner = (block.get("content") or ()) if kind == "tool_result" else ()  # the text "" is no content, and no empty text block
+    yield Block(where, kind, block, tuple(_blocks(payload, inner, f"{where}.content", "tool_result")))
+    return None
+
+
+def _may_stand(kind: str, inside: str) -> bool:
+    if inside == "system":
+        return kind == "text"
+    if inside == "tool_result":
+        return kind in _IN_RESULT
+    return kind not in (_OF_USER if inside == "assistant" else _OF_ASSISTANT)
+
+
+def _has_fields(payload: Payload, kind: str, block: Mapping[str, Any], where: str) -> bool:
+    if kind not in _FIELDS:
+        return True
+    required, optional = _FIELDS[kind]
+    before = len(payload.faults)
+    for name, wanted in required.items():
+        if name not in block or not isinstance(block[name], wanted):
+            _fault(payload, f"{where}.{name}", f"missing, or not of type {wanted.__name__}")
+    for name in sorted(map(str, block.keys() - required.keys() - optional - {"type"})):
+        _fault(payload, f"{where}.{name}", "extra inputs are not permitted")
+    if not isinstance(block.get("is_error", False), bool):
+        _fault(payload, f"{where}.is_error", "not a boolean")
+    if kind in ("image", "document") and len(payload.faults) == before:
+        _check_source(payload, kind, block["source"], f"{where}.source")
+    return len(payload.faults) == before
+
+
+def _check_source(payload: Payload, kind: str, source: Mapping[str, Any], where: str) -> None:
+    wanted = _SOURCES.get(str(source.get("type")))
+    if wanted is None or (kind == "image" and source["type"] in ("text", "content")):
+        return _fault(payload, f"{where}.type", f"{source.get('type')!r} is no source of {kind}s")
+    for name in wanted:
+        if source["type"] != "content" and not (isinstance(source.get(name), str) and source[name]):
+            _fault(payload, f"{where}.{name}", "missing, empty or not a text")
+    return None
