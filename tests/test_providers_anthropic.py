@@ -1,0 +1,513 @@
+"""A session as Anthropic's messages: what is on the wire, block by block. Whether every log gives a valid payload is asked in
+`properties/test_anthropic_valid.py`."""
+
+import base64
+import copy
+import json
+import os
+import re
+import struct
+import threading
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from session import (
+    AgentConfigUpdate,
+    AgentHandoff,
+    Compaction,
+    Document,
+    FunctionCall,
+    FunctionCallOutput,
+    Image,
+    Message,
+    MessageCategory,
+    Reasoning,
+    Session,
+    Text,
+)
+from session.items import Item
+from session.providers import validate_anthropic
+from session.providers.additions import FAILED, INTERRUPTED, PREAMBLE, SUMMARY_HEADER
+from session.providers.anthropic import AnthropicMessages, to_anthropic
+
+
+def png(width: int = 2, height: int = 2) -> bytes:
+    """A real picture, made by hand: no library stands between the test and the bytes."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    rows = (b"\0" + b"\0\0\0" * width) * height
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+PNG = png()
+JPEG = b"\xff\xd8\xff\xe0" + b"\0" * 20
+WIRE_PNG = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode()}}
+
+
+def user(text: str, **more: Any) -> Message:
+    return Message("user", text, **more)
+
+
+def assistant(text: str, **more: Any) -> Message:
+    return Message("assistant", text, **more)
+
+
+def call(call_id: str, arguments: str = "{}", name: str = "run", **more: Any) -> FunctionCall:
+    return FunctionCall(name, arguments, call_id, **more)
+
+
+def output(call_id: str, text: Any = "done", **more: Any) -> FunctionCallOutput:
+    return FunctionCallOutput("run", text, call_id, **more)
+
+
+def wire(*items: Item, caching: bool = False) -> AnthropicMessages:
+    """What these items are sent as; valid, JSON, and the log is not touched by it."""
+    session = Session(items)
+    before = json.dumps(session.to_dict())
+    sent = to_anthropic(session, caching=caching)
+    assert validate_anthropic(sent) == []
+    json.dumps(sent, allow_nan=False).encode()
+    assert json.dumps(session.to_dict()) == before
+    return sent
+
+
+def text(said: str) -> dict[str, str]:
+    return {"type": "text", "text": said}
+
+
+def blocks(*items: Item) -> list[list[dict[str, Any]]]:
+    return [message["content"] for message in wire(*items).messages]
+
+
+def outline(*items: Item) -> list[str]:
+    """One line a message: its role's first letter, then each block as its text, id or type."""
+    return [
+        message["role"][0]
+        + ": "
+        + " ".join(block.get("text") or block.get("id") or block.get("tool_use_id") or block["type"] for block in message["content"])
+        for message in wire(*items).messages
+    ]
+
+
+# Messages and roles
+
+
+def test_a_session_gives_messages_and_system() -> None:
+    session = Session()
+    session.add_message("system", "Be terse.")
+    session.add_message("user", "Hi")
+    session.add_message("assistant", "Hello")
+    messages, system = session.to_anthropic_messages()
+    assert messages == [{"role": "user", "content": [text("Hi")]}, {"role": "assistant", "content": [text("Hello")]}]
+    assert system == "Be terse."
+
+
+def test_nothing_said_is_nothing_sent() -> None:
+    assert wire() == ([], None)
+    assert wire(Message("system", "Be terse.")) == ([], "Be terse.")
+
+
+def test_several_system_messages_are_blocks_in_order_wherever_they_stood() -> None:
+    sent = wire(Message("system", "One."), user("Hi"), Message("developer", ["Two.", "  ", "Three."]), assistant("Hello"))
+    assert sent.system == [text("One."), text("Two."), text("Three.")]
+    assert [message["role"] for message in sent.messages] == ["user", "assistant"]
+
+
+def test_the_role_decides_what_is_system_and_not_the_category() -> None:
+    sent = wire(user("Rules of the house.", category=MessageCategory.SYSTEM), user("Hi"))
+    assert sent == ([{"role": "user", "content": [text("Rules of the house."), text("Hi")]}], None)
+
+
+def test_what_is_no_text_in_a_system_message_is_noted_as_one() -> None:
+    assert wire(Message("system", [Text("See:"), Image(data=PNG)]), user("Hi")).system == [text("See:"), text("[image not shown]")]
+
+
+def test_neighbours_of_one_role_are_one_message() -> None:
+    assert outline(user("a"), user("b"), assistant("c"), Message("system", "!"), assistant("d"), user("e")) == ["u: a b", "a: c d", "u: e"]
+
+
+def test_handoffs_and_config_updates_are_not_sent() -> None:
+    quiet = AgentHandoff("b", "a", "why"), AgentConfigUpdate("Be b.", ("run",))
+    assert outline(user("a"), *quiet, assistant("b")) == ["u: a", "a: b"]
+
+
+def test_blank_texts_are_left_out_and_so_are_messages_of_nothing_else() -> None:
+    assert outline(user("a"), assistant(" \n"), Message("user", ["", "b", "\t"]), assistant("")) == ["u: a b"]
+    assert wire(user(" "), Message("system", "")) == ([], None)
+
+
+def test_trailing_whitespace_goes_only_where_a_request_may_end() -> None:
+    assert blocks(user("a "), assistant("b \n"))[-1] == [text("b")]
+    assert blocks(user("a "), assistant("b \n"), user("c "))[1:] == [[text("b \n")], [text("c ")]]
+    # Between two agents' answers a request may have ended, and what follows must extend it.
+    assert blocks(user("a"), assistant("b \n", agent_id="x"), assistant("c", agent_id="y"))[1] == [text("b"), text("c")]
+
+
+# The head
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        assistant("b"),
+        Reasoning("hm", "sealed"),
+        call("c1"),
+        output("c0"),
+        Compaction("All of it."),
+        assistant("[Conversation Summary] …", extra={"summary": True}),
+        Message("system", "!", category=MessageCategory.CONTEXT),
+    ],
+)
+@pytest.mark.parametrize("system", [[], [Message("system", "!"), AgentConfigUpdate("Be x."), user("?", category=MessageCategory.SYSTEM)]])
+def test_the_preamble_stands_at_the_head_when_the_first_item_after_system_is_no_user_message(system: list[Item], head: Item) -> None:
+    sent = wire(*system, head, user("Go on"))
+    assert sent.messages[0]["role"] == "user"
+    assert sent.messages[0]["content"][0] == text(PREAMBLE)
+    assert PREAMBLE not in json.dumps(wire(*system, user("Go on"), head).messages)
+
+
+def test_a_compaction_at_the_head_follows_the_preamble_in_one_user_message() -> None:
+    assert blocks(Compaction("All of it."), assistant("Yes."))[0] == [text(PREAMBLE), text(SUMMARY_HEADER + "All of it.")]
+    assert blocks(user("a"), Compaction(" "), assistant("Yes."))[0] == [text("a")]
+
+
+def test_a_summary_is_the_assistants_text() -> None:
+    said = outline(user("a"), assistant("[Conversation Summary] s", extra={"summary": True}), user("b"))
+    assert said == ["u: a", "a: [Conversation Summary] s", "u: b"]
+
+
+def test_a_log_that_begins_with_a_blank_user_message_is_valid_all_the_same() -> None:
+    assert outline(user(" "), assistant("b"), user("c")) == [f"u: {PREAMBLE}", "a: b", "u: c"]
+    assert outline(assistant("b", category=MessageCategory.SYSTEM), user("c")) == [f"u: {PREAMBLE}", "a: b", "u: c"]
+
+
+# Calls and results
+
+
+def test_two_steps_stay_two() -> None:
+    log = user("a"), call("c1"), output("c1"), call("c2"), output("c2"), assistant("b")
+    assert outline(*log) == ["u: a", "a: c1", "u: c1", "a: c2", "u: c2", "a: b"]
+
+
+def test_parallel_calls_are_one_message_and_so_are_their_results_in_the_order_of_the_calls() -> None:
+    log = user("a"), assistant("ok"), call("c1"), call("c2"), output("c2"), output("c1"), user("b")
+    assert outline(*log) == ["u: a", "a: ok c1 c2", "u: c1 c2 b"]
+
+
+def test_two_responses_with_nothing_between_are_two_steps_when_the_first_calls() -> None:
+    log: list[Item] = [user("a"), call("c1", agent_id="x"), call("c2", agent_id="y"), output("c1"), output("c2"), user("b")]
+    assert outline(*log) == ["u: a", "a: c1", "u: c1", "a: c2", "u: c2 b"]
+
+
+def test_a_view_keeps_apart_what_stood_apart() -> None:
+    items: list[Item] = [user("a"), call("c1"), call("c2")]
+    view = Session.showing(Session(), items, breaks=frozenset({items[2].id}), settled=0)
+    sent = to_anthropic(view)
+    assert validate_anthropic(sent) == []
+    assert [len(message["content"]) for message in sent.messages] == [1, 1, 1, 1, 1]
+
+
+def test_a_call_without_an_output_is_interrupted() -> None:
+    sent = wire(user("a"), call("c1"), call("c2"), output("c2"), user("b"))
+    assert sent.messages[2]["content"] == [
+        {"type": "tool_result", "tool_use_id": "c1", "content": [text(INTERRUPTED)], "is_error": True},
+        {"type": "tool_result", "tool_use_id": "c2", "content": [text("done")]},
+        text("b"),
+    ]
+
+
+def test_a_late_output_takes_its_place() -> None:
+    log = user("a"), call("c1"), user("Still there?"), assistant("Yes."), output("c1", "late"), user("b")
+    sent = wire(*log)
+    assert outline(*log) == ["u: a", "a: c1", "u: c1 Still there?", "a: Yes.", "u: b"]
+    assert sent.messages[2]["content"][0]["content"] == [text("late")]
+
+
+def test_outputs_without_a_call_are_left_out() -> None:
+    assert outline(user("a"), output("c0"), assistant("b"), output("c0")) == ["u: a", "a: b"]
+    assert outline(user("a"), call("c1"), output("c1"), output("c1", "again"), user("b")) == ["u: a", "a: c1", "u: c1 b"]
+
+
+def test_repeated_call_ids_are_told_apart_on_both_sides() -> None:
+    log = user("a"), call("c1", '{"n": 1}'), output("c1", "one"), call("c1", '{"n": 2}'), output("c1", "two"), call("c1_2"), output("c1_2")
+    messages = wire(*log).messages
+    assert [messages[place]["content"][0]["id"] for place in (1, 3, 5)] == ["c1", "c1_2", "c1_2_2"]
+    assert [messages[place]["content"][0]["tool_use_id"] for place in (2, 4, 6)] == ["c1", "c1_2", "c1_2_2"]
+
+
+def test_an_output_answers_the_last_unanswered_call_with_its_id() -> None:
+    messages = wire(user("a"), call("c1"), call("c1"), output("c1", "second"), output("c1", "first")).messages
+    assert [block["content"][0]["text"] for block in messages[2]["content"]] == ["first", "second"]
+
+
+def test_a_longer_log_gives_earlier_calls_the_same_ids() -> None:
+    log = [user("a"), *(item for _ in range(30) for item in (call("x|y"), output("x|y"), call("x_y_2"), output("x_y_2")))]
+    whole = wire(*log).messages
+    for end in range(2, len(log), 7):
+        assert [message["content"][0].get("id") for message in wire(*log[:end]).messages] == [
+            message["content"][0].get("id") for message in whole[: len(wire(*log[:end]).messages)]
+        ]
+
+
+@pytest.mark.parametrize("call_id", ["", "fc|1", "é", "a b", "c1\n", "x" * 200, "functions.run:0"])
+def test_call_ids_that_are_refused_are_made_safe(call_id: str) -> None:
+    messages = wire(user("a"), call(call_id), output(call_id), call(call_id), output(call_id)).messages
+    ids = [messages[1]["content"][0]["id"], messages[3]["content"][0]["id"]]
+    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", one) for one in ids)
+    assert len(set(ids)) == 2
+    assert ids == [messages[2]["content"][0]["tool_use_id"], messages[4]["content"][0]["tool_use_id"]]
+
+
+@pytest.mark.parametrize(("name", "sent"), [("read_file", "read_file"), ("fs.read", "fs_read"), ("", "tool"), ("n" * 300, "n" * 128)])
+def test_tool_names_that_are_refused_are_made_safe(name: str, sent: str) -> None:
+    assert blocks(user("a"), call("c1", name=name))[1][0]["name"] == sent
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sent"),
+    [
+        ('{"path": "a", "n": [1, null, 2.5]}', {"path": "a", "n": [1, None, 2.5]}),
+        ("", {}),
+        (" \n", {}),
+        (r'{"a": "\ud800", "\udfff": 1}', {"a": "\ufffd", "\ufffd": 1}),
+    ],
+)
+def test_arguments_are_an_object(arguments: str, sent: dict[str, Any]) -> None:
+    assert blocks(user("a"), call("c1", arguments))[1][0]["input"] == sent
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *('{"path": ', "[1]", "null", '"x"', "7", "ls -l", '{"a": NaN}', '{"a": -Infinity}', '{"a": 1e999}'),
+        pytest.param(f'{{"a": {"9" * 5000}}}', id="huge integer"),
+        pytest.param('{"a":' * 100_000, id="deep and broken"),
+        pytest.param('{"a":' * 150 + "1" + "}" * 150, id="deep"),
+    ],
+)
+def test_arguments_that_are_no_object_are_sent_as_their_text(arguments: str) -> None:
+    assert blocks(user("a"), call("c1", arguments))[1][0]["input"] == {"arguments": arguments}
+
+
+def test_results_hold_texts_and_images_and_say_when_they_are_errors() -> None:
+    log = (
+        *(user("a"), call("c1"), call("c2"), call("c3"), call("c4")),
+        output("c1", ["Look:", Image(data=PNG), " "]),
+        output("c2", ""),
+        output("c3", ["No.", Image(data=PNG)], is_error=True),
+        output("c4", "\n", is_error=True),
+    )
+    assert blocks(*log)[2] == [
+        {"type": "tool_result", "tool_use_id": "c1", "content": [text("Look:"), WIRE_PNG]},
+        {"type": "tool_result", "tool_use_id": "c2"},
+        {"type": "tool_result", "tool_use_id": "c3", "content": [text("No."), text("[image not shown]")], "is_error": True},
+        {"type": "tool_result", "tool_use_id": "c4", "content": [text(FAILED)], "is_error": True},
+    ]
+
+
+# Reasoning
+
+
+def test_thinking_is_sent_as_it_came() -> None:
+    log = user("a"), Reasoning(" hm \n", "sealed"), Reasoning(data="xyz"), Reasoning("", "sealed too"), assistant("b"), call("c1")
+    assert blocks(*log)[1] == [
+        {"type": "thinking", "thinking": " hm \n", "signature": "sealed"},
+        {"type": "redacted_thinking", "data": "xyz"},
+        {"type": "thinking", "thinking": "", "signature": "sealed too"},
+        text("b"),
+        {"type": "tool_use", "id": "c1", "name": "run", "input": {}},
+    ]
+
+
+def test_unsigned_thinking_is_left_out() -> None:
+    assert outline(user("a"), Reasoning("hm"), assistant("b"), user("c"), Reasoning("hm", signature=""), call("c1")) == [
+        "u: a",
+        "a: b",
+        "u: c",
+        "a: c1",
+        "u: c1",
+    ]
+
+
+def test_thinking_keeps_its_place() -> None:
+    log = user("a"), Reasoning("1", "s"), assistant("b"), Reasoning("2", "s"), call("c1"), Reasoning("3", "s"), call("c2")
+    assert outline(*log)[1] == "a: thinking b thinking c1 thinking c2"
+
+
+def test_thinking_that_nothing_follows_is_left_out() -> None:
+    assert outline(user("a"), Reasoning("hm", "s")) == ["u: a"]
+    assert outline(user("a"), Reasoning("hm", "s"), assistant(" "), user("b")) == ["u: a b"]
+    assert outline(user("a"), assistant("b"), Reasoning("hm", "s"), user("c")) == ["u: a", "a: b", "u: c"]
+    assert outline(user("a"), call("c1"), Reasoning("hm", "s"), output("c1")) == ["u: a", "a: c1", "u: c1"]
+    # Also where another response follows: it was made without that thought.
+    assert outline(user("a"), Reasoning("hm", "s", agent_id="x"), assistant("b", agent_id="y")) == ["u: a", "a: b"]
+
+
+# Images and documents
+
+
+def test_images_are_sent_from_wherever_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "shot.bin"
+    file.write_bytes(JPEG)
+    images = [
+        Image(data=PNG),
+        Image(data=PNG, media_type="image/jpeg"),
+        Image(data=b"who knows", media_type="IMAGE/JPG"),
+        Image(url="https://example.org/a.png"),
+        Image(url="data:image/gif;base64," + base64.b64encode(PNG).decode()),
+        Image(file_id="file_1"),
+        Image(path=str(file)),
+    ]
+    assert [block["source"] for block in blocks(Message("user", images))[0]] == [
+        WIRE_PNG["source"],
+        WIRE_PNG["source"],
+        {"type": "base64", "media_type": "image/jpeg", "data": base64.b64encode(b"who knows").decode()},
+        {"type": "url", "url": "https://example.org/a.png"},
+        WIRE_PNG["source"],
+        {"type": "file", "file_id": "file_1"},
+        {"type": "base64", "media_type": "image/jpeg", "data": base64.b64encode(JPEG).decode()},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("image", "note"),
+    [
+        (Image(path="/no/such/file.png"), "[image missing: /no/such/file.png]"),
+        (Image(path="a\0b"), "[image missing: a\0b]"),
+        (Image(path=os.path.curdir), f"[image missing: {os.path.curdir}]"),
+        (Image(data=b""), "[image empty]"),
+        (Image(data=b"BM12"), "[image of unknown format]"),
+        (Image(data=b"BM12", media_type="image/bmp"), "[image of unknown format: image/bmp]"),
+        (Image(url="file:///etc/hosts"), "[image out of reach: file:///etc/hosts]"),
+        (Image(url="data:image/png;base64,§"), "[image empty]"),
+        (Image(url="data:image/png"), "[image empty]"),
+    ],
+)
+def test_images_that_cannot_be_sent_are_noted(image: Image, note: str) -> None:
+    assert blocks(Message("user", image)) == [[text(note)]]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_no_image_and_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.png"
+    os.mkfifo(pipe)
+    session = Session([Message("user", Image(path=str(pipe)))])
+    waiting = threading.Thread(target=to_anthropic, args=(session,), daemon=True)
+    waiting.start()
+    waiting.join(5)
+    assert not waiting.is_alive()
+    assert to_anthropic(session).messages[0]["content"] == [text(f"[image missing: {pipe}]")]
+
+
+def test_an_assistant_message_notes_its_images() -> None:
+    log = user("a"), Message("assistant", ["Here:", Image(data=PNG), Document(data=b"%PDF-1", title="Bill"), Document(text="plain")])
+    assert blocks(*log)[1] == [text("Here:"), text("[image not shown]"), text("[document not shown: Bill]"), text("plain")]
+
+
+def test_documents_are_sent_from_wherever_they_are() -> None:
+    documents = [
+        Document(data=b"%PDF-1.7", title="Bill"),
+        Document(data="naïve".encode(), media_type="text/markdown"),
+        Document(data=b'{"a": 1}', media_type="application/json"),
+        Document(text="plain", title=" "),
+        Document(url="https://example.org/a.pdf"),
+        Document(file_id="file_2", title="t" * 900),
+        Document(data=b"\xd0\xcf\x11\xe0", title="Old.doc"),
+        Document(text=" "),
+    ]
+    plain = {"type": "text", "media_type": "text/plain"}
+    assert blocks(Message("user", documents)) == [
+        [
+            {
+                "type": "document",
+                "source": {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(b"%PDF-1.7").decode()},
+                "title": "Bill",
+            },
+            {"type": "document", "source": {**plain, "data": "naïve"}},
+            {"type": "document", "source": {**plain, "data": '{"a": 1}'}},
+            {"type": "document", "source": {**plain, "data": "plain"}},
+            {"type": "document", "source": {"type": "url", "url": "https://example.org/a.pdf"}},
+            {"type": "document", "source": {"type": "file", "file_id": "file_2"}, "title": "t" * 500},
+            text("[document not shown: Old.doc]"),
+        ]
+    ]
+
+
+# Caching
+
+
+def marked(sent: AnthropicMessages) -> list[str]:
+    system = sent.system if isinstance(sent.system, list) else []
+    every = [("system", system), *((f"messages[{place}]", message["content"]) for place, message in enumerate(sent.messages))]
+    return [f"{where}[{place}]" for where, content in every for place, block in enumerate(content) if "cache_control" in block]
+
+
+def test_caching_marks_system_the_end_of_the_last_request_and_the_end_of_this_one() -> None:
+    log = Message("system", "Be terse."), user("a"), call("c1"), output("c1"), call("c2"), output("c2"), user("b")
+    sent = wire(*log, caching=True)
+    assert sent.system == [{"type": "text", "text": "Be terse.", "cache_control": {"type": "ephemeral"}}]
+    assert marked(sent) == ["system[0]", "messages[2][0]", "messages[4][1]"]
+
+
+def test_caching_changes_nothing_but_the_marks() -> None:
+    def bare(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: bare(member) for key, member in value.items() if key != "cache_control"}
+        return [bare(member) for member in value] if isinstance(value, list) else value
+
+    log = Message("system", ["One.", "Two."]), user("a"), Reasoning("hm", "s"), assistant("b ")
+    plain, cached = wire(*log), wire(*log, caching=True)
+    assert bare(cached.messages) == plain.messages
+    assert bare(cached.system) == plain.system
+    assert marked(cached) == ["system[1]", "messages[0][0]", "messages[1][1]"]
+    assert marked(plain) == []
+
+
+def test_caching_of_nothing_marks_nothing() -> None:
+    assert wire(caching=True) == ([], None)
+    assert marked(wire(user("a"), caching=True)) == ["messages[0][0]"]
+
+
+# With the vendor's own types
+
+
+def everything() -> list[Item]:
+    return [
+        Message("system", "Be terse."),
+        Compaction("Before."),
+        Message(
+            "user", ["Look", Image(data=PNG), Image(url="https://example.org/a.png"), Image(file_id="f"), Document(text="d", title="t")]
+        ),
+        Reasoning("hm", "s"),
+        Reasoning(data="x"),
+        assistant("On it."),
+        call("c1", '{"a": {"b": [1]}}'),
+        call("c2", "oops"),
+        output("c1", ["Look:", Image(data=PNG), Document(data=b"%PDF-1.7")]),
+        output("c2", "", is_error=True),
+        call("c3"),
+        user("Well?"),
+    ]
+
+
+@pytest.mark.parametrize("caching", [False, True])
+def test_the_payload_is_of_the_sdks_types(caching: bool) -> None:
+    from anthropic.types import MessageParam, TextBlockParam
+    from pydantic import TypeAdapter
+
+    def taken(checked: Any) -> Any:
+        """With lists for pydantic's lazy iterators, which check what they hold when it is taken."""
+        if isinstance(checked, dict):
+            return {key: taken(member) for key, member in checked.items()}
+        return [taken(member) for member in checked] if isinstance(checked, Iterable) and not isinstance(checked, str) else checked
+
+    messages, system = wire(*everything(), caching=caching)
+    assert taken(TypeAdapter(list[MessageParam]).validate_python(copy.deepcopy(messages))) == messages
+    assert TypeAdapter(str | list[TextBlockParam]).validate_python(system) == system
