@@ -33,7 +33,7 @@ def texts() -> Iterator[tuple[str, str]]:
     """Name and text of each of them that is a text."""
     for path in project_files():
         try:
-            yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+            yield path.relative_to(ROOT).as_posix(), path.read_bytes().decode()  # as it is: `read_text` would hide the line ends
         except UnicodeDecodeError:
             continue
 
