@@ -88,12 +88,18 @@ class Run:
 
     @property
     def what(self) -> str:
-        """What the items are: `30 Read output, 2 Bash output`; a single item without its number."""
+        """What the items are: `30 Read outputs, 2 Bash outputs`; a single item without its number."""
         if self.items == 1:
             return printable(self.kinds[0][0])
-        named = [f"{count:,} {printable(kind)}" for kind, count in self.kinds[:KINDS_NAMED]]
+        named = [f"{count:,} {_plural(printable(kind)) if count > 1 else printable(kind)}" for kind, count in self.kinds[:KINDS_NAMED]]
         others = sum(count for _, count in self.kinds[KINDS_NAMED:])
         return ", ".join([*named, f"{others:,} more"] if others else named)
+
+
+def _plural(kind: str) -> str:
+    if kind.endswith("summary"):
+        return f"{kind[:-1]}ies"
+    return kind if kind == "reasoning" else f"{kind}s"
 
 
 def tallies(plan: Plan) -> list[Tally]:
