@@ -61,9 +61,9 @@ def plan_renderable(plan: Plan | PlanTold) -> Drawing:
     return Drawing(plan_draw(plan))
 
 
-def usage_draw(report: UsageReport) -> Draw:
-    """The report, to be drawn."""
-    return lambda width, glyphs: draw_usage(report, width, glyphs)
+def usage_draw(report: UsageReport, *, brief: bool = False) -> Draw:
+    """The report, to be drawn; without its lists and notes where it is to be brief."""
+    return lambda width, glyphs: draw_usage(report, width, glyphs, brief=brief)
 
 
 def plan_draw(plan: Plan | PlanTold) -> Draw:

@@ -52,13 +52,18 @@ def _line(names: Sequence[str], glyphs: Glyphs, between: str) -> Line:
     return [Span(between.join([glyphs.cells[name]] * len(list(run))) + between, STYLES[name]) for name, run in groupby(names)]
 
 
+def length(amount: int, most: int, width: int, glyphs: Glyphs) -> str:
+    """An amount as a length, where `most` is the whole width; at least one column for what is not nothing."""
+    columns = min(width, max(1, amount * width // most)) if amount > 0 and most > 0 else 0
+    return glyphs.block * columns
+
+
 def length_bar(amount: int, most: int, mark: int, width: int, style: str, glyphs: Glyphs) -> Line:
     """An amount as a length, and a mark, say where a budget ends; the whole width is `most`."""
-    filled = min(width, max(1 if amount else 0, amount * width // most)) if most else 0
+    full = length(amount, most, width, glyphs)
+    filled = len(full)
     at = min(width - 1, mark * width // most) if most else 0
-    cell = "█" if not glyphs.only_ascii else "#"
-    full, empty = cell * filled, glyphs.cells[FREE] * (width - filled)
-    drawn = full + empty
+    drawn = full + glyphs.cells[FREE] * (width - filled)
     return [
         Span(drawn[: min(at, filled)], style),
         Span(drawn[min(at, filled) : at], STYLES[FREE]),

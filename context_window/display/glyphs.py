@@ -39,9 +39,8 @@ class Glyphs:
         dot: Between the parts of a line.
         arrow: From before to after.
         flag: Beside a category above its share.
-        rule: Above a total.
-        mark: Where the budget ends, on a bar.
-        times: Before a factor.
+        block: What lengths are made of.
+        mark: Where the budget ends, on a length.
         only_ascii: Whether other characters must not be shown at all.
     """
 
@@ -50,9 +49,8 @@ class Glyphs:
     dot: str
     arrow: str
     flag: str
-    rule: str
+    block: str
     mark: str
-    times: str
     only_ascii: bool
 
     def shown(self, text: str) -> str:
@@ -63,8 +61,8 @@ class Glyphs:
 
 _NAMES = tuple(STYLES)
 
-UNICODE = Glyphs(dict(zip(_NAMES, "■▣▦▤◆·", strict=True)), "…", "·", "→", "▲", "─", "│", "×", only_ascii=False)
-ASCII = Glyphs(dict(zip(_NAMES, "SCDO+.", strict=True)), "..", "|", "->", "^", "-", "|", "x", only_ascii=True)
+UNICODE = Glyphs(dict(zip(_NAMES, "■▣▦▤◆·", strict=True)), "…", "·", "→", "▲", "█", "│", only_ascii=False)
+ASCII = Glyphs(dict(zip(_NAMES, "SCDO+.", strict=True)), "..", "|", "->", "^", "#", "|", only_ascii=True)
 
 
 def glyphs_for(encoding: str | None) -> Glyphs:

@@ -29,7 +29,7 @@ Line: TypeAlias = list[Span]
 
 GAP = 2
 """Columns between the columns of a table."""
-LEAST = 6
+LEAST = 14
 """Columns that a text keeps while anything else can still be left out."""
 
 

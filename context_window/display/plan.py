@@ -20,6 +20,8 @@ COLOURS = {
     Action.DROP: "red",
 }
 
+MOST = 15
+"""Runs of changes that are listed unless more are asked for."""
 CULPRITS = 5
 """Items that are named where the view does not fit."""
 
@@ -39,7 +41,7 @@ class PlanTold:
     plan: Plan
     title: str = ""
     notes: tuple[str, ...] = ()
-    most: int | None = 15
+    most: int | None = MOST
     brief: bool = False
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from session.items import MessageCategory
 
 from ..usage import UsageReport
-from .cells import bar, grid
+from .cells import bar, grid, length
 from .glyphs import BAD, FREE, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
 from .lines import Column, Line, Span, beside, fitted, flow, table, width_of, wrapped
 
@@ -24,11 +24,20 @@ MINIMAL = 40
 
 TOOLS = 8
 """Tools that are listed."""
+BARS = 14
+"""Columns of the bar beside the largest of them."""
 LARGEST = "Largest items"
 
 
-def draw_usage(report: UsageReport, width: int, glyphs: Glyphs) -> list[Line]:
-    """The lines of the report, none of them wider than `width` columns."""
+def draw_usage(report: UsageReport, width: int, glyphs: Glyphs, *, brief: bool = False) -> list[Line]:
+    """The lines of the report, none of them wider than `width` columns.
+
+    Args:
+        report: The report.
+        width: Columns.
+        glyphs: What to draw with.
+        brief: Whether to leave out the lists of tools and items, and what the numbers rest on.
+    """
     width = min(width, WIDEST)
     if width < MINIMAL:
         return [*heading(report.title, "", width, glyphs), *_table(report, width, glyphs)]
@@ -42,6 +51,8 @@ def draw_usage(report: UsageReport, width: int, glyphs: Glyphs) -> list[Line]:
         lines += [bar(amounts, width, glyphs), [], *rows]
     if any(span.text == glyphs.flag for row in rows for span in row):
         lines += [[], *_quiet(f"{glyphs.flag} above its share: trimmed first when the window is full", width, glyphs)]
+    if brief:
+        return lines
     lines += _lists(report, width, glyphs)
     return [*lines, [], *flow(_counts(report), width, glyphs), *(line for note in notes(report) for line in _quiet(note, width, glyphs))]
 
@@ -53,11 +64,27 @@ def heading(title: str, about: str, width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def percent(part: int, whole: int) -> str:
-    """A part of a whole in percent: never 0 for what is not nothing."""
-    if part and part * 1000 < whole:
+    """A part of a whole in percent."""
+    return _percent(part, round(1000 * part / whole))
+
+
+def percents(parts: Sequence[int], whole: int) -> tuple[list[str], str]:
+    """Parts of a whole in percent, and their sum in percent, which is the sum of what is shown.
+
+    In tenths of a percent, by largest remainder: where the parts make up the whole, they sum to 100.0%.
+    """
+    exact = [1000 * part for part in parts]
+    tenths = [amount // whole for amount in exact]
+    left = round(sum(exact) / whole) - sum(tenths)
+    for place in sorted(range(len(parts)), key=lambda place: -(exact[place] % whole))[:left]:
+        tenths[place] += 1
+    return [_percent(part, tenth) for part, tenth in zip(parts, tenths, strict=True)], _percent(sum(parts), sum(tenths))
+
+
+def _percent(part: int, tenths: int) -> str:
+    if part and not tenths:
         return "<0.1%"
-    share = 100 * part / whole
-    return f"{share:,.0f}%" if share >= 1000 else f"{share:.1f}%"
+    return f"{tenths // 10:,}%" if tenths >= 10_000 else f"{tenths // 10}.{tenths % 10}%"
 
 
 def _headline(report: UsageReport) -> Iterator[Span]:
@@ -65,7 +92,7 @@ def _headline(report: UsageReport) -> Iterator[Span]:
     if report.over_budget:
         yield Span(f"over budget by {-report.available:,}", BAD)
     else:
-        yield Span(f"{percent(report.total, report.budget)} used")
+        yield Span(f"{_shares(report)[5]} used")
         yield Span(f"{report.available:,} free")
 
 
@@ -78,6 +105,17 @@ def _amounts(report: UsageReport) -> dict[str, int]:
 def _borrows(report: UsageReport) -> list[bool]:
     """For each row, whether it holds more than its share and trims may touch it."""
     return [row.tokens > row.share and row.category is not MessageCategory.SYSTEM for row in report.rows]
+
+
+def _shares(report: UsageReport) -> list[str]:
+    """The percentages of the budget, a row each: categories, overhead, total, free or over."""
+    used = [row.tokens for row in report.rows] + [report.overhead]
+    if report.over_budget:
+        shown, total = percents(used, report.budget)
+        return [*shown, total, percent(-report.available, report.budget)]
+    shown, _ = percents([*used, report.available], report.budget)
+    _, total = percents([report.total, report.available], report.budget)
+    return [*shown[:-1], total, shown[-1]]
 
 
 def _table(report: UsageReport, width: int, glyphs: Glyphs) -> list[Line]:
@@ -93,7 +131,7 @@ def _table(report: UsageReport, width: int, glyphs: Glyphs) -> list[Line]:
         Column("", marks, left=True, keep=5),
         Column("", [Span(name, style) for name, style in zip(names, styles, strict=True)], left=True, elastic=True, whole=True),
         Column("tokens", [Span(f"{amount:,}", style) for amount, style in zip(tokens, styles, strict=True)]),
-        Column("of budget", [Span(percent(amount, report.budget), style) for amount, style in zip(tokens, styles, strict=True)], keep=4),
+        Column("of budget", [Span(share, style) for share, style in zip(_shares(report), styles, strict=True)], keep=4),
         Column("share", [*(Span(f"{row.share:,}", QUIET) for row in report.rows), *blank], keep=2),
         Column("", [*(Span(glyphs.flag if borrows else "", "yellow") for borrows in _borrows(report)), *blank], left=True, keep=1),
         Column("items", [*(Span(f"{row.items:,}") for row in report.rows), Span(""), Span(f"{report.items:,}", STRONG), Span("")], keep=3),
@@ -121,11 +159,13 @@ def _tools(report: UsageReport, width: int, glyphs: Glyphs, names: int = 0) -> l
     columns = [
         Column("Tools", [Span(glyphs.shown(tool.name)) for tool in tools], left=True, elastic=True, at_least=names),
         Column("tokens", [Span(f"{tool.tokens:,}") for tool in tools]),
-        Column("of budget", [Span(percent(tool.tokens, report.budget), QUIET) for tool in tools], keep=2),
-        Column("calls", [Span(f"{tool.calls:,}") for tool in tools], keep=3),
+        Column("of budget", [Span(percent(tool.tokens, report.budget), QUIET) for tool in tools], keep=1),
+        Column("calls", [Span(f"{tool.calls:,}") for tool in tools], keep=4),
     ]
     if any(tool.cleared for tool in tools):
-        columns.append(Column("cleared", [Span(f"{tool.cleared:,}" if tool.cleared else "") for tool in tools], keep=1))
+        columns.append(Column("cleared", [Span(f"{tool.cleared:,}" if tool.cleared else "") for tool in tools], keep=3))
+    lengths = [Span(length(tool.tokens, tools[0].tokens, BARS, glyphs), STYLES[MessageCategory.SYSTEM_OUTPUT.value]) for tool in tools]
+    columns.append(Column("", lengths, left=True, keep=2))
     more = len(report.tools) - len(tools)
     return [*table(columns, width, glyphs), *(_quiet(f"{glyphs.ellipsis} and {more:,} more", width, glyphs) if more else [])]
 
@@ -135,7 +175,9 @@ def _largest(report: UsageReport, width: int, glyphs: Glyphs, names: int = 0) ->
     if not items:
         return []
     columns = [
-        Column(LARGEST, [Span(glyphs.shown(item.what)) for item in items], left=True, elastic=True, at_least=names),
+        Column(
+            LARGEST, [Span(glyphs.shown(item.what), STYLES[item.category.value]) for item in items], left=True, elastic=True, at_least=names
+        ),
         Column("tokens", [Span(f"{item.tokens:,}") for item in items]),
         Column("of budget", [Span(percent(item.tokens, report.budget), QUIET) for item in items], keep=2),
         Column("id", [Span(fitted(item.item_id, 24, glyphs), QUIET) for item in items], left=True, elastic=True, keep=1),

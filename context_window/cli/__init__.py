@@ -1,0 +1,87 @@
+"""The command line: `main`, and how every fault ends in one line and an exit code. Each command has a file of its own here.
+
+To add a command, write its file and name it below. Nothing slow is imported before a command runs: `--help` must be quick.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from session.errors import SessionError
+
+from .. import __version__
+from ..errors import ContextOverflowError, ContextWindowError
+from .demo import demo
+from .output import BAD_INPUT, BROKEN_PROMISE, DONE, INTERRUPTED, PROGRAM, complain, prepare_streams, reader_may_go
+from .plan import plan
+from .process import process
+from .usage import usage
+
+EPILOG = """\b
+Examples:
+  context-window demo
+  context-window usage session.jsonl
+  context-window process session.jsonl --max-tokens 32000 -o trimmed.json
+
+Exit codes: 0 done; 1 a promise broken, such as over budget with --strict; 2 bad input or usage.
+"""
+
+
+@click.group(
+    epilog=EPILOG,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name=PROGRAM)
+@click.pass_context
+def commands(context: click.Context) -> None:
+    """Show what fills a model's context window, and trim it to fit."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(BAD_INPUT)
+
+
+for command in (demo, usage, plan, process):
+    commands.add_command(command)
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Runs the command line and exits with its code.
+
+    Args:
+        args: The arguments; those of the process where not given.
+    """
+    prepare_streams()
+    logging.getLogger("context_window").addHandler(logging.NullHandler())  # what it logs, the commands say in their own words
+    sys.exit(run(args))
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """The exit code of the command line, run with these arguments. Every fault is one line on standard error."""
+    try:
+        code = commands.main(args=None if args is None else list(args), prog_name=PROGRAM, standalone_mode=False)
+        with reader_may_go():
+            sys.stdout.flush()
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx is not None else PROGRAM
+        complain(f"{error.format_message()} Try '{command} --help'.")
+        return BAD_INPUT
+    except click.ClickException as error:
+        complain(error.format_message())
+        return error.exit_code
+    except ContextOverflowError as error:
+        complain(str(error))
+        return BROKEN_PROMISE
+    except (SessionError, ContextWindowError, OSError) as error:
+        complain(str(error))
+        return BAD_INPUT
+    return code if isinstance(code, int) else DONE

@@ -1,0 +1,103 @@
+"""What the command line says, and how it ends: streams, colours, one line for each fault. Decides nothing about sessions."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, NoReturn, TextIO
+
+import click
+
+from ..display.rendering import Draw, Drawing, screen_width, text_of
+from ..printable import printable
+
+PROGRAM = "context-window"
+
+DONE, BROKEN_PROMISE, BAD_INPUT = 0, 1, 2
+"""Exit codes."""
+INTERRUPTED = 130
+"""As shells report an end by Ctrl-C."""
+READER_GONE = 141
+"""As shells report an end because nobody reads the output any more."""
+
+
+class BadInputError(click.ClickException):
+    """What the user gave cannot be worked with; the message says what to do instead."""
+
+    exit_code = BAD_INPUT
+
+
+class BrokenPromiseError(click.ClickException):
+    """What the user asked for cannot be kept: over budget, and `--strict`."""
+
+    exit_code = BROKEN_PROMISE
+
+
+def prepare_streams() -> None:
+    """Lets both streams print anything: what their encoding does not have becomes a question mark."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def wants_colours(stream: TextIO) -> bool:
+    """Whether to send colours: to terminals that know them, unless NO_COLOR is set; anywhere if FORCE_COLOR is."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}
+
+
+def show(draw: Draw) -> None:
+    """Prints what is drawn, at most as wide as the terminal."""
+    if not wants_colours(sys.stdout):
+        say(text_of(draw))
+        return
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, force_terminal=True, width=screen_width(), height=24)
+    with reader_may_go():
+        console.print(Drawing(draw))
+
+
+def say(text: str = "") -> None:
+    """Prints a text on standard output."""
+    with reader_may_go():
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+
+
+def say_values(values: dict[str, Any]) -> None:
+    """Prints JSON, one object a line. In ASCII: it must survive any terminal, and name no escape sequence to one."""
+    say(json.dumps(values))
+
+
+def complain(message: str) -> None:
+    """Prints one line on standard error."""
+    with contextlib.suppress(OSError, ValueError):  # there may be nobody left to tell
+        sys.stderr.write(f"{PROGRAM}: {printable(' '.join(message.split()))}\n")
+        sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def reader_may_go() -> Iterator[None]:
+    """Ends quietly where the reader of the output has gone, as in `| head`."""
+    try:
+        yield
+    except BrokenPipeError:
+        _reader_is_gone()
+    except OSError as error:
+        if error.errno is None or os.name != "nt":  # Windows tells of it as EINVAL
+            raise
+        _reader_is_gone()
+
+
+def _reader_is_gone() -> NoReturn:
+    with contextlib.suppress(OSError, ValueError):  # what is still buffered must not fail once more at the interpreter's end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise click.exceptions.Exit(READER_GONE)

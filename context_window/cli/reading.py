@@ -1,0 +1,118 @@
+"""Transcripts for the commands: a file or standard input, one session of it picked, warnings told."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .output import BadInputError, complain
+
+if TYPE_CHECKING:
+    from session.session import Session
+
+STDIN = "-"
+
+WARNINGS = 5
+"""Lines of a transcript that are complained about one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What was read.
+
+    Attributes:
+        name: What to call it.
+        session: The session that is meant.
+        others: The other sessions in it.
+        equals: How many sessions could have been meant as well as the first.
+    """
+
+    name: str
+    session: Session
+    others: tuple[Session, ...]
+    equals: int
+
+
+def read(path: str, session_id: str | None) -> Transcript:
+    """The transcript, its warnings told.
+
+    Args:
+        path: A file, or `-` for standard input.
+        session_id: The beginning of the id of the session that is meant; None for the main one.
+
+    Raises:
+        TranscriptError: It cannot be read, or is no transcript.
+        BadInputError: No session, or more than one, has such an id.
+    """
+    sessions, equals = _read_stdin() if path == STDIN else _read(path)
+    name = "standard input" if path == STDIN else Path(path).name
+    main = sessions[0]
+    _warn(name, main)
+    if session_id is not None:
+        main = _picked(sessions, session_id, name)
+        equals = 1
+    return Transcript(name, main, tuple(one for one in sessions if one is not main), equals)
+
+
+def read_one(path: str, session_id: str | None) -> Transcript:
+    """The same for commands that need to know which session is meant.
+
+    Raises:
+        TranscriptError: It cannot be read, or is no transcript.
+        BadInputError: It is not clear which session is meant.
+    """
+    transcript = read(path, session_id)
+    if transcript.equals > 1:
+        raise BadInputError(
+            f"{transcript.name} holds {transcript.equals} sessions: pick one with --session, e.g. --session {transcript.session.id} "
+            f"(`context-window usage` lists them)"
+        )
+    return transcript
+
+
+def _read(path: str) -> tuple[tuple[Session, ...], int]:
+    from session.transcripts import read_account
+
+    account = read_account(path)
+    return account.sessions, account.equals
+
+
+def _read_stdin() -> tuple[tuple[Session, ...], int]:
+    """What standard input holds: put into a file first, for readers go through it more than once."""
+    from session.errors import TranscriptError
+
+    if sys.stdin is None or sys.stdin.isatty():
+        raise BadInputError("'-' means standard input, and nothing is piped into it; pass a file, or pipe one in")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "stdin")
+        with file.open("wb") as into:
+            while block := sys.stdin.buffer.read(1 << 20):
+                into.write(block)
+        try:
+            return _read(str(file))
+        except TranscriptError as error:
+            raise TranscriptError("standard input", error.problem, error.line) from None
+
+
+def _picked(sessions: tuple[Session, ...], wanted: str, name: str) -> Session:
+    """The session whose id, or whose agent's id, begins so."""
+    found = [one for one in sessions if wanted in (one.id, one.metadata.get("agent_id"))]
+    if not found:
+        found = [one for one in sessions if one.id.startswith(wanted) or str(one.metadata.get("agent_id") or "").startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    ids = ", ".join(one.id for one in (found or sessions)[:4]) + (", …" if len(found or sessions) > 4 else "")
+    raise BadInputError(f"{len(found) or 'no'} sessions in {name} have an id that begins with {wanted!r}; it holds {ids}")
+
+
+def _warn(name: str, session: Session) -> None:
+    warnings = session.metadata.get("warnings")
+    if not isinstance(warnings, list):
+        return
+    for warning in warnings[:WARNINGS]:
+        complain(f"{name}: {warning}")
+    if len(warnings) > WARNINGS:
+        complain(f"{name}: and {len(warnings) - WARNINGS} more such lines were left out")

@@ -1,0 +1,79 @@
+"""Files written whole or not at all: beside their target first, then put in its place."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+from .output import BadInputError, reader_may_go
+
+STDOUT = "-"
+
+
+def check_target(out: str, source: str) -> None:
+    """Checks, before any work is done, that the file can be written.
+
+    Raises:
+        BadInputError: It is the source, a folder, or in no folder that there is.
+    """
+    if out == STDOUT:
+        return
+    target = Path(out)
+    if target.is_dir():
+        raise BadInputError(f"{out} is a folder; pass -o with a file name in it")
+    if not target.parent.is_dir():
+        raise BadInputError(f"there is no folder {target.parent}; make it first, or pass -o with another name")
+    read_from = Path(source).expanduser()  # as the readers do
+    if target.exists() and read_from.exists() and target.samefile(read_from):
+        raise BadInputError(f"{out} is the transcript itself, which is never overwritten; pass -o with another name")
+
+
+def save(content: bytes, out: str) -> None:
+    """Writes the content: all of it, or nothing that stays.
+
+    A file that is there keeps its permissions and, where it is a link, its place; a device or a pipe is written to.
+
+    Raises:
+        BadInputError: It cannot be written.
+    """
+    if out == STDOUT:
+        with reader_may_go():
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+        return
+    try:
+        mode = _mode(out)
+        if mode is not None and not stat.S_ISREG(mode):
+            Path(out).write_bytes(content)
+        else:
+            _replace(Path(os.path.realpath(out)), content, mode)
+    except OSError as error:
+        raise BadInputError(f"{out} cannot be written: {error.strerror or error}; pass -o with another name") from None
+
+
+def _mode(out: str) -> int | None:
+    try:
+        return os.stat(out).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _replace(target: Path, content: bytes, mode: int | None) -> None:
+    if mode is not None and not os.access(target, os.W_OK):  # a new file in its place would get around that
+        raise PermissionError(None, "it is read-only")
+    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is not None:
+            beside.chmod(stat.S_IMODE(mode))
+        beside.replace(target)
+    except BaseException:  # Ctrl-C too must leave nothing behind
+        beside.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,87 @@
+"""The options that all commands share, and the manager that they make. What is said about the budget's source is here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ..printable import printable
+from .output import BadInputError
+
+if TYPE_CHECKING:
+    from session.session import Session
+
+    from ..manager import ContextWindowManager
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+OPTIONS = (
+    click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens a prompt may have. Default: what the model allows."),
+    click.option("--model", metavar="NAME", help="The model to fit. Default: the one that the transcript names."),
+    click.option(
+        "--target-ratio",
+        type=click.FloatRange(0, 1, min_open=True),
+        metavar="R",
+        help="Trim down to this part of the budget, so that the next turns change nothing (default 0.65).",
+    ),
+    click.option("--images-kept", type=click.IntRange(min=0), metavar="N", help="Images, the newest, that stay (default 1)."),
+    click.option(
+        "--session", "session_id", metavar="ID", help="The session to take, where a transcript has several; its first letters do."
+    ),
+    click.option("--strict", is_flag=True, help="Exit 1 where it does not fit the budget."),
+)
+
+
+def window_options(command: Command) -> Command:
+    """The command with the options above."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the user set. Names and meanings are those of the options."""
+
+    max_tokens: int | None = None
+    model: str | None = None
+    target_ratio: float | None = None
+    images_kept: int | None = None
+    session_id: str | None = None
+    strict: bool = False
+
+    def manager(self, session: Session) -> tuple[ContextWindowManager, str]:
+        """A manager for the session, and in words where its budget comes from.
+
+        Raises:
+            BadInputError: The model that was asked for is not known and no `--max-tokens` is given.
+        """
+        from ..config import ContextWindow
+        from ..errors import UnknownModelError
+        from ..manager import ContextWindowManager
+
+        set_here = {"target_ratio": self.target_ratio, "images_kept": self.images_kept}
+        given: dict[str, Any] = {name: value for name, value in set_here.items() if value is not None}
+        window = ContextWindow(max_tokens=self.max_tokens, **given)
+        named = session.metadata.get("model")
+        model = self.model or (named if isinstance(named, str) and named else None)
+        try:
+            manager = ContextWindowManager(model, context_window=window)
+        except UnknownModelError as error:
+            if self.model:
+                alike = str(error).partition("Did you mean ")[2].partition("?")[0]
+                hint = f"did you mean {alike}? Else pass" if alike else "pass"
+                raise BadInputError(f"the context window of {self.model!r} is not known; {hint} --max-tokens N too") from None
+            return ContextWindowManager(
+                context_window=window
+            ), f"the default, for {printable(str(model))} is not known; --max-tokens sets another"
+        if self.max_tokens is not None:
+            return manager, "set by --max-tokens"
+        if self.model:
+            return manager, f"what {printable(self.model)} allows"
+        if model:
+            return manager, f"what {printable(model)}, which the transcript names, allows"
+        return manager, "the default, for the transcript names no model; --model or --max-tokens sets another"

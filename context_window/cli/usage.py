@@ -1,0 +1,109 @@
+"""`context-window usage`: where a transcript's tokens go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import BAD_INPUT, BrokenPromiseError, complain, say, say_values, show
+from .settings import Settings, window_options
+
+if TYPE_CHECKING:
+    from ..manager import ContextWindowManager
+    from ..usage import UsageReport
+    from .reading import Transcript
+
+EPILOG = """\b
+Examples:
+  context-window usage session.jsonl
+  context-window usage ~/.claude/projects/my-project/*.jsonl --max-tokens 100000
+  context-window usage session.jsonl --json | jq .categories
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@window_options
+@click.option("--json", "as_json", is_flag=True, help="The same numbers as JSON, one object a PATH, each on a line of its own.")
+def usage(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Show where the tokens of transcripts go.
+
+    A row a category, with its share of the budget; `overhead` is what a request costs beside its items. Then tools by
+    tokens, and the largest items. PATH is a session log, a saved session, or - for standard input.
+    """
+    from session.errors import SessionError
+
+    from ..errors import ContextWindowError
+    from .reading import read
+
+    settings = Settings(**options)
+    reports: list[UsageReport] = []
+    faults = 0
+    for path in paths:
+        try:
+            transcript = read(path, settings.session_id)
+            manager, budget_from = settings.manager(transcript.session)
+            report = replace(manager.usage(transcript.session, title=transcript.name), budget_from=budget_from)
+            others = _others(transcript, manager)
+        except (SessionError, ContextWindowError, click.ClickException) as error:
+            if len(paths) == 1:
+                raise
+            complain(error.message if isinstance(error, click.ClickException) else str(error))  # the others are shown all the same
+            faults += 1
+            continue
+        if as_json:
+            say_values(report.to_dict() | {"path": path, "other_sessions": others})
+        else:
+            _show(report, others, transcript.equals, first=not reports)
+        reports.append(report)
+    if not as_json and len(paths) > 1:
+        _sum_up(reports)
+    if faults:
+        raise click.exceptions.Exit(BAD_INPUT)
+    over = [report for report in reports if report.over_budget]
+    if settings.strict and over:
+        worst = max(over, key=lambda report: -report.available)
+        raise BrokenPromiseError(
+            f"{worst.title} is over its budget by {-worst.available:,} tokens; see `context-window plan` for what can go"
+        )
+
+
+def _others(transcript: Transcript, manager: ContextWindowManager) -> list[dict[str, Any]]:
+    """The other sessions of a transcript, counted by the same counter. They are in no sum: no request holds them."""
+    return [
+        {
+            "session_id": one.id,
+            "agent_id": one.metadata.get("agent_id"),
+            "total": (stats := manager.analyze_session(one))["total_tokens"],
+            "items": stats["item_count"],
+        }
+        for one in transcript.others
+    ]
+
+
+def _show(report: UsageReport, others: list[dict[str, Any]], equals: int, *, first: bool) -> None:
+    from ..display import usage_draw
+    from ..display.others import draw_others
+
+    if not first:
+        say()
+    show(usage_draw(report))
+    if others:
+        say()
+        show(lambda width, glyphs: draw_others(others, equals, width, glyphs))
+
+
+def _sum_up(reports: list[UsageReport]) -> None:
+    from ..display.glyphs import STRONG, Glyphs
+    from ..display.lines import Line, Span, flow
+
+    total = sum(report.total for report in reports)
+    over = sum(report.over_budget for report in reports)
+
+    def draw(width: int, glyphs: Glyphs) -> list[Line]:
+        spans = [Span(f"{len(reports):,} sessions", STRONG), Span(f"{total:,} tokens in all"), Span(f"{over:,} over budget")]
+        return [[], *flow(spans, width, glyphs)]
+
+    show(draw)
