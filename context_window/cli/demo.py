@@ -40,7 +40,7 @@ def demo() -> None:
         step(
             1,
             f"A coding assistant's log: {log}, {before.total:,} tokens if sent as it is. Say a prompt may have {BUDGET:,}.",
-            "Each cell of the grid is one percent; what a category is sure to keep when room is short is its share.",
+            "The cells show what fills it. A category's share is what it may keep when room is short.",
         )
     )
     show(usage_draw(before, brief=True))
@@ -48,8 +48,8 @@ def demo() -> None:
         step(
             2,
             "The plan. Nothing is done yet.",
-            "Least important first, oldest first: old tool outputs become one line that says how to get them back, then whole calls go with "
-            "their results; older images become placeholders. What the model is about to read stays.",
+            "The least important goes first, the oldest first: tool outputs become one line with an id to recall them by, then whole calls "
+            "go with their results. Older images become placeholders. What the model is about to read stays.",
         )
     )
     show(plan_draw(PlanTold(plan, brief=True)))
@@ -57,7 +57,7 @@ def demo() -> None:
         step(
             3,
             f"What the model is shown: {seen}.",
-            "Trimmed below the budget on purpose: the next turns change nothing that was sent, so the prompt cache stays warm.",
+            "A trim goes further than it must, to 65% of the budget: then many turns change nothing, and the prompt cache stays warm.",
         )
     )
     show(usage_draw(after, brief=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from .glyphs import FREE, STYLES, Glyphs
+from .glyphs import FREE, STRONG, STYLES, Glyphs
 from .lines import Line, Span
 
 SIDE = 10
@@ -58,16 +58,16 @@ def length(amount: int, most: int, width: int, glyphs: Glyphs) -> str:
     return glyphs.block * columns
 
 
-def length_bar(amount: int, most: int, mark: int, width: int, style: str, glyphs: Glyphs) -> Line:
-    """An amount as a length, and a mark, say where a budget ends; the whole width is `most`."""
+def length_bar(amount: int, most: int, budget: int, width: int, glyphs: Glyphs) -> Line:
+    """An amount as a length, where `most` is the whole width, with a mark where the budget ends; what is beyond it is red."""
     full = length(amount, most, width, glyphs)
-    filled = len(full)
-    at = min(width - 1, mark * width // most) if most else 0
-    drawn = full + glyphs.cells[FREE] * (width - filled)
+    at = min(width - 1, budget * width // most)
+    drawn = full + glyphs.cells[FREE] * (width - len(full))
+    within, beyond = min(at, len(full)), max(at + 1, len(full))
     return [
-        Span(drawn[: min(at, filled)], style),
-        Span(drawn[min(at, filled) : at], STYLES[FREE]),
-        Span(glyphs.mark, "bold"),
-        Span(drawn[at + 1 : max(filled, at + 1)], style),
-        Span(drawn[max(filled, at + 1) :], STYLES[FREE]),
+        Span(drawn[:within], "green"),
+        Span(drawn[within:at], STYLES[FREE]),
+        Span(glyphs.mark, STRONG),
+        Span(drawn[at + 1 : beyond], "red"),
+        Span(drawn[beyond:], STYLES[FREE]),
     ]

@@ -50,7 +50,8 @@ def draw_plan(told: PlanTold, width: int, glyphs: Glyphs) -> list[Line]:
     plan, width = told.plan, min(width, WIDEST)
     lines = [*heading(told.title, "", width, glyphs), *flow(_headline(plan, glyphs), width, glyphs), []]
     if width >= MINIMAL:
-        lines += [*_bars(plan, width, glyphs), []]
+        bars = _bars(plan, width, glyphs)
+        lines += [*bars, []] if bars else []
     lines += _sums(plan, width, glyphs)
     changes = runs(plan)
     if changes and not told.brief:
@@ -83,10 +84,11 @@ def _bars(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
     most = max(*amounts.values(), plan.budget)
     numbers = max(len(f"{amount:,}") for amount in amounts.values())
     room = width - len("before") - 4 - numbers
+    if room < 4:
+        return []
     lines: list[Line] = []
     for name, amount in amounts.items():
-        style = "red" if amount > plan.budget else "green"
-        drawn = length_bar(amount, most, plan.budget, room, style, glyphs)
+        drawn = length_bar(amount, most, plan.budget, room, glyphs)
         lines.append([Span(f"{name:<6}  ", QUIET), *drawn, Span(f"  {amount:>{numbers},}")])
     return lines
 

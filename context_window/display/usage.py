@@ -68,23 +68,20 @@ def percent(part: int, whole: int) -> str:
     return _percent(part, round(1000 * part / whole))
 
 
-def percents(parts: Sequence[int], whole: int) -> tuple[list[str], str]:
-    """Parts of a whole in percent, and their sum in percent, which is the sum of what is shown.
-
-    In tenths of a percent, by largest remainder: where the parts make up the whole, they sum to 100.0%.
-    """
+def tenths(parts: Sequence[int], whole: int) -> list[int]:
+    """Parts of a whole in tenths of a percent, by largest remainder: parts that make up the whole sum to 1000."""
     exact = [1000 * part for part in parts]
-    tenths = [amount // whole for amount in exact]
-    left = round(sum(exact) / whole) - sum(tenths)
+    found = [amount // whole for amount in exact]
+    left = round(sum(exact) / whole) - sum(found)
     for place in sorted(range(len(parts)), key=lambda place: -(exact[place] % whole))[:left]:
-        tenths[place] += 1
-    return [_percent(part, tenth) for part, tenth in zip(parts, tenths, strict=True)], _percent(sum(parts), sum(tenths))
+        found[place] += 1
+    return found
 
 
-def _percent(part: int, tenths: int) -> str:
-    if part and not tenths:
+def _percent(part: int, tenth: int) -> str:
+    if part and not tenth:
         return "<0.1%"
-    return f"{tenths // 10:,}%" if tenths >= 10_000 else f"{tenths // 10}.{tenths % 10}%"
+    return f"{tenth // 10:,}%" if tenth >= 10_000 else f"{tenth // 10}.{tenth % 10}%"
 
 
 def _headline(report: UsageReport) -> Iterator[Span]:
@@ -110,12 +107,11 @@ def _borrows(report: UsageReport) -> list[bool]:
 def _shares(report: UsageReport) -> list[str]:
     """The percentages of the budget, a row each: categories, overhead, total, free or over."""
     used = [row.tokens for row in report.rows] + [report.overhead]
-    if report.over_budget:
-        shown, total = percents(used, report.budget)
-        return [*shown, total, percent(-report.available, report.budget)]
-    shown, _ = percents([*used, report.available], report.budget)
-    _, total = percents([report.total, report.available], report.budget)
-    return [*shown[:-1], total, shown[-1]]
+    free = max(0, report.available)
+    found = tenths([*used, free], report.budget)
+    shown = [_percent(part, tenth) for part, tenth in zip(used, found[:-1], strict=True)]
+    rest = percent(-report.available, report.budget) if report.over_budget else _percent(free, found[-1])
+    return [*shown, _percent(report.total, sum(found[:-1])), rest]
 
 
 def _table(report: UsageReport, width: int, glyphs: Glyphs) -> list[Line]:
