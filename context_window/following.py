@@ -89,14 +89,14 @@ class Following:
 
     def view(self, session: Session) -> Session:
         """The view of the session as it was when `catch_up` was last called; the session itself where all of it is shown."""
-        if not self.fold.altered:
+        if not self.fold.tally.altered:
             return session
         self._update_view()
         return Session.showing(session, self._view, breaks=self._breaks, settled=len(self._view))
 
     def plan(self) -> Plan:
         """What became of each item, and why."""
-        if self.fold.altered:
+        if self.fold.tally.altered:
             self._update_view()
         return Plan(
             tuple(self._decision(place) for place in range(len(self.fold))),
@@ -109,7 +109,7 @@ class Following:
     @property
     def freed(self) -> int:
         """Tokens that the view costs less than all items of the log."""
-        return self.log_tokens - sum(self.fold.category_tokens)
+        return self.log_tokens - self.fold.tally.total
 
     def culprits(self, most: int = 5) -> list[Culprit]:
         """The largest items of the view, and why each is kept."""

@@ -167,14 +167,14 @@ class ContextWindowManager:
         """What the whole session would cost, untrimmed."""
         census = self._census(session)
         fold = census.fold
-        self._note(session, fold.category_tokens, fold.overhead)
+        self._note(session, fold.tally.tokens, fold.overhead)
         return SessionStats(
             total_tokens=fold.total,
-            per_category={category.value: tokens for category, tokens in zip(PRIORITY, fold.category_tokens, strict=True)},
-            items={category.value: items for category, items in zip(PRIORITY, fold.category_items, strict=True)},
+            per_category={category.value: tokens for category, tokens in zip(PRIORITY, fold.tally.tokens, strict=True)},
+            items={category.value: items for category, items in zip(PRIORITY, fold.tally.items, strict=True)},
             message_count=census.message_count,
-            item_count=sum(fold.category_items),
-            image_count=fold.images,
+            item_count=sum(fold.tally.items),
+            image_count=fold.tally.images,
             overhead_tokens=fold.overhead,
             budget=self.total_budget,
             available_tokens=self.total_budget - fold.total,
@@ -330,10 +330,10 @@ class ContextWindowManager:
     def _conclude(self, session: Session, view: Session, following: Following, state: _State) -> None:
         """Notes what a view costs, tells of it, and refuses it where it must fit and does not."""
         fold = following.fold
-        self._note(view, fold.category_tokens, fold.overhead)
+        self._note(view, fold.tally.tokens, fold.overhead)
         total, budget = fold.total, self.total_budget
         if following.freed > state.freed:
-            self._tell(Trimmed(session.id, total, budget, fold.altered, following.freed))
+            self._tell(Trimmed(session.id, total, budget, fold.tally.altered, following.freed))
         state.freed = following.freed
         for threshold in self.context_window.warn_at:
             if total <= threshold * budget:

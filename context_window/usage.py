@@ -220,7 +220,7 @@ def report_on(
         title=title,
         rows=tuple(
             Row(category, used[category], portion(share, budget.tokens), items)
-            for category, share, items in zip(PRIORITY, shares.exact, fold.category_items, strict=True)
+            for category, share, items in zip(PRIORITY, shares.exact, fold.tally.items, strict=True)
         ),
         overhead=overhead,
         budget=budget.tokens,

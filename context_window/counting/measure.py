@@ -10,7 +10,7 @@ from session.estimate import CALL_TOKENS, ITEM_TOKENS
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from session.parts import Image, Part, Text
 
-from ..trimming.fold import Measured
+from ..trimming.state import Measured
 from ..trimming.placeholders import MARK, cut_text, image_placeholder, output_placeholder
 from ..trimming.plan import Cut
 from .counter import TokenCounter

@@ -1,0 +1,380 @@
+"""What is in a view: which items, in which form, and their sums. Every change a trim makes is made here, and can be undone.
+
+Arrays go by position in the log. The sums are kept, never computed anew: `tests/properties/test_accounts.py` recounts.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right, insort
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, NamedTuple, Protocol
+
+from session.units import HELD, KIND_CALL, KIND_OUTPUT, KIND_REASONING, KIND_USER, NONE, PRIORITY, SYSTEM, Grouping
+
+from .limits import Limits
+from .plan import Cut, Reason
+
+IN_VIEW = 0
+_REASONS = (None, *Reason)
+_CODES = {reason: code for code, reason in enumerate(_REASONS) if reason is not None}
+_ABSENT = object()
+
+
+class Measured(NamedTuple):
+    """What an item costs, in tokens.
+
+    Attributes:
+        tokens: The item as it is in the log.
+        images: Its image parts: the place among the parts, and the tokens that a placeholder saves (may be negative).
+    """
+
+    tokens: int
+    images: tuple[tuple[int, int], ...] = ()
+
+
+class Measures(Protocol):
+    """What is asked only when needed: the cost of forms that an item might take. Places are positions in the log."""
+
+    def cleared(self, place: int) -> int:
+        """Tokens of an output with a placeholder for content. No less than it has now where it may not be cleared."""
+
+    def shortened(self, place: int, limit: int) -> Cut:
+        """The longest cut of an output that makes it cost at most `limit` tokens, else the shortest there is."""
+
+
+class Tally:
+    """The sums of a view and the marks that go with them: small, so that it can be copied before a provisional trim.
+
+    Attributes:
+        tokens: By rank: tokens in the view.
+        items: By rank: items in the view.
+        total: All of `tokens`.
+        images: Image parts in the view.
+        unanswered: Calls in the view without an output.
+        altered: Items of the log that are not in the view, or not as they were.
+        first: Every position before this is SYSTEM or out of the view.
+        cleared_to: How far the queue of outputs has been cleared.
+        dropped_to: By rank: how far the queue of units has been dropped.
+        aside: Units that `dropped_to` passed over because they were protected then.
+        shown: The positions in the view; None while all are.
+        pictured: Items with images in the view, and some that had.
+        thoughts: Reasoning in the view, where it may have to go.
+        compacted: Items that a summary stands for and that are still to go.
+    """
+
+    __slots__ = (
+        "aside",
+        "altered",
+        "cleared_to",
+        "compacted",
+        "dropped_to",
+        "first",
+        "images",
+        "items",
+        "pictured",
+        "shown",
+        "thoughts",
+        "tokens",
+        "total",
+        "unanswered",
+    )
+
+    def __init__(self) -> None:
+        self.tokens = [0] * len(PRIORITY)
+        self.items = [0] * len(PRIORITY)
+        self.total = self.images = self.unanswered = self.altered = self.first = self.cleared_to = 0
+        self.dropped_to = [0] * len(PRIORITY)
+        self.aside: tuple[int, ...] = ()
+        self.shown: array[int] | None = None
+        self.pictured: list[int] = []
+        self.thoughts: list[int] = []
+        self.compacted: list[int] = []
+
+    def __copy__(self) -> Tally:
+        """A twin whose sums are its own. The lists of positions are shared: trims replace them, and never change them."""
+        twin = Tally.__new__(Tally)
+        for name in Tally.__slots__:
+            setattr(twin, name, getattr(self, name))
+        twin.tokens, twin.items, twin.dropped_to = self.tokens[:], self.items[:], self.dropped_to[:]
+        return twin
+
+    def count(self, rank: int, tokens: int, items: int) -> None:
+        """Adds to a category."""
+        self.tokens[rank] += tokens
+        self.total += tokens
+        self.items[rank] += items
+
+
+class ViewState:
+    """The view of a log so far.
+
+    Attributes:
+        limits: What it may hold.
+        groups: The units of the log.
+        measures: What costs are asked of.
+        tally: Its sums.
+        queues: By rank: positions in the order of completion. One stands for its unit if nothing has extended that since.
+        version: Another number after every change to what was in the view before.
+    """
+
+    def __init__(self, limits: Limits, measures: Measures) -> None:
+        self.limits = limits
+        self.measures = measures
+        self.groups = Grouping()
+        self.tally = Tally()
+        self.queues = [array("q") for _ in PRIORITY]
+        self.version = 0
+        self._tokens = array("q")
+        self._gone = bytearray()  # the reason's code, or IN_VIEW
+        self._cleared = bytearray()
+        self._cuts: dict[int, Cut] = {}
+        self._replaced: dict[int, tuple[int, ...]] = {}
+        self._images: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._why: dict[int, Reason] = {}
+        self._hidden = False
+        self._before: Tally | None = None  # what a provisional trim started from
+        self._journal: list[tuple[Any, int, Any]] = []
+
+    # What is in it
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    @property
+    def overhead(self) -> int:
+        """Tokens of the request beside the items of the view: what converters must add is in it."""
+        limits = self.limits
+        return limits.overhead + limits.synthetic * self.tally.unanswered + (limits.preamble if self._needs_preamble() else 0)
+
+    @property
+    def total(self) -> int:
+        """Tokens of the request with this view."""
+        return self.overhead + self.tally.total
+
+    @property
+    def shown(self) -> Sequence[int]:
+        """The positions in the view, in order."""
+        return range(len(self)) if self.tally.shown is None else self.tally.shown
+
+    def tokens(self, place: int) -> int:
+        """What the item costs in the view."""
+        return 0 if self._gone[place] else self._tokens[place]
+
+    def form_tokens(self, place: int) -> int:
+        """What the item costs in the form it has, in the view or not."""
+        return self._tokens[place]
+
+    def gone(self, place: int) -> Reason | None:
+        """Why the item is not in the view; None where it is."""
+        return _REASONS[self._gone[place]]
+
+    def is_cleared(self, place: int) -> bool:
+        """Whether the output's content is a placeholder."""
+        return bool(self._cleared[place])
+
+    def cut(self, place: int) -> Cut | None:
+        """Where the output is truncated."""
+        return self._cuts.get(place)
+
+    def replaced_images(self, place: int) -> tuple[int, ...]:
+        """The parts that are images' placeholders."""
+        return self._replaced.get(place, ())
+
+    def why(self, place: int) -> Reason | None:
+        """Why an item in the view is not what it was."""
+        return self._why.get(place)
+
+    def live_images(self, place: int) -> list[tuple[int, int]]:
+        """The images of the item that are in the view, and what a placeholder would save."""
+        if self._gone[place] or self._cleared[place]:
+            return []
+        replaced = self.replaced_images(place)
+        return [image for image in self._images.get(place, ()) if image[0] not in replaced]
+
+    def saved_by_images(self, place: int) -> int:
+        """Tokens that the item's replaced images save."""
+        replaced = self.replaced_images(place)
+        return sum(saved for part, saved in self._images.get(place, ()) if part in replaced)
+
+    def has_left(self, head: int) -> bool:
+        """Whether anything of the unit is in the view."""
+        return not all(self._gone[member] for member in self.groups.members(head))
+
+    def in_frontier(self, head: int) -> bool:
+        """Whether the unit is part of what the model is about to read, or of what that answers."""
+        groups = self.groups
+        return groups.last[head] >= groups.frontier or (groups.last_user != NONE and groups.head[groups.last_user] == head)
+
+    def is_protected(self, place: int) -> bool:
+        """Whether no trim, were it made now, could drop the item."""
+        head = self.groups.head[place]
+        return bool(self.groups.held[head]) or self.in_frontier(head)
+
+    # What comes in
+
+    def enter(self, measured: Measured, rank: int) -> None:
+        """An item joins the view at its end."""
+        tally, here = self.tally, len(self._tokens)
+        self._tokens.append(measured.tokens)
+        self._cleared.append(0)
+        self._gone.append(IN_VIEW)
+        tally.count(rank, measured.tokens, 1)
+        if tally.shown is not None:
+            tally.shown.append(here)
+        if measured.images:
+            self._images[here] = measured.images
+            tally.images += len(measured.images)
+            tally.pictured.append(here)
+
+    def turn_away(self, measured: Measured) -> None:
+        """An output without a call never is in the view."""
+        here = len(self._tokens)
+        self._tokens.append(measured.tokens)
+        self._cleared.append(0)
+        self._gone.append(_CODES[Reason.ORPHAN])
+        self.tally.altered += 1
+        if self.tally.shown is None:
+            self.tally.shown = array("q", range(here))
+
+    def recategorise(self, place: int, rank: int) -> None:
+        """An item counts for another category than for `rank`."""
+        if not self._gone[place]:
+            self.tally.count(rank, -self._tokens[place], -1)
+            self.tally.count(self.groups.rank[place], self._tokens[place], 1)
+
+    def bring_back(self, head: int) -> None:
+        """A dropped unit is in the view again, but for reasoning that was bound to what is there no more."""
+        tally, groups = self.tally, self.groups
+        for place in groups.members(head):
+            if not self._gone[place]:
+                continue
+            if self.limits.binds_thinking and groups.kind[place] == KIND_REASONING:
+                self._gone[place] = _CODES[Reason.BOUND_REASONING]
+                continue
+            self._gone[place] = IN_VIEW
+            tally.count(groups.rank[place], self._tokens[place], 1)
+            tally.unanswered += groups.kind[place] == KIND_CALL and not groups.answered[place]
+            tally.altered -= not self._is_altered(place)
+            tally.first = min(tally.first, place)
+            if place in self._images:
+                tally.images += len(self.live_images(place))
+                if place not in tally.pictured:
+                    insort(tally.pictured, place)
+            if tally.shown is not None:
+                insort(tally.shown, place)
+        self.edited(head)
+
+    # What a trim changes
+
+    def drop(self, head: int, reason: Reason) -> None:
+        """The unit leaves the view."""
+        members = [member for member in self.groups.members(head) if not self._gone[member]]
+        for member in members:
+            self._hide(member, reason)
+        self.edited(members[0])
+
+    def clear(self, place: int, reason: Reason) -> None:
+        """The output's content becomes a placeholder."""
+        if place in self._images:
+            self.tally.images -= len(self.live_images(place))
+        self._alter(place, self.measures.cleared(place), reason)
+        self._set(self._cleared, place, 1)
+
+    def replace_image(self, place: int, part: int, saved: int) -> None:
+        """An image of the item becomes a placeholder."""
+        self._alter(place, self._tokens[place] - saved, Reason.TOO_MANY_IMAGES)
+        self._set(self._replaced, place, (*self.replaced_images(place), part))
+        self.tally.images -= 1
+
+    def truncate(self, place: int, cut: Cut, tokens: int) -> None:
+        """The output loses its middle."""
+        self._alter(place, tokens, Reason.LAST_RESORT)
+        self._set(self._cuts, place, cut)
+
+    def edited(self, place: int) -> None:
+        """The request changes at this place: where reasoning is bound to what precedes it, all reasoning after it goes."""
+        self.version += 1
+        thoughts = self.tally.thoughts
+        if thoughts and thoughts[-1] > place:
+            kept = bisect_right(thoughts, place)
+            self.tally.thoughts = thoughts[:kept]
+            for thought in thoughts[kept:]:
+                if not self._gone[thought] and self.groups.own[thought] != HELD:
+                    self._hide(thought, Reason.BOUND_REASONING)
+
+    def wire_place(self, place: int) -> int:
+        """Where a request shows a change of this item: outputs stand right after the calls of their response."""
+        groups = self.groups
+        if groups.kind[place] not in (KIND_CALL, KIND_OUTPUT):
+            return place
+        return max(member for member in groups.members(groups.head[place]) if groups.kind[member] == KIND_CALL)
+
+    def settle(self) -> None:
+        """Brings `shown` up to date after items have left."""
+        if self._hidden:
+            self.tally.shown = array("q", (place for place in self.shown if not self._gone[place]))
+            self._hidden = False
+
+    def _alter(self, place: int, tokens: int, reason: Reason) -> None:
+        """An item in the view costs something else from now on."""
+        self.tally.altered += not self._is_altered(place)
+        self.tally.count(self.groups.rank[place], tokens - self._tokens[place], 0)
+        self._set(self._tokens, place, tokens)
+        self._set(self._why, place, reason)
+        self.edited(self.wire_place(place))
+
+    def _hide(self, place: int, reason: Reason) -> None:
+        tally, groups = self.tally, self.groups
+        if place in self._images:
+            tally.images -= len(self.live_images(place))
+        tally.altered += not self._is_altered(place)
+        self._set(self._gone, place, _CODES[reason])
+        tally.count(groups.rank[place], -self._tokens[place], -1)
+        tally.unanswered -= groups.kind[place] == KIND_CALL and not groups.answered[place]
+        self._hidden = True
+
+    def _is_altered(self, place: int) -> bool:
+        return bool(self._gone[place] or self._cleared[place] or place in self._replaced or place in self._cuts)
+
+    def _needs_preamble(self) -> bool:
+        """Whether the first item of the view that is not SYSTEM is something else than a user message."""
+        tally, groups, gone = self.tally, self.groups, self._gone
+        first, rank = tally.first, groups.rank
+        while first < len(gone) and (gone[first] or rank[first] == SYSTEM):
+            first += 1
+        tally.first = first
+        return first < len(gone) and groups.kind[first] != KIND_USER
+
+    # Taking back
+
+    def begin(self) -> None:
+        """From here on changes are provisional."""
+        self._before = copy(self.tally)
+
+    def commit(self) -> None:
+        """Provisional changes are final."""
+        self._before = None
+        self._journal.clear()
+
+    def roll_back(self) -> None:
+        """Provisional changes are undone."""
+        if self._before is None:
+            return
+        self.tally, self._before = self._before, None
+        if self._journal:
+            self.version += 1
+        for where, place, old in reversed(self._journal):
+            if old is _ABSENT:
+                del where[place]
+            else:
+                where[place] = old
+        self._journal.clear()
+
+    def _set(self, where: Any, place: int, value: Any) -> None:
+        """`where[place] = value`, remembered while changes are provisional."""
+        if self._before is not None:
+            old = where.get(place, _ABSENT) if isinstance(where, dict) else where[place]
+            self._journal.append((where, place, old))
+        where[place] = value

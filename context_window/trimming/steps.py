@@ -1,0 +1,174 @@
+"""One trim: the decision itself. The steps are those of DESIGN.md, "How a view is made", in their order.
+
+0. What a summary stands for goes; then images, when there are too many; then items; then tokens.
+1. Pass one takes from a category only while it is above its share of the goal, pass two down to nothing. In each pass
+   SYSTEM_OUTPUT, then DIALOG, then CONTEXT.
+2. In SYSTEM_OUTPUT outputs are cleared first, and only then are units dropped; the oldest first, everywhere.
+3. Still over the budget: the outputs that the model is about to read are truncated, the room shared out fairly.
+4. Still over: that is as small as it gets.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+from session.units import CONTEXT, DIALOG, FREE, HELD, KIND_OUTPUT, NONE, SYSTEM_OUTPUT
+
+from .limits import portion
+from .plan import Reason
+from .state import ViewState
+
+TRIM_ORDER = (SYSTEM_OUTPUT, DIALOG, CONTEXT)
+"""Lowest priority first. SYSTEM is never touched."""
+
+
+def trim(view: ViewState) -> None:
+    """Makes the view fit its limits, as far as what is protected allows."""
+    limits, tally = view.limits, view.tally
+    if tally.compacted:
+        take_compacted(view)
+    if tally.images > limits.images_max:
+        take_images(view)
+    if limits.items_max is not None and sum(tally.items) > limits.items_max:
+        take_items(view, limits.items_target)
+    if view.total > limits.trigger:
+        take_tokens(view, limits.target)
+    if view.total > limits.budget:
+        truncate_frontier(view)
+    view.settle()
+
+
+def take_compacted(view: ViewState) -> None:
+    """Drops what a summary stands for, whole units only; what is in the frontier waits until it is not."""
+    groups = view.groups
+    replaced = set(view.tally.compacted)
+    waiting = []
+    for place in view.tally.compacted:
+        head = groups.head[place]
+        if view.gone(place) or groups.held[head] == HELD:
+            continue
+        if view.in_frontier(head) or not replaced.issuperset(groups.members(head)):
+            waiting.append(place)
+        else:
+            view.drop(head, Reason.COMPACTED)
+    view.tally.compacted = waiting
+
+
+def take_images(view: ViewState) -> None:
+    """Replaces all images but the newest; those in SYSTEM, pinned and frontier items wait until they are in none."""
+    groups, tally = view.groups, view.tally
+    tally.pictured = [place for place in tally.pictured if view.live_images(place)]
+    live = [(place, *image) for place in tally.pictured for image in view.live_images(place)]
+    for place, part, saved in live[: max(0, len(live) - view.limits.images_kept)]:
+        frontier = place >= groups.frontier or place == groups.last_user
+        if not (frontier or groups.own[place] != FREE or groups.held[groups.head[place]] == HELD):
+            view.replace_image(place, part, saved)
+
+
+def take_tokens(view: ViewState, goal: int) -> None:
+    """Clears and drops until the view costs no more than the goal."""
+    tally = view.tally
+    outputs = clearable(view)
+    units = {rank: droppable(view, rank) for rank in TRIM_ORDER}
+    for reason, floors in _passes(view, goal, Reason.OVER_SHARE, Reason.OVER_BUDGET):
+        for rank in TRIM_ORDER:
+            while view.total > goal and tally.tokens[rank] > floors[rank]:
+                if rank == SYSTEM_OUTPUT and (output := next(outputs, None)) is not None:
+                    view.clear(output, reason)
+                elif (head := next(units[rank], None)) is not None:
+                    view.drop(head, reason)
+                else:
+                    break
+
+
+def take_items(view: ViewState, goal: int) -> None:
+    """Drops until the view has no more items than the goal, by the same passes: clearing would not help."""
+    tally = view.tally
+    units = {rank: droppable(view, rank) for rank in TRIM_ORDER}
+    for reason, floors in _passes(view, goal, Reason.TOO_MANY_ITEMS, Reason.TOO_MANY_ITEMS):
+        for rank in TRIM_ORDER:
+            while sum(tally.items) > goal and tally.items[rank] > floors[rank] and (head := next(units[rank], None)) is not None:
+                view.drop(head, reason)
+
+
+def _passes(view: ViewState, goal: int, first: Reason, second: Reason) -> tuple[tuple[Reason, Sequence[int]], ...]:
+    """The two passes: why each takes, and what it leaves each category."""
+    shares = [portion(share, goal) for share in view.limits.shares]
+    return (first, shares), (second, [NONE] * len(shares))
+
+
+def truncate_frontier(view: ViewState) -> None:
+    """Truncates the outputs after the last response to what the rest leaves of the budget.
+
+    The small ones stay whole, the large ones get equal parts: each may have its part of the room that is left, smallest first.
+    """
+    groups = view.groups
+    outputs = [
+        place
+        for place in range(groups.frontier, len(view))
+        if groups.kind[place] == KIND_OUTPUT and not view.gone(place) and groups.own[place] == FREE
+    ]
+    outputs.sort(key=view.tokens)
+    room = view.limits.budget - view.total + sum(map(view.tokens, outputs))
+    for left, place in zip(range(len(outputs), 0, -1), outputs, strict=True):
+        if view.tokens(place) > room // left:
+            saved = view.saved_by_images(place)
+            cut = view.measures.shortened(place, room // left + saved)
+            if cut.tokens - saved < view.tokens(place):
+                view.truncate(place, cut, cut.tokens - saved)
+        room -= view.tokens(place)
+
+
+# What may be taken, in the order of taking. These are asked only for what is then taken: they move the view's marks.
+
+
+def droppable(view: ViewState, rank: int) -> Iterator[int]:
+    """Heads of the category's units, oldest first: a unit is as old as what completed it."""
+    groups, tally, queue = view.groups, view.tally, view.queues[rank]
+    if view.limits.newest_first:
+        for place in reversed(queue[: bisect_left(queue, groups.frontier)]):
+            if _is_unit(view, place) and not view.in_frontier(groups.head[place]):
+                yield groups.head[place]
+        return
+    for place in tally.aside:
+        if groups.rank[place] == rank and not view.in_frontier(groups.head[place]):
+            tally.aside = tuple(other for other in tally.aside if other != place)
+            if _is_unit(view, place):
+                yield groups.head[place]
+    while tally.dropped_to[rank] < len(queue) and (place := queue[tally.dropped_to[rank]]) < groups.frontier:
+        tally.dropped_to[rank] += 1
+        if not _is_unit(view, place):
+            continue
+        if view.in_frontier(groups.head[place]):
+            tally.aside += (place,)  # the last user message: it may go when another one is the last
+        else:
+            yield groups.head[place]
+
+
+def clearable(view: ViewState) -> Iterator[int]:
+    """Outputs whose placeholder is smaller than they are, of the oldest unit first."""
+    groups, tally, queue = view.groups, view.tally, view.queues[SYSTEM_OUTPUT]
+    if view.limits.newest_first:
+        for place in reversed(queue[: bisect_left(queue, groups.frontier)]):
+            yield from reversed(list(_clearable_in(view, place)))
+        return
+    while tally.cleared_to < len(queue) and (place := queue[tally.cleared_to]) < groups.frontier:
+        yield from _clearable_in(view, place)
+        tally.cleared_to += 1
+
+
+def _clearable_in(view: ViewState, place: int) -> Iterator[int]:
+    groups = view.groups
+    if not _is_unit(view, place) or view.in_frontier(groups.head[place]):
+        return
+    for member in groups.members(groups.head[place]):
+        if groups.kind[member] == KIND_OUTPUT and not view.is_cleared(member) and view.measures.cleared(member) < view.tokens(member):
+            yield member
+
+
+def _is_unit(view: ViewState, place: int) -> bool:
+    """Whether a queued position stands for a unit that can be taken from: it completes it, and something is left of it."""
+    groups = view.groups
+    head = groups.head[place]
+    return groups.last[head] == place and not groups.held[head] and view.has_left(head)

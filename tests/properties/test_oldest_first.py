@@ -1,0 +1,59 @@
+"""Guarantee: oldest_first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_window.trimming.plan import Action, Reason
+from session.items import Compaction
+from session.session import Session
+from tests.support.checks import check_oldest_first, protected
+from tests.support.harness import trim
+from tests.support.strategies import limits, sessions
+from tests.support.twin import cost, unit_of
+
+
+def without_compactions(log: Session) -> Session:
+    """A compaction drops by name, not by age."""
+    kept = Session([item for item in log.items if not isinstance(item, Compaction)], id=log.id)
+    kept.restore_seams(log.response_breaks, 0)
+    return kept
+
+
+@given(st.data())
+def test_oldest_first(data: st.DataObject) -> None:
+    """at each trim, per category, what is dropped is a prefix of what could be dropped; likewise cleared; a unit's age is
+    where it was completed"""
+    log = without_compactions(data.draw(sessions()))
+    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=False)
+    outcome = trim(log, bounds)
+    check_oldest_first(log, outcome.view)
+    items = list(log.items)
+    units = unit_of(items, log.response_breaks)
+    kept_back = protected(items, log.response_breaks)
+    cleared = [(units[place][-1], place) for place, one in enumerate(outcome.plan) if one.action is Action.CLEAR]
+    for place, one in enumerate(outcome.plan):
+        if one.action is Action.KEEP and one.reason is Reason.FITS and place not in kept_back and one.category.value == "SYSTEM_OUTPUT":
+            if items[place].type == "function_call_output" and outcome.following.cleared(place) < one.after and cleared:
+                assert (units[place][-1], place) > max(cleared), "a newer output was cleared before this one"
+
+
+@given(st.data())
+def test_newest_first(data: st.DataObject) -> None:
+    """`preserve_recency=False` takes the newest first: what is dropped of a category is a suffix of what could be."""
+    log = without_compactions(data.draw(sessions()))
+    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=False, newest_first=True)
+    outcome = trim(log, bounds)
+    items = list(log.items)
+    kept_back = protected(items, log.response_breaks)
+    units = {tuple(unit): unit for unit in unit_of(items, log.response_breaks).values() if not kept_back.intersection(unit)}
+    for category in {one.category for one in outcome.plan}:
+        ages = {True: [0], False: [len(items)]}
+        for unit in units.values():
+            decision = outcome.plan.decisions[unit[0]]
+            if decision.category is category and decision.reason is not Reason.ORPHAN:
+                ages[decision.action is not Action.DROP].append(unit[-1])
+        assert max(ages[True]) <= min(ages[False])

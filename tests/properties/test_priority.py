@@ -1,0 +1,70 @@
+"""Guarantee: priority. Stated of one trim, so tested on the one-shot form, whose every step is a step of one trim."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from context_window.trimming.limits import portion
+from context_window.trimming.plan import Action, Reason
+from session.items import FunctionCallOutput, MessageCategory
+from session.units import PRIORITY
+from tests.support.checks import protected
+from tests.support.harness import Outcome, process, trim
+from tests.support.strategies import limits, sessions
+from tests.support.twin import cost
+
+ORDER = (MessageCategory.SYSTEM_OUTPUT, MessageCategory.DIALOG, MessageCategory.CONTEXT)
+
+
+@given(st.data())
+def test_priority(data: st.DataObject) -> None:
+    """at each token trim, nothing is taken from a category at or below its share while a lower one has anything unprotected
+    to give"""
+    log = data.draw(sessions())
+    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None, newest_first=data.draw(st.booleans()))
+    outcome = trim(log, bounds)
+    free = {log.items[place].id for place in range(len(log.items))} - {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
+    for rank, category in enumerate(ORDER):
+        taken = [one for one in outcome.plan if one.reason is Reason.OVER_BUDGET and one.category is category]
+        if not taken:
+            continue
+        event(f"pass two took from {category.value}")
+        for lower in ORDER[:rank]:
+            left = [one for one in outcome.plan if one.category is lower and one.item_id in free and one.action is not Action.DROP]
+            assert left == [], f"{category} gave below its share while {lower} still had {[one.item_id for one in left]}"
+    for category in ORDER:
+        assert_pass_one_stopped_at_the_share(outcome, category, portion(bounds.shares[PRIORITY.index(category)], bounds.budget))
+
+
+def assert_pass_one_stopped_at_the_share(outcome: Outcome, category: MessageCategory, share: int) -> None:
+    """What pass one took, the last unit excepted, was taken above the share."""
+    taken = [one for one in outcome.plan if one.category is category and one.reason in (Reason.OVER_SHARE, Reason.OVER_BUDGET)]
+    first = [one for one in taken if one.reason is Reason.OVER_SHARE]
+    if not first:
+        return
+    left = sum(one.after for one in outcome.plan if one.category is category)
+    second = sum(one.before - one.after for one in taken if one.reason is Reason.OVER_BUDGET)
+    images = sum(one.before - one.after for one in outcome.plan if one.category is category and one.action is Action.REPLACE_IMAGES)
+    largest = max(one.before - one.after for one in first)
+    units = sum(one.before - one.after for one in first)
+    assert left + second + max(units, largest) + max(0, images) > share
+
+
+@given(st.data())
+def test_outputs_are_cleared_before_any_is_dropped(data: st.DataObject) -> None:
+    """In SYSTEM_OUTPUT outputs are first cleared, oldest first, and only then are units dropped, oldest first."""
+    log = data.draw(sessions())
+    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None)
+    outcome = trim(log, bounds)
+    dropped = [one for one in outcome.plan if one.category is MessageCategory.SYSTEM_OUTPUT and one.action is Action.DROP]
+    if not any(one.reason in (Reason.OVER_SHARE, Reason.OVER_BUDGET) for one in dropped):
+        return
+    kept_back = {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
+    for one in outcome.plan:
+        item = log.get_by_id(one.item_id)
+        if one.action is Action.KEEP and one.category is MessageCategory.SYSTEM_OUTPUT and one.item_id not in kept_back:
+            if isinstance(item, FunctionCallOutput):
+                assert outcome.following.cleared(log.position(item.id) or 0) >= one.after

@@ -1,0 +1,37 @@
+"""Guarantee: untouched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from session.items import Compaction
+from session.parts import Image
+from tests.support.harness import process, trim
+from tests.support.strategies import limits, sessions
+from tests.support.twin import Twin, cost
+
+
+@given(st.data())
+def test_untouched(data: st.DataObject) -> None:
+    """a well-formed session exceeding no limit (tokens, images, items) at any request point comes back as the same object"""
+    log = data.draw(sessions())
+    assume(not any(isinstance(item, Compaction) for item in log.items))  # a compaction is there to be carried out
+    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=False)
+    whole = Twin(list(log.items), log.response_breaks, bounds)
+    whole.grow(0)
+    most = max(total_at(whole, length) for length in range(len(log.items) + 1))
+    assume(not whole.orphans())
+    images = sum(isinstance(part, Image) for item in log.items for part in getattr(item, "content", getattr(item, "output", ())))
+    enough = replace(bounds, budget=max(1, most), trigger=max(1, most), target=0, images_max=images, items_max=len(log.items))
+    assert process(log, enough).view is log
+    assert trim(log, enough).view is log
+    if process(log, replace(enough, budget=max(1, most) - 1, trigger=max(1, most) - 1)).view is not log:
+        event("one token less is one too few")
+
+
+def total_at(whole: Twin, length: int) -> int:
+    whole.grow(length)
+    return whole.total()

@@ -1,0 +1,56 @@
+"""The engine driven as the manager drives it, with limits that a test chooses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from context_window.counting.measure import Measurer
+from context_window.following import Following
+from context_window.trimming.limits import Limits
+from context_window.trimming.plan import Plan
+from session.session import Session
+from tests.support.counting import Letters
+
+MEASURER = Measurer(Letters())
+
+
+@dataclass
+class Outcome:
+    """What one call gave."""
+
+    log: Session
+    view: Session
+    plan: Plan
+    following: Following
+
+    @property
+    def total(self) -> int:
+        return self.following.fold.total
+
+
+def process(session: Session, limits: Limits) -> Outcome:
+    """As `process_session` from cold."""
+    return again(Following(session, limits, MEASURER), session)
+
+
+def again(following: Following, session: Session) -> Outcome:
+    """As another call of `process_session`."""
+    following.catch_up(session)
+    return Outcome(session, following.view(session), following.plan(), following)
+
+
+def trim(session: Session, limits: Limits) -> Outcome:
+    """As `trim_session`."""
+    return again(Following(session, exact(limits), MEASURER, one_shot=True), session)
+
+
+def exact(limits: Limits) -> Limits:
+    """The limits of a one-shot trim: exactly to the budget."""
+    return replace(limits, trigger=limits.budget, target=limits.budget, items_target=limits.items_max or 0)
+
+
+def copy_of(session: Session) -> Session:
+    """The same log with no items yet."""
+    empty = Session(id=session.id)
+    empty.restore_seams(session.response_breaks, session.settled)
+    return empty
