@@ -119,3 +119,18 @@ def shape(session: Session) -> list[str]:
 
 def records_of(path: Path) -> list[LineRecord]:
     return list(read_account(path).lines)
+
+
+def a_bit_of_everything() -> Log:
+    """A short log with one of each."""
+    log = Log()
+    log.user("look")
+    log.answer("m1", {"type": "thinking", "thinking": "hm", "signature": "s"}, usage={"input_tokens": 5, "output_tokens": 2})
+    log.answer("m1", call("a", path="x"), usage={"input_tokens": 5, "output_tokens": 9})
+    log.user([result("a", [text("see"), image()])])
+    log.attachment("skill_listing", content="- x")
+    log.system("compact_boundary", compactMetadata={"trigger": "auto"}, parentUuid=None, logicalParentUuid=log.last)
+    log.user("So far.", isCompactSummary=True)
+    log.user("search", isSidechain=True, parentUuid=None)
+    log.answer("m2", text("done"))
+    return log

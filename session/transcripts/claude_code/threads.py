@@ -9,6 +9,7 @@ records stay, in the order of the file. (Of those 34 files this takes nothing.)
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from session.items import Message
@@ -95,10 +96,10 @@ def _leave_out_branches(entries: list[Entry]) -> None:
                 if entry.parent not in first or said.line < first[entry.parent].line:
                     first[entry.parent] = said
                 last[entry.parent] = max(last.get(entry.parent, 0), last[entry.uuid])
-    known = {entry.uuid for entry in entries}
+    known = Counter(entry.uuid for entry in entries if entry.uuid)
     for parent, branches in list(children.items()):
         turns = [branch for branch in branches if branch.uuid in first and _begins_turn(first[branch.uuid])]
-        if len(turns) > 1 and parent in known:
+        if len(turns) > 1 and known[parent] == 1:  # a uuid that stands twice says nothing about what follows what
             held = max(turns, key=lambda branch: last[branch.uuid])
             for branch in turns:
                 if branch is not held:

@@ -1,0 +1,212 @@
+"""Recorded logs of Claude Code, checked against a second, simple-minded look at their lines.
+
+The recordings are not part of the project (see `tests/support/shared.py`); the sample that we ship is checked the same way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from session import Compaction, FunctionCall, FunctionCallOutput, Image, MessageCategory, Session, Text
+from session.transcripts import LineRecord, TranscriptAccount, read_account, read_transcript
+from session.units import KIND_ORPHAN, grouping, request_points
+from tests.support.shared import ROOT, TRANSCRIPTS, needs_transcripts
+
+Json = dict[str, Any]
+
+SAMPLE = ROOT / "context_window" / "data" / "sample_session.jsonl"
+REAL = sorted(TRANSCRIPTS.glob("claude_code*/**/*.jsonl"))
+BROKEN = [path for path in REAL if path.name == "edge_cases.jsonl"]
+WHOLE = [*(path for path in REAL if path not in BROKEN), SAMPLE]
+
+every_file = pytest.mark.parametrize("path", WHOLE, ids=lambda path: path.name[:20])
+
+
+def blocks(record: Json) -> list[Json]:
+    content = record["message"]["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+@cache
+def spoken(path: Path) -> list[tuple[int, Json]]:
+    """The user and assistant records with their lines, API errors left out."""
+    found = [(number, json.loads(line)) for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)]
+    return [(number, record) for number, record in found if record["type"] in ("user", "assistant") and not record.get("isApiErrorMessage")]
+
+
+@cache
+def account_of(path: Path) -> TranscriptAccount:
+    return read_account(path)
+
+
+def own_lines(path: Path) -> list[LineRecord]:
+    return [line for line in account_of(path).lines if line.file == path.name]
+
+
+def sessions_of(path: Path) -> list[Session]:
+    """The sessions whose records are in this very file."""
+    named = {line.session for line in own_lines(path) if line.items}
+    return [session for session in account_of(path).sessions if session.id in named]
+
+
+def parts_of(session: Session) -> list[object]:
+    return [part for item in session.items for part in (*getattr(item, "content", ()), *getattr(item, "output", ()))]
+
+
+@needs_transcripts
+def test_the_recordings_are_there() -> None:
+    assert len(REAL) >= 37
+
+
+@every_file
+def test_every_line_is_accounted_for(path: Path) -> None:
+    records = own_lines(path)
+    assert [record.line for record in records] == list(range(1, len(path.read_bytes().splitlines()) + 1))
+    assert all(record.items or record.reason for record in records)
+    assert not [record for record in records if record.fate == "damaged" or "unknown" in record.reason]
+    told = Counter(item_id for record in account_of(path).lines for item_id in record.items)
+    held = Counter(item.id for session in account_of(path).sessions for item in session.items)
+    assert told == held
+
+
+@every_file
+def test_whatever_was_said_became_an_item(path: Path) -> None:
+    fates = {record.line: record for record in own_lines(path)}
+    assert [number for number, _ in spoken(path) if not fates[number].items] == []
+
+
+@every_file
+def test_reading_the_main_session_alone_gives_the_same(path: Path) -> None:
+    assert read_transcript(path).items == account_of(path).sessions[0].items
+
+
+@every_file
+def test_calls_and_their_outputs_are_all_there(path: Path) -> None:
+    calls, results = set(), set()
+    for _, record in spoken(path):
+        for block in blocks(record):
+            if block["type"] == "tool_use":
+                calls.add(block["id"])
+            elif block["type"] == "tool_result":
+                results.add(block["tool_use_id"])
+    lines = {record.line: record for record in own_lines(path)}
+    from_here = {item_id for number, _ in spoken(path) for item_id in lines[number].items}
+    mine = [item for session in sessions_of(path) for item in session.items if item.id in from_here]
+    assert Counter(item.call_id for item in mine if isinstance(item, FunctionCall)) == Counter(calls)
+    assert Counter(item.call_id for item in mine if isinstance(item, FunctionCallOutput)) == Counter(results)
+
+
+@every_file
+def test_every_output_has_its_call_before_it_and_its_name(path: Path) -> None:
+    for session in account_of(path).sessions:
+        assert KIND_ORPHAN not in grouping(session).kind
+        names = {item.call_id: item.name for item in session.items if isinstance(item, FunctionCall)}
+        assert all(names[item.call_id] == item.name for item in session.items if isinstance(item, FunctionCallOutput))
+
+
+@every_file
+def test_a_response_stands_together_and_is_one_request(path: Path) -> None:
+    lines = {record.line: record for record in own_lines(path)}
+    place = {item.id: (session.id, number) for session in sessions_of(path) for number, item in enumerate(session.items)}
+    responses: dict[str, list[tuple[str, int]]] = {}
+    for number, record in spoken(path):
+        if record["type"] == "assistant":
+            responses.setdefault(record["message"]["id"], []).extend(place[item_id] for item_id in lines[number].items)
+    for found in responses.values():
+        assert len({session for session, _ in found}) == 1
+        assert [number for _, number in found] == list(range(found[0][1], found[0][1] + len(found)))
+    starts = {(session.id, point) for session in sessions_of(path) for point in request_points(session) if point < len(session.items)}
+    assert {found[0] for found in responses.values()} <= starts
+
+
+@every_file
+def test_usage_is_counted_once_a_response_from_its_last_line(path: Path) -> None:
+    last: dict[str, Json] = {}
+    for _, record in spoken(path):
+        message = record["message"]
+        if record["type"] == "assistant" and message["model"] != "<synthetic>":
+            last[message["id"]] = message["usage"]
+    lines = {record.line: record for record in own_lines(path)}
+    mine = {item_id for number, _ in spoken(path) for item_id in lines[number].items}
+    used = [item.usage for session in sessions_of(path) for item in session.items if item.usage and item.id in mine]
+    assert len(used) == len(last)
+    assert sum(usage.output_tokens for usage in used) == sum(usage["output_tokens"] for usage in last.values())
+    prompt = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    assert sum(usage.total_input for usage in used) == sum(usage[name] for usage in last.values() for name in prompt)
+
+
+@every_file
+def test_texts_and_images_are_carried_over_whole(path: Path) -> None:
+    texts: Counter[str] = Counter()
+    images = 0
+    for _, record in spoken(path):
+        inner = [b for b in blocks(record) if b["type"] == "tool_result" and isinstance(b["content"], list)]
+        found = [*blocks(record), *(block for outer in inner for block in outer["content"])]
+        texts.update(block["text"] for block in found if block["type"] == "text" and not record.get("isCompactSummary"))
+        texts.update(b["content"] for b in found if b["type"] == "tool_result" and isinstance(b["content"], str))
+        images += sum(block["type"] == "image" for block in found)
+    held = [part for session in sessions_of(path) for part in parts_of(session)]
+    assert not texts - Counter(part.text for part in held if isinstance(part, Text))
+    assert sum(isinstance(part, Image) for part in held) == images
+    assert all(part.width and part.height for part in held if isinstance(part, Image))
+
+
+@needs_transcripts
+def test_the_recorded_compaction_replaces_what_was_before_it() -> None:
+    (path,) = [path for path in REAL if path.name.startswith("53ea1606")]
+    session = read_transcript(path)
+    place, summary = next((place, item) for place, item in enumerate(session.items) if isinstance(item, Compaction))
+    assert summary.replaces == tuple(item.id for item in session.items[:place])
+    assert summary.extra["pre_tokens"] == 174_247
+
+
+@needs_transcripts
+def test_the_recorded_queued_prompts_are_there() -> None:
+    """Two recordings have a prompt only in their queue, and an answer to it."""
+    for start, words in (("53ea1606", "draft PR please"), ("90d7d497", "Can you ensure these logos files")):
+        (path,) = [path for path in REAL if path.name.startswith(start)]
+        assert [item for item in read_transcript(path).messages() if item.role == "user" and item.text.startswith(words)]
+
+
+@needs_transcripts
+def test_the_recorded_sub_agents_are_found() -> None:
+    (path,) = [path for path in REAL if path.name.startswith("ef958aa1")]
+    sessions = account_of(path).sessions
+    assert len(sessions) == 7
+    assert {session.metadata["agent_id"] for session in sessions[1:]} == {
+        one.stem.removeprefix("agent-") for one in path.parent.glob("*/*/agent-*")
+    }
+    (path,) = [path for path in REAL if path.name.startswith("85ec650c")]
+    assert [(session.id[-7:], len(session.items)) for session in account_of(path).sessions[1:]] == [("a972d08", 33)]
+
+
+@needs_transcripts
+@pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.name)
+def test_the_broken_recording_loses_its_broken_lines_only(path: Path) -> None:
+    account = read_account(path)
+    assert [record.line for record in account.lines if record.fate == "damaged"] == [10, 11, 13, 14, 15, 16]
+    assert [record.line for record in account.lines if record.fate == "not context"] == [19]
+    assert read_transcript(path).id == "edge_cases"
+    assert account.sessions[0].items[-1].text == "wow error"  # type: ignore[union-attr]
+
+
+def test_the_sample_has_what_a_demo_needs() -> None:
+    main, side = read_account(SAMPLE).sessions
+    assert SAMPLE.stat().st_size < 250_000
+    assert 24_000 < main.estimated_tokens() < 40_000
+    assert main.turn_count() == 5
+    assert {item.category for item in main.items} == set(MessageCategory)
+    pictures = [part for part in parts_of(main) if isinstance(part, Image)]
+    assert [(picture.width, picture.height) for picture in pictures] == [(1440, 900), (1280, 800)]
+    outputs = [item for item in main.items if isinstance(item, FunctionCallOutput)]
+    assert max(len(output.text) // 4 for output in outputs) > 4_000
+    assert sum(output.is_error for output in outputs) == 1
+    read = Counter(json.loads(item.arguments)["file_path"] for item in main.items if isinstance(item, FunctionCall) and item.name == "Read")
+    assert max(read.values()) >= 3
+    assert side.metadata["sidechain"] is True
