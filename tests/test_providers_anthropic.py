@@ -233,6 +233,7 @@ def test_a_late_output_takes_its_place() -> None:
 def test_outputs_without_a_call_are_left_out() -> None:
     assert outline(user("a"), output("c0"), assistant("b"), output("c0")) == ["u: a", "a: b"]
     assert outline(user("a"), call("c1"), output("c1"), output("c1", "again"), user("b")) == ["u: a", "a: c1", "u: c1 b"]
+    assert blocks(user("a"), call("c1"), output("c1"), output("c1", "again"))[2][0]["content"] == [text("done")]
 
 
 def test_repeated_call_ids_are_told_apart_on_both_sides() -> None:

@@ -27,7 +27,6 @@ UNSAFE = r"[^a-zA-Z0-9_-]"
 ID_LENGTH = 64
 NAME_LENGTH = 128
 TITLE_LENGTH = 500
-THINKING = ("thinking", "redacted_thinking")
 
 
 class AnthropicMessages(NamedTuple):
@@ -220,6 +219,5 @@ def _mark(messages: list[dict[str, Any]], system: list[Block]) -> None:
     previous = next((message for message in reversed(messages[:-1]) if message["role"] == "user"), None)
     ends = [system, previous["content"] if previous else [], messages[-1]["content"] if messages else []]
     for blocks in ends:
-        block = next((block for block in reversed(blocks) if block["type"] not in THINKING), None)
-        if block is not None:
-            block["cache_control"] = {"type": "ephemeral"}
+        if blocks:  # no message ends in thinking, which could carry no mark (A4)
+            blocks[-1]["cache_control"] = {"type": "ephemeral"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 from session.door import clean_json
 from session.errors import FormatError
@@ -56,11 +56,7 @@ def arguments_object(arguments: str) -> dict[str, Any]:
     if not arguments.strip():
         return {}
     try:
-        found = clean_json(json.loads(arguments, parse_constant=_refuse), "arguments")
+        found = clean_json(json.loads(arguments), "arguments")
     except (ValueError, RecursionError, FormatError):
         return {RAW_ARGUMENTS: arguments}
     return found if isinstance(found, dict) else {RAW_ARGUMENTS: arguments}
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
