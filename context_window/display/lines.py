@@ -88,14 +88,13 @@ def flow(segments: Iterable[Span], width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def wrapped(text: str, width: int, glyphs: Glyphs) -> list[str]:
-    """The text in lines broken at blanks; a word that is too long is cut, unless it is a number."""
+    """The text in lines broken at blanks; a word that is too long is cut (no number is: none has as many digits)."""
     lines: list[str] = []
     for word in glyphs.shown(text).split(" "):
         if lines and width_of(lines[-1]) + 1 + width_of(word) <= width:
             lines[-1] += f" {word}"
         else:
-            number = word.strip("()%:;,.-").replace(",", "").isdecimal()
-            lines.append(word if number else fitted(word, width, glyphs))
+            lines.append(fitted(word, width, glyphs))
     return lines
 
 

@@ -127,7 +127,7 @@ def _changes(changes: list[Run], width: int, glyphs: Glyphs) -> list[Line]:
     where = max(width_of(run.places) for run in changes) if width >= MINIMAL else 0
     columns = [
         Column("items" if where else "", [Span(run.places if where else "", QUIET) for run in changes], keep=2),
-        Column("what happens", [Span(glyphs.shown(_what(run)), COLOURS[run.action]) for run in changes], left=True, elastic=True),
+        Column("what happens", [Span(glyphs.shown(run.told), COLOURS[run.action]) for run in changes], left=True, elastic=True),
         Column("before", [Span(f"{run.before:,}") for run in changes], keep=1),
         Column("after", [Span(f"{run.after:,}") for run in changes], keep=3),
     ]
@@ -141,10 +141,6 @@ def _changes(changes: list[Run], width: int, glyphs: Glyphs) -> list[Line]:
             lines += [[Span(indent + line, QUIET)] for line in wrapped(run.reason.value, max(10, width - len(indent)), glyphs)]
         last = run.reason
     return lines
-
-
-def _what(run: Run) -> str:
-    return f"{DONE[run.action]} {run.what}"
 
 
 def _culprits(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:

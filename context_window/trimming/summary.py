@@ -95,6 +95,11 @@ class Run:
         others = sum(count for _, count in self.kinds[KINDS_NAMED:])
         return ", ".join([*named, f"{others:,} more"] if others else named)
 
+    @property
+    def told(self) -> str:
+        """What was done to what: `cleared 30 Read outputs`."""
+        return f"{DONE[self.action]}{' in' if self.action is Action.REPLACE_IMAGES else ''} {self.what}"
+
 
 def _plural(kind: str) -> str:
     if kind.endswith("summary"):
@@ -149,7 +154,8 @@ def headline(plan: Plan) -> str:
     counts = Counter(decision.action for decision in plan.changes)
     if not counts:
         return f"none of {len(plan):,} items changed: {plan.after:,} tokens of {plan.budget:,}"
-    done = ", ".join(f"{counts[action]:,} {DONE[action]}" for action in reversed(Action) if counts[action])
+    names = DONE | {Action.REPLACE_IMAGES: "with images replaced"}
+    done = ", ".join(f"{counts[action]:,} {names[action]}" for action in reversed(Action) if counts[action])
     return f"{counts.total():,} of {len(plan):,} items changed ({done}): {plan.before:,} -> {plan.after:,} tokens of {plan.budget:,}"
 
 
@@ -161,7 +167,7 @@ def text(plan: Plan) -> str:
 def _told(plan: Plan) -> Iterator[str]:
     for run in runs(plan):
         where = f"item {run.places}" if run.first == run.last else f"items {run.places}"
-        yield f"  {where}: {DONE[run.action]} {run.what} ({run.reason.value}): {run.before:,} -> {run.after:,} tokens"
+        yield f"  {where}: {run.told} ({run.reason.value}): {run.before:,} -> {run.after:,} tokens"
     if plan.over_budget:
         yield f"  over budget by {plan.after - plan.budget:,} tokens; the largest of what is kept:"
         for one in plan.culprits[:KINDS_NAMED]:
