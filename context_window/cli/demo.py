@@ -64,7 +64,7 @@ def demo() -> None:
     show(step(4, f"The log itself is as it was: {log}. Now yours:"))
     for line in (
         "usage ~/.claude/projects/*/*.jsonl",
-        "plan SESSION.jsonl --max-tokens 32000",
-        "process SESSION.jsonl --max-tokens 32000 -o trimmed.json",
+        "plan LOG --max-tokens 32000",
+        "process LOG --max-tokens 32000 -o trimmed.json",
     ):
         say(f"   context-window {line}")

@@ -1,0 +1,131 @@
+"""The command line in a real terminal, as a user sees it: read off the screen, at 60, 80 and 120 columns."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pexpect", reason="needs a pty, which Windows has not")
+
+import pexpect
+import pyte
+
+from context_window import ContextWindow, ContextWindowManager
+from session.transcripts import read_transcript
+from tests.support.screens import long_session, read_report, saved
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a pty")
+
+ROOT = Path(__file__).resolve().parents[1]
+ROWS = 150
+WIDTHS = [60, 80, 120]
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What stands on a screen when the command has ended.
+
+    Attributes:
+        lines: The lines, without blanks at their ends.
+        unwrapped: What they would be on a screen that is far wider.
+        styles: Colours and weights that are on it.
+        code: How the command ended.
+        sent: What the terminal was sent.
+    """
+
+    lines: list[str]
+    unwrapped: list[str]
+    styles: set[str]
+    code: int | None
+    sent: str
+
+
+@cache
+def screen(*args: str, width: int, **environment: str) -> Screen:
+    """Runs the command line in a terminal of this width; once, however many tests look at it."""
+    env = {**os.environ, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **environment}
+    for name in {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES"} - set(environment):
+        env.pop(name, None)
+    child = pexpect.spawn(
+        sys.executable, ["-m", "context_window", *args], dimensions=(ROWS, width), env=env, encoding="utf-8", timeout=60, cwd=str(ROOT)
+    )
+    child.expect(pexpect.EOF)
+    child.close()
+    sent = child.before
+    assert isinstance(sent, str)
+    shown, wide = _shown(sent, width), _shown(sent, width + 300)
+    styles = {
+        "bold" if cell.bold else cell.fg
+        for row in shown.buffer.values()
+        for cell in row.values()
+        if cell.data.strip() and (cell.bold or cell.fg != "default")
+    }
+    return Screen(_lines(shown), _lines(wide), styles, child.exitstatus, sent)
+
+
+def _shown(sent: str, width: int) -> pyte.Screen:
+    shown = pyte.Screen(width, ROWS)
+    pyte.Stream(shown).feed(sent)
+    return shown
+
+
+def _lines(shown: pyte.Screen) -> list[str]:
+    lines = [line.rstrip() for line in shown.display]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return saved(long_session(model="claude-sonnet-4-5"), tmp_path_factory.mktemp("terminal") / "a session with a rather long name.json")
+
+
+@pytest.mark.parametrize(("width", "tokens"), [*((width, 3_000) for width in WIDTHS), (80, 60_000)])
+def test_the_rows_on_the_screen_sum_to_the_total_on_the_screen(path: str, width: int, tokens: int) -> None:
+    found = screen("usage", path, "--max-tokens", str(tokens), width=width)
+    shown = read_report("\n".join(found.lines))
+    usage = ContextWindowManager("claude-sonnet-4-5", context_window=ContextWindow(max_tokens=tokens)).get_token_usage(
+        read_transcript(path)
+    )
+    assert found.code == 0
+    assert len(shown.rows) == 5
+    assert sum(shown.rows.values()) == shown.total == usage["total"]
+    assert (shown.free, shown.over) == ((usage["available"], None) if usage["available"] >= 0 else (None, -usage["available"]))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("command", ["usage", "plan", "demo"])
+def test_no_line_is_wider_than_the_screen(path: str, width: int, command: str) -> None:
+    args = [command] if command == "demo" else [command, path, "--max-tokens", "3000"]
+    found = screen(*args, width=width)
+    assert found.code == 0
+    assert len(found.lines) > 10
+    assert found.lines == found.unwrapped  # a line that had been wrapped would be one on the wider screen
+
+
+def test_there_are_colours_and_they_can_be_turned_off(path: str) -> None:
+    assert {"bold", "magenta", "cyan", "green", "brown", "blue"} <= screen("usage", path, "--max-tokens", "60000", width=80).styles
+    for off in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        found = screen("usage", path, width=80, **off)
+        assert "\x1b" not in found.sent
+        assert read_report("\n".join(found.lines)).total
+
+
+def test_the_grid_has_a_hundred_cells(path: str) -> None:
+    lines = screen("usage", path, "--max-tokens", "60000", width=80).lines
+    cells = [found[1].split() for line in lines if (found := re.match(r"((?:[■▣▦▤◆·] ){9}[■▣▦▤◆·])(?: |$)", line))]
+    assert [len(row) for row in cells] == [10] * 10
+    assert {cell for row in cells for cell in row} == set("■▣▦▤◆·")
+
+
+def test_a_terminal_without_utf_8_gets_ascii(path: str) -> None:
+    found = screen("usage", path, width=80, PYTHONIOENCODING="ascii")
+    assert found.sent.isascii()
+    assert read_report("\n".join(found.lines)).total
