@@ -65,6 +65,6 @@ def demo() -> None:
     for line in (
         "usage ~/.claude/projects/*/*.jsonl",
         "plan LOG --max-tokens 32000",
-        "process LOG --max-tokens 32000 -o trimmed.json",
+        "process LOG --max-tokens 32000 -o OUT",
     ):
         say(f"   context-window {line}")
