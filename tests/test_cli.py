@@ -70,6 +70,7 @@ def test_usage_shows_the_managers_numbers(shell: Shell, path: str) -> None:
     assert shown.rows == {name: usage[name] for name in shown.rows}
     assert len(shown.rows) == 5
     assert (shown.total, shown.over) == (usage["total"], -usage["available"])
+    assert "holds no system prompt" not in out
 
 
 def test_usage_as_json_is_the_same(shell: Shell, path: str) -> None:
@@ -172,6 +173,7 @@ def test_sub_agents_have_a_line_each_and_can_be_asked_for(shell: Shell, with_age
     assert code == 0
     assert re.search(rf"agent abc +{own['total']} +2\n", out)
     assert read_report(out).total != own["total"]
+    assert "holds no system prompt" in out
     assert err.startswith("context-window: main.jsonl: line 3: ")
     assert err.count("\n") == 1
     assert [one["agent_id"] for one in json.loads(shell("usage", with_agent, "--json")[1])["other_sessions"]] == ["abc"]

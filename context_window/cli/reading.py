@@ -35,6 +35,15 @@ class Transcript:
     others: tuple[Session, ...]
     equals: int
 
+    @property
+    def without_system(self) -> bool:
+        """Whether this is a tool's log that leaves the system prompt out; a session that was built has none if it has none."""
+        from session.items import MessageCategory
+
+        source = self.session.metadata.get("source")
+        recorded = isinstance(source, dict) and source.get("format") not in {None, "session_json"}
+        return recorded and not any(item.category is MessageCategory.SYSTEM for item in self.session.items)
+
 
 def read(path: str, session_id: str | None) -> Transcript:
     """The transcript, its warnings told.

@@ -56,7 +56,7 @@ def usage(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
         if as_json:
             say_values(report.to_dict() | {"path": path, "other_sessions": others})
         else:
-            _show(report, others, transcript.equals, first=not reports)
+            _show(report, others, transcript, first=not reports)
         reports.append(report)
     if not as_json and len(paths) > 1:
         _sum_up(reports)
@@ -83,16 +83,22 @@ def _others(transcript: Transcript, manager: ContextWindowManager) -> list[dict[
     ]
 
 
-def _show(report: UsageReport, others: list[dict[str, Any]], equals: int, *, first: bool) -> None:
+def _show(report: UsageReport, others: list[dict[str, Any]], transcript: Transcript, *, first: bool) -> None:
     from ..display import usage_draw
+    from ..display.glyphs import QUIET
+    from ..display.lines import Span, wrapped
     from ..display.others import draw_others
+    from ..display.usage import WIDEST
 
     if not first:
         say()
     show(usage_draw(report))
+    if transcript.without_system:
+        told = "the log holds no system prompt and no tool definitions, as tools' logs mostly do not: the real requests cost more"
+        show(lambda width, glyphs: [[Span(line, QUIET)] for line in wrapped(told, min(width, WIDEST), glyphs)])
     if others:
         say()
-        show(lambda width, glyphs: draw_others(others, equals, width, glyphs))
+        show(lambda width, glyphs: draw_others(others, transcript.equals, width, glyphs))
 
 
 def _sum_up(reports: list[UsageReport]) -> None:
