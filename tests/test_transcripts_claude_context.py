@@ -163,15 +163,61 @@ def test_a_prompt_from_the_queue_is_there_once(log: Log, tmp_path: Path, attache
     assert shape(read_transcript(log.write(tmp_path))) == ["user:look", "call:a", "output:a", "user:and there", "assistant:both"]
 
 
-def test_a_prompt_that_left_the_queue_for_a_turn_of_its_own_comes_once(log: Log, tmp_path: Path) -> None:
+def queue(log: Log, operation: str, **fields: str) -> None:
+    log.add("queue-operation", operation=operation, uuid=..., parentUuid=..., **fields)
+
+
+@pytest.mark.parametrize("queued", [["first", '{"task_id": "x"}'], ['{"task_id": "x"}', "first"]])
+def test_a_prompt_that_left_the_queue_for_a_turn_of_its_own_comes_once(log: Log, tmp_path: Path, queued: list[str]) -> None:
     log.user("look")
     log.answer("m1", text("yes"))
-    for words in ("first", '{"task_id": "x"}'):
-        log.add("queue-operation", operation="enqueue", content=words, uuid=..., parentUuid=...)
-    log.add("queue-operation", operation="dequeue", uuid=..., parentUuid=...)
+    for words in queued:
+        queue(log, "enqueue", content=words)
+    queue(log, "dequeue")
     log.user("first")
     log.answer("m2", call("a"))
     log.user([result("a")])
-    log.add("queue-operation", operation="remove", uuid=..., parentUuid=...)
+    queue(log, "remove")
     session = read_transcript(log.write(tmp_path))
     assert shape(session) == ["user:look", "assistant:yes", "user:first", "call:a", "output:a"]
+
+
+@pytest.mark.parametrize("operation", ["dequeue", "popAll"])
+def test_a_prompt_that_was_changed_on_its_way_comes_as_it_was_sent(log: Log, tmp_path: Path, operation: str) -> None:
+    log.user("look")
+    queue(log, "enqueue", content="frist")
+    queue(log, operation)
+    log.user("first")
+    log.answer("m2", call("a"))
+    log.user([result("a")])
+    queue(log, "remove")
+    assert shape(read_transcript(log.write(tmp_path))) == ["user:look", "user:first", "call:a", "output:a"]
+
+
+def test_a_prompt_that_an_attachment_brought_is_not_waiting_any_more(log: Log, tmp_path: Path) -> None:
+    log.user("look")
+    queue(log, "enqueue", content="and there")
+    for name in ("a", "b"):
+        log.answer(f"m-{name}", call(name))
+        log.user([result(name)])
+        if name == "a":
+            log.attachment("queued_command", prompt="and there")
+    queue(log, "remove")
+    assert shape(read_transcript(log.write(tmp_path))).count("user:and there") == 1
+
+
+def test_a_prompt_that_is_taken_back_between_turns_went_nowhere(log: Log, tmp_path: Path) -> None:
+    log.user("look")
+    queue(log, "enqueue", content="and there")
+    log.answer("m1", text("seen"))
+    queue(log, "remove")
+    assert shape(read_transcript(log.write(tmp_path))) == ["user:look", "assistant:seen"]
+
+
+def test_a_queued_prompt_that_repeats_an_earlier_one_is_another(log: Log, tmp_path: Path) -> None:
+    log.user("go on")
+    log.answer("m1", call("a"))
+    queue(log, "enqueue", content="go on")
+    log.user([result("a")])
+    queue(log, "remove")
+    assert shape(read_transcript(log.write(tmp_path))) == ["user:go on", "call:a", "output:a", "user:go on"]

@@ -60,6 +60,17 @@ def test_a_damaged_line_in_the_middle_is_lost_alone(tmp_path: Path, damage: byte
     assert reason in account.sessions[0].metadata["warnings"][0]
 
 
+def test_values_nested_too_deeply_for_us_cost_a_line_too(tmp_path: Path) -> None:
+    log = Log()
+    log.user("one")
+    log.attachment("skill_listing", content="DEEP")
+    log.user("two")
+    log.lines[1] = log.lines[1].replace('"DEEP"', "[" * 600 + "]" * 600)
+    account = read_account(log.write(tmp_path))
+    assert [item.text for item in account.sessions[0].messages()] == ["one", "two"]
+    assert account.lines[1].fate != "item"
+
+
 def test_many_warnings_are_shortened(tmp_path: Path) -> None:
     log = Log()
     log.user("one")

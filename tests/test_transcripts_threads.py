@@ -224,6 +224,17 @@ def test_a_resumed_session_is_one(tmp_path: Path) -> None:
     assert said(session) == ["look", "go on"]
 
 
+def test_a_session_resumed_at_a_compaction_is_one(tmp_path: Path) -> None:
+    log = Log("old")
+    end = log.user("look")
+    log.session = "new"
+    log.system("compact_boundary", parentUuid=None, logicalParentUuid=end)
+    log.user("We looked.", isCompactSummary=True)
+    log.user("go on")
+    (session,) = read_transcripts(log.write(tmp_path))
+    assert said(session) == ["look", "go on"]
+
+
 def test_several_equal_sessions_must_be_asked_for_by_name(tmp_path: Path) -> None:
     log = Log("one")
     log.user("look")
@@ -261,3 +272,4 @@ def test_counts_of_all_sessions_add_up_to_the_lines(tmp_path: Path) -> None:
     log.add("summary", summary="t")
     sessions = read_transcripts(log.write(tmp_path))
     assert [session.metadata["lines"] for session in sessions] == [{"item": 1, "damaged": 1, "not context": 1}, {"item": 1}]
+    assert [len(session.metadata["warnings"]) for session in sessions] == [1, 0]

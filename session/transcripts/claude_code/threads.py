@@ -122,17 +122,19 @@ def _leave(branch: Entry, children: dict[str, list[Entry]], held: Entry) -> None
 
 
 def _settle_queued(entries: list[Entry]) -> None:
-    """A queued prompt that a later record brings too is taken from there."""
-    removed = {text: entry for entry in entries if (text := _queued_prompt(entry))}
-    if not removed:
-        return
+    """A queued prompt that an attachment after it brings too is taken from there."""
+    waiting: dict[str, Entry] = {}
     for entry in entries:
-        for item in entry.items:
-            if isinstance(item, Message) and (queued := removed.get(item.text)) and queued is not entry and entry.typed:
-                queued.items, queued.typed, queued.fate = (), False, MERGED
-                queued.reason = f"its prompt is on line {entry.line}"
+        if text := _queued_prompt(entry):
+            waiting[text] = entry
+        elif waiting and entry.mark == QUEUED and (queued := waiting.pop(_text(entry), None)):
+            queued.items, queued.typed, queued.fate = (), False, MERGED
+            queued.reason = f"its prompt is on line {entry.line}"
 
 
 def _queued_prompt(entry: Entry) -> str:
-    first = entry.items[0] if entry.items else None
-    return first.text if isinstance(first, Message) and first.extra.get("source") == "queued prompt" else ""
+    return _text(entry) if entry.items and entry.items[0].extra.get("source") == "queued prompt" else ""
+
+
+def _text(entry: Entry) -> str:
+    return next((item.text for item in entry.items if isinstance(item, Message)), "")
