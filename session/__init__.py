@@ -1,6 +1,6 @@
 """What was said: the log of a conversation, its items, and the files it is read from and saved to."""
 
-from .errors import DuplicateItemError, FormatError, ReadOnlyError, SessionError, TranscriptError
+from .errors import DuplicateItemError, FormatError, ReadOnlyError, SessionError, TranscriptError, UnknownItemError
 from .items import (
     AgentConfigUpdate,
     AgentHandoff,
@@ -42,5 +42,6 @@ __all__ = [
     "SessionError",
     "Text",
     "TranscriptError",
+    "UnknownItemError",
     "Usage",
 ]

@@ -2,34 +2,66 @@
 
 SessionError
 ├── DuplicateItemError   an item's id is already in the session          (also a ValueError)
+├── UnknownItemError     no item of the session has this id              (also a KeyError)
 ├── ReadOnlyError        an edit of a read-only session                  (also a TypeError)
 ├── FormatError          data that does not have the documented shape    (also a ValueError; `.where`)
 └── TranscriptError      a file that cannot be read as a transcript      (`.path`, `.line`)
+
+The first three are the caller's doing; FormatError is of whoever made the data, TranscriptError of the file.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
+
+SHOWN = 60
+"""Characters of a value that a message repeats."""
 
 
 class SessionError(Exception):
     """The root: catch this to catch everything that `session` raises on purpose."""
+
+    def __reduce__(self) -> tuple[Callable[..., SessionError], tuple[Any, ...]]:
+        # Exceptions are pickled as their class and message, which the constructors here do not take.
+        return _revived, (type(self), self.args, dict(vars(self)))
+
+
+def _revived(kind: type[SessionError], args: tuple[Any, ...], attributes: dict[str, Any]) -> SessionError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(attributes)
+    return error
 
 
 class DuplicateItemError(SessionError, ValueError):
     """An item id, or the answer to a call, is already in the session.
 
     Attributes:
-        item_id: The id that was there before.
+        item_id: The id that was there before: an item's, or a call's.
     """
 
     def __init__(self, item_id: str, message: str | None = None) -> None:
         self.item_id = item_id
         super().__init__(
             message
-            or f"the session already holds an item with id {item_id!r}: "
-            "ids are unique in a session; leave `id` out to have one made"
+            or f"the session already holds an item with id {short(item_id)}: ids are unique in a session; leave `id` out to have one made"
         )
+
+
+class UnknownItemError(SessionError, KeyError):
+    """No item of the session has this id.
+
+    Attributes:
+        item_id: The id that was asked for.
+    """
+
+    def __init__(self, item_id: str) -> None:
+        self.item_id = item_id
+        super().__init__(f"no item of the session has the id {short(item_id)}; `items` lists those there are")
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would show the message in quotes
 
 
 class ReadOnlyError(SessionError, TypeError):
@@ -64,6 +96,7 @@ class TranscriptError(SessionError):
     Attributes:
         path: The file.
         line: The line the reader stopped at, counted from 1, or None where the whole file is meant.
+        problem: What is wrong there.
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: str, line: int | None = None) -> None:
@@ -72,3 +105,18 @@ class TranscriptError(SessionError):
         self.problem = problem
         place = self.path if line is None else f"{self.path}:{line}"
         super().__init__(f"{place}: {problem}")
+
+
+def short(value: object) -> str:
+    """The value as a message may show it: a text or number in at most some 60 characters, of all else the type.
+
+    It never fails: `repr` does on integers of 5,000 digits and on deep nesting, and takes gigabytes for large data.
+    """
+    if isinstance(value, str):
+        text = str.__str__(value)
+        return repr(text) if len(text) <= SHOWN else f"{text[: SHOWN - 3]!r}..."
+    if isinstance(value, int) and value.bit_length() > 3 * SHOWN:
+        return f"an integer of {value.bit_length()} bits"
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    return f"a value of type {type(value).__name__}"

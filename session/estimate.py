@@ -1,6 +1,7 @@
 """The four-characters-a-token estimate: needs no tokenizer, knows no model, and is too low for most real text.
 
-Per item 4 tokens; text `len // 4`; an image 300; a call or an output `len(name) // 4 + len(content) // 4 + 5`.
+Per item 4 tokens; text `len // 4`; an image 300; a call or an output `len(name) // 4 + len(content) // 4 + 5`; a document without
+its text 2,000 a page; of reasoning its text and its sealed data, as texts. Nothing for handoffs and config updates.
 """
 
 from __future__ import annotations

@@ -5,15 +5,16 @@ What a list of items means (which stand or fall together, what a response is) li
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast, final, get_args
 
-from .door import check, check_choice, clean, clean_json, clean_text
-from .errors import FormatError
+from .door import check, check_choice, clean_object, clean_text, clean_texts
+from .errors import FormatError, short
 from .parts import Content, Part, joined_text, parts_of
 from .usage import Usage
 
@@ -38,6 +39,10 @@ def new_id() -> str:
 _DERIVED = cast(MessageCategory, None)
 
 
+_set = object.__setattr__
+"""How a frozen value is given its final form while it is made."""
+
+
 class _Memo:
     """Room on an item for one object of whoever measures it (see `context_window.counting.memo`).
 
@@ -60,7 +65,8 @@ class ItemBase(_Memo):
         category: Its kind for budgets; derived from role and type unless given.
         pinned: True if it must survive every trim.
         usage: What the provider reported for the request whose answer this item begins.
-        extra: What else a transcript or a voice stack brings: JSON values, to be read only.
+        extra: What else a transcript or a voice stack brings: JSON values, copied, and to be read only. A plain `dict`,
+            so that every encoder and debugger knows it; to change it, make another item with `dataclasses.replace`.
     """
 
     type: ClassVar[str]
@@ -74,26 +80,52 @@ class ItemBase(_Memo):
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "memo", None)
+        _set(self, "memo", None)
         clean_text(self, "id")
         if not self.id:
             raise FormatError(f"{type(self).__name__}.id", "an empty text; leave `id` out to have one made")
-        if not (isinstance(self.created_at, int | float) and abs(self.created_at) < float("inf")):
-            raise FormatError(f"{type(self).__name__}.created_at", f"{self.created_at!r} is not a number of seconds")
-        clean_text(self, "agent_id", optional=True)
+        if type(self.created_at) is not float or not math.isfinite(self.created_at):
+            _set(self, "created_at", _seconds(self.created_at, f"{type(self).__name__}.created_at"))
+        if self.agent_id is not None:
+            clean_text(self, "agent_id")
         if self.category is _DERIVED:
-            object.__setattr__(self, "category", self._default_category())
+            _set(self, "category", self._default_category())
         else:
             check(self, "category", MessageCategory)
-        check(self, "pinned", bool)
-        check(self, "usage", Usage, optional=True)
-        if self.extra:
-            object.__setattr__(self, "extra", clean_json(self.extra, f"{type(self).__name__}.extra"))
+        if self.pinned is not False:
+            check(self, "pinned", bool)
+        if self.usage is not None:
+            check(self, "usage", Usage)
+        clean_object(self, "extra")
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[Any, ...]]:
+        # What dataclasses with slots do by themselves would leave `memo` unset.
+        return _revived, (type(self), tuple((one.name, getattr(self, one.name)) for one in fields(self)))
 
     def _default_category(self) -> MessageCategory:
         return MessageCategory.DIALOG
 
 
+def _revived(kind: type[ItemBase], values: tuple[tuple[str, object], ...]) -> ItemBase:
+    """A copied or unpickled item: its values were cleaned when the first one was made."""
+    item = kind.__new__(kind)
+    for name, value in (*values, ("memo", None)):
+        _set(item, name, value)
+    return item
+
+
+def _seconds(value: object, where: str) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            seconds = float(value)
+        except OverflowError:
+            seconds = math.inf
+        if math.isfinite(seconds):
+            return seconds
+    raise FormatError(where, f"{short(value)} is not a number of seconds")
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Message(ItemBase):
     """Something said in a role. A message of role assistant with `extra["summary"] is True` is a summary."""
@@ -123,8 +155,9 @@ class Message(ItemBase):
 
     def __post_init__(self) -> None:
         check_choice(self, "role", ROLES)
-        object.__setattr__(self, "content", parts_of(self.content, "Message.content"))
-        check(self, "interrupted", bool)
+        _set(self, "content", parts_of(self.content, "Message.content"))
+        if self.interrupted is not False:
+            check(self, "interrupted", bool)
         ItemBase.__post_init__(self)
 
     def _default_category(self) -> MessageCategory:
@@ -141,6 +174,7 @@ class Message(ItemBase):
         return joined_text(self.content)
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Reasoning(ItemBase):
     """What the model thought.
@@ -164,6 +198,7 @@ class Reasoning(ItemBase):
         ItemBase.__post_init__(self)
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class FunctionCall(ItemBase):
     """The model's wish to have a tool run.
@@ -185,14 +220,14 @@ class FunctionCall(ItemBase):
     def __post_init__(self) -> None:
         for name in ("name", "arguments", "call_id"):
             clean_text(self, name)
-        if self.metadata:
-            object.__setattr__(self, "metadata", clean_json(self.metadata, "FunctionCall.metadata"))
+        clean_object(self, "metadata")
         ItemBase.__post_init__(self)
 
     def _default_category(self) -> MessageCategory:
         return MessageCategory.SYSTEM_OUTPUT
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class FunctionCallOutput(ItemBase):
     """What a tool answered."""
@@ -225,7 +260,7 @@ class FunctionCallOutput(ItemBase):
     def __post_init__(self) -> None:
         clean_text(self, "name")
         clean_text(self, "call_id")
-        object.__setattr__(self, "output", parts_of(self.output, "FunctionCallOutput.output"))
+        _set(self, "output", parts_of(self.output, "FunctionCallOutput.output"))
         check(self, "is_error", bool)
         ItemBase.__post_init__(self)
 
@@ -238,6 +273,7 @@ class FunctionCallOutput(ItemBase):
         return joined_text(self.output)
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class AgentHandoff(ItemBase):
     """The conversation goes from one agent to another."""
@@ -258,6 +294,7 @@ class AgentHandoff(ItemBase):
         return MessageCategory.SYSTEM
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class AgentConfigUpdate(ItemBase):
     """From here on an agent has other instructions or other tools (their names); None leaves them as they are."""
@@ -270,15 +307,14 @@ class AgentConfigUpdate(ItemBase):
     def __post_init__(self) -> None:
         clean_text(self, "instructions", optional=True)
         if self.tools is not None:
-            if isinstance(self.tools, str) or not all(isinstance(name, str) for name in self.tools):
-                raise FormatError("AgentConfigUpdate.tools", "pass a list of tool names")
-            object.__setattr__(self, "tools", tuple(map(clean, self.tools)))
+            clean_texts(self, "tools")
         ItemBase.__post_init__(self)
 
     def _default_category(self) -> MessageCategory:
         return MessageCategory.SYSTEM
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Compaction(ItemBase):
     """A summary that stands for earlier items: a view shows it instead of them.
@@ -295,10 +331,10 @@ class Compaction(ItemBase):
 
     def __post_init__(self) -> None:
         clean_text(self, "summary")
-        if isinstance(self.replaces, str) or not all(isinstance(item_id, str) for item_id in self.replaces):
-            raise FormatError("Compaction.replaces", "pass a list of item ids")
-        object.__setattr__(self, "replaces", tuple(map(clean, self.replaces)))
+        clean_texts(self, "replaces")
         ItemBase.__post_init__(self)
 
 
 Item: TypeAlias = Message | Reasoning | FunctionCall | FunctionCallOutput | AgentHandoff | AgentConfigUpdate | Compaction
+ITEM_TYPES: frozenset[type] = frozenset(get_args(Item))
+"""There are no others, and no subclasses: what they add could not be saved. `extra` is for that."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 T = TypeVar("T", covariant=True)
 
@@ -50,3 +50,7 @@ class Snapshot(Sequence[T], Generic[T]):
 
     def __repr__(self) -> str:
         return repr(self._elements[: self._length])
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[Any, ...]]:
+        # The list can be longer than the snapshot: copies and pickles get what is seen, and nothing of what came after.
+        return type(self), (self._elements[: self._length], self._length)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import InitVar, dataclass, field
+from typing import Literal, TypeAlias, final
 
-from .door import check, check_choice, clean_text
-from .errors import FormatError
-from .images import image_file_size, image_size
+from .door import check, check_choice, check_count, clean_text
+from .errors import FormatError, short
+from .images import MAX_SIDE, image_file_size, image_size
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Text:
     """A piece of text."""
@@ -19,13 +20,15 @@ class Text:
     text: str
 
     def __post_init__(self) -> None:
-        clean_text(self, "text")
+        if not (type(self.text) is str and self.text.isascii()):  # as `clean_text`, for the commonest value of all
+            clean_text(self, "text")
 
 
 Detail = Literal["low", "high", "auto", "original"]
 DETAILS: tuple[Detail, ...] = ("low", "high", "auto", "original")
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Image:
     """A picture, from exactly one source.
@@ -34,11 +37,14 @@ class Image:
         data: The file's bytes (never base64: that is the wire's form).
         url: Where the provider may fetch it.
         path: A file of this machine. A source of its own, or beside `data` the place the bytes came from.
+            Only its header is read here, and only where no size is given.
         file_id: The id a provider gave an uploaded file.
         media_type: For example `image/png`.
-        width: Pixels. Read from the header of `data` or of the file where not given; None where unknown.
+        width: Pixels, at most `MAX_SIDE`. Read from the header of `data` or of the file where not given; None where unknown.
         height: Pixels, as `width`.
         detail: The provider's resolution setting, where one was asked for.
+
+    `open_path=False`, in the call alone, leaves the file at `path` unopened: for paths that come from elsewhere.
     """
 
     data: bytes | None = field(default=None, repr=False)
@@ -49,28 +55,35 @@ class Image:
     width: int | None = None
     height: int | None = None
     detail: Detail | None = None
+    open_path: InitVar[bool] = field(default=True, kw_only=True)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, open_path: bool) -> None:
         check(self, "data", bytes, optional=True)
         if isinstance(self.path, os.PathLike):
             object.__setattr__(self, "path", os.fspath(self.path))
         for name in ("url", "path", "file_id", "media_type"):
             clean_text(self, name, optional=True)
-        sources = [name for name in ("data", "url", "file_id") if getattr(self, name) is not None]
-        if len(sources) > 1 or not (sources or self.path is not None):
-            raise FormatError("Image", f"pass exactly one of data, url, path, file_id; got {', '.join(sources) or 'none'}")
+        given = [name for name in ("data", "url", "path", "file_id") if getattr(self, name) is not None]
+        if len(given) != 1 and given != ["data", "path"]:
+            raise FormatError("Image", f"pass exactly one of data, url, path, file_id; got {', '.join(given) or 'none'}")
         check_choice(self, "detail", DETAILS, optional=True)
-        if self.width is None and self.height is None:
-            size = image_size(self.data) if self.data is not None else image_file_size(self.path) if not sources and self.path else None
-            if size is not None:
-                object.__setattr__(self, "width", size[0])
-                object.__setattr__(self, "height", size[1])
-        for name in ("width", "height"):
-            check(self, name, int, optional=True)
-            if (pixels := getattr(self, name)) is not None and pixels <= 0:
-                raise FormatError(f"Image.{name}", f"{pixels} pixels; pass a positive number")
+        if self.width is None or self.height is None:
+            self._measure(open_path)
+        check_count(self, "width", 1, MAX_SIDE, "pixels", optional=True)
+        check_count(self, "height", 1, MAX_SIDE, "pixels", optional=True)
+
+    def _measure(self, open_path: bool) -> None:
+        size = None
+        if self.data is not None:
+            size = image_size(self.data)
+        elif self.path is not None and open_path:
+            size = image_file_size(self.path)
+        for name, pixels in zip(("width", "height"), size or (), strict=False):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, pixels)
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Document:
     """A document, from exactly one source.
@@ -105,20 +118,29 @@ Content: TypeAlias = str | Part | Iterable[str | Part]
 """What `content=` and `output=` take: one text, one part, or several."""
 
 
+_PARTS = frozenset({Text, Image, Document})
+"""There are no others, and no subclasses: what they add could not be saved."""
+
+
 def parts_of(content: object, where: str) -> tuple[Part, ...]:
-    """The parts that were meant by one text, one part, or several of either."""
+    """The parts that were meant by one text, one part, or several of either.
+
+    Raises:
+        FormatError: Something is no text and no part.
+    """
     if isinstance(content, str):
         return (Text(content),)
-    if isinstance(content, Text | Image | Document):
-        return (content,)
-    if isinstance(content, bytes | Mapping) or not isinstance(content, Iterable):
-        raise FormatError(where, f"a {type(content).__name__}; pass a text, or parts (Text, Image, Document)")
+    if type(content) in _PARTS:
+        return (content,)  # type: ignore[return-value]  # mypy does not narrow by a set
+    if isinstance(content, bytes | bytearray | Mapping) or not isinstance(content, Iterable):
+        raise FormatError(where, f"{short(content)}; pass a text, or parts (Text, Image, Document)")
     parts = tuple(Text(part) if isinstance(part, str) else part for part in content)
     for place, part in enumerate(parts):
-        if not isinstance(part, Text | Image | Document):
-            raise FormatError(f"{where}[{place}]", f"a {type(part).__name__}; pass a text, or a part (Text, Image, Document)")
+        if type(part) not in _PARTS:
+            raise FormatError(f"{where}[{place}]", f"{short(part)}; pass a text, or a part (Text, Image, Document)")
     return parts
 
 
 def joined_text(parts: tuple[Part, ...]) -> str:
+    """The texts among the parts, one a line."""
     return "\n".join(part.text for part in parts if isinstance(part, Text))

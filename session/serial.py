@@ -10,24 +10,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from typing import Any, NamedTuple, NoReturn, get_args
 
-from .errors import DuplicateItemError, FormatError
-from .items import (
-    AgentConfigUpdate,
-    AgentHandoff,
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Item,
-    ItemBase,
-    Message,
-    MessageCategory,
-    Reasoning,
-)
+from .door import clean_json, place_name
+from .errors import DuplicateItemError, FormatError, short
+from .items import Item, ItemBase, MessageCategory
 from .parts import Document, Image, Part, Text
 from .session import Session
 from .usage import Usage
@@ -35,77 +24,146 @@ from .usage import Usage
 VERSION = 1
 KEYS = frozenset({"version", "id", "metadata", "items", "breaks", "settled"})
 
-_ITEMS: dict[str, type[Item]] = {
-    kind.type: kind for kind in (Message, Reasoning, FunctionCall, FunctionCallOutput, AgentHandoff, AgentConfigUpdate, Compaction)
-}
+_ITEMS: dict[str, type[Item]] = {kind.type: kind for kind in get_args(Item)}
 _PARTS: dict[str, type[Part]] = {"text": Text, "image": Image, "document": Document}
 _PART_NAMES: dict[type, str] = {kind: name for name, kind in _PARTS.items()}
 
 
+class _Shape(NamedTuple):
+    """What a saved object of a class has.
+
+    Attributes:
+        defaults: Its fields, each with the value that is left out when saving; MISSING where it is always saved.
+        names: Its fields.
+        needed: Those that a saved object must have.
+    """
+
+    defaults: tuple[tuple[str, object], ...]
+    names: frozenset[str]
+    needed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, kind: type[Any]) -> _Shape:
+        found = [(one.name, {} if one.default_factory is dict else one.default) for one in fields(kind)]
+        return cls(tuple(found), frozenset(dict(found)), tuple(name for name, default in found if default is MISSING))
+
+
+_SHAPES: dict[type, _Shape] = {kind: _Shape.of(kind) for kind in (*_ITEMS.values(), *_PARTS.values(), Usage)}
+
+
+# To JSON values
+
+
 def session_to_dict(session: Session) -> dict[str, Any]:
-    """The session as JSON values."""
-    data: dict[str, Any] = {
-        "version": VERSION,
-        "id": session.id,
-        "metadata": session.metadata,
-        "items": [item_to_dict(item) for item in session.items],
-    }
+    """The session as JSON values.
+
+    Raises:
+        FormatError: `metadata` or an item's `extra` was given a value that JSON cannot hold.
+    """
+    items = []
+    for place, item in enumerate(session.items):
+        try:
+            items.append(item_to_dict(item))
+        except FormatError as error:
+            _raise_at(f"items[{place}]", error)
+    data: dict[str, Any] = {"version": VERSION, "id": session.id, "metadata": clean_json(session.metadata, "metadata"), "items": items}
     if session.response_breaks:
-        data["breaks"] = sorted(session.response_breaks)
+        data["breaks"] = [item.id for item in session.items if item.id in session.response_breaks]
     if session.settled:
         data["settled"] = session.settled
     return data
 
 
 def item_to_dict(item: ItemBase) -> dict[str, Any]:
-    """The item as JSON values."""
+    """The item as JSON values.
+
+    Raises:
+        FormatError: Its `extra` or `metadata` was given a value that JSON cannot hold.
+    """
     data: dict[str, Any] = {"type": item.type}
-    for one in _fields(type(item)):
-        value = getattr(item, one.name)
-        if one.name == "category":
+    for name, default in _SHAPES[type(item)].defaults:
+        value = getattr(item, name)
+        if name == "category":
             if value is not item._default_category():
                 data["category"] = value.value
-        elif one.name in ("content", "output"):
-            data[one.name] = [{"type": _PART_NAMES[type(part)], **_plain(part)} for part in value]
-        elif one.name == "usage":
-            if value is not None:
-                data["usage"] = _plain(value)
-        elif not _is_default(one, value):
-            data[one.name] = list(value) if isinstance(value, tuple) else value
+        elif value != default:
+            write = _WRITERS.get(name)
+            data[name] = write(value) if write else value
+    # Copied, so that nobody reaches into a frozen item through what was saved; and checked, in case somebody did before.
+    for name in ("extra", "metadata"):
+        if name in data:
+            data[name] = clean_json(data[name], f"{type(item).__name__}.{name}")
     return data
 
 
+def _written_parts(parts: tuple[Part, ...]) -> list[dict[str, Any]]:
+    return [{"type": _PART_NAMES[type(part)], **_written(part)} for part in parts]
+
+
+def _written(value: Part | Usage) -> dict[str, Any]:
+    data = {}
+    for name, default in _SHAPES[type(value)].defaults:
+        found = getattr(value, name)
+        if found != default:
+            data[name] = base64.b64encode(found).decode("ascii") if isinstance(found, bytes) else found
+    return data
+
+
+_WRITERS: dict[str, Callable[[Any], object]] = {
+    "content": _written_parts,
+    "output": _written_parts,
+    "usage": _written,
+    "tools": list,
+    "replaces": list,
+}
+"""By field, those whose values are not JSON's."""
+
+
+# From JSON values
+
+
 def session_from_dict(data: object) -> Session:
-    """The session that these JSON values are.
+    """The session that these JSON values are. No file that they name is opened.
 
     Raises:
         FormatError: They are none, damaged, or of an unknown version.
     """
     top = _mapping(data, "session")
     version = top.get("version")
-    if version != VERSION or isinstance(version, bool):
-        raise FormatError("version", f"{version!r} is not a version this release reads; it reads {VERSION}")
-    _no_others(top, KEYS, "session")
-    listed = top.get("items")
-    if not isinstance(listed, list):
-        raise FormatError("items", "not a list" if "items" in top else "missing")
+    if version != VERSION or type(version) is not int:
+        raise FormatError("version", f"{short(version)} is not a version this release reads; it reads {VERSION}")
+    if others := [name for name in top if name not in KEYS]:
+        raise FormatError(place_name(others[0]), "unknown field")
+    listed = _list(top.get("items", MISSING), "items")
     given_id = top.get("id")
     if not isinstance(given_id, str) or not given_id:
-        raise FormatError("id", f"{given_id!r} is not a session's id")
-    session = Session(id=given_id, metadata=_mapping(top.get("metadata", {}), "metadata"))
+        raise FormatError("id", f"{short(given_id)} is not a session's id")
+    try:
+        session = Session(id=given_id, metadata=_mapping(top.get("metadata", {}), "metadata"))
+    except FormatError as error:
+        _raise_at("", error)
     for place, one in enumerate(listed):
         item = item_from_dict(one, f"items[{place}]")
         try:
             session.append(item)
         except DuplicateItemError as error:
             raise FormatError(f"items[{place}].id", str(error)) from None
-    breaks, settled = top.get("breaks", []), top.get("settled", 0)
-    if not isinstance(breaks, list) or not all(isinstance(item_id, str) for item_id in breaks):
-        raise FormatError("breaks", "not a list of item ids")
-    if not isinstance(settled, int) or isinstance(settled, bool) or not 0 <= settled <= len(listed):
-        raise FormatError("settled", f"{settled!r} is not a number of items from 0 to {len(listed)}")
-    session.restore_seams(frozenset(breaks), settled)
+    session.restore_seams(_breaks(top.get("breaks", []), session), _settled(top.get("settled", 0), len(listed)))
     return session
+
+
+def _breaks(data: object, session: Session) -> frozenset[str]:
+    listed = _list(data, "breaks")
+    for place, item_id in enumerate(listed):
+        if not isinstance(item_id, str) or session.position(item_id) is None:
+            raise FormatError(f"breaks[{place}]", f"{short(item_id)} is the id of no item")
+    return frozenset(listed)
+
+
+def _settled(data: object, length: int) -> int:
+    if type(data) is not int or not 0 <= data <= length:
+        raise FormatError("settled", f"{short(data)} is not a number of items from 0 to {length}")
+    return data
 
 
 def item_from_dict(data: object, where: str = "item") -> Item:
@@ -114,76 +172,64 @@ def item_from_dict(data: object, where: str = "item") -> Item:
     Raises:
         FormatError: They are none; `.where` begins with `where`.
     """
-    given = _mapping(data, where)
-    kind = _kind(_ITEMS, given, where)
-    known = {one.name for one in _fields(kind)}
-    _no_others(given, known | {"type"}, where)
-    values = {name: given[name] for name in known if name in given}
-    if "id" not in values or "created_at" not in values:
-        raise FormatError(f"{where}.{'id' if 'id' not in values else 'created_at'}", "missing")
+    values = dict(_mapping(data, where))
+    kind = _kind(_ITEMS, values, where)
+    del values["type"]
+    for name in ("id", "created_at"):
+        if name not in values:
+            raise FormatError(f"{where}.{name}", "missing")
     if "category" in values:
         values["category"] = _category(values["category"], f"{where}.category")
     if "usage" in values:
         values["usage"] = _build(Usage, _mapping(values["usage"], f"{where}.usage"), f"{where}.usage")
     for name in ("content", "output"):
         if name in values:
-            if not isinstance(values[name], list):
-                raise FormatError(f"{where}.{name}", "not a list of parts")
-            values[name] = [_part(part, f"{where}.{name}[{place}]") for place, part in enumerate(values[name])]
-    return _build(kind, values, where)
+            listed = _list(values[name], f"{where}.{name}")
+            values[name] = [_part(part, f"{where}.{name}[{place}]") for place, part in enumerate(listed)]
+    item: Item = _build(kind, values, where)
+    return item
 
 
 def _part(data: object, where: str) -> Part:
-    given = dict(_mapping(data, where))
-    kind = _kind(_PARTS, given, where)
-    del given["type"]
-    if isinstance(given.get("data"), str):
+    values = dict(_mapping(data, where))
+    kind = _kind(_PARTS, values, where)
+    del values["type"]
+    if isinstance(values.get("data"), str):
         try:
-            given["data"] = base64.b64decode(given["data"], validate=True)
+            values["data"] = base64.b64decode(values["data"], validate=True)
         except (binascii.Error, ValueError):
             raise FormatError(f"{where}.data", "not base64") from None
-    return _build(kind, given, where)
+    # A saved session may come from anywhere: its paths are not opened, and it comes back as it was saved.
+    part: Part = _build(kind, values, where, **({"open_path": False} if kind is Image else {}))
+    return part
 
 
-def _build(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
-    """`kind(**values)`, with every fault named by its place in the data."""
-    _no_others(values, {one.name for one in _fields(kind)}, where)
-    for one in _fields(kind):
-        if one.name not in values and one.default is MISSING and one.default_factory is MISSING:
-            raise FormatError(f"{where}.{one.name}", "missing")
+def _build(kind: type[Any], values: Mapping[str, Any], where: str, **options: bool) -> Any:
+    """`kind(**values, **options)`, with every fault named by its place in the data."""
+    shape = _SHAPES[kind]
+    if not shape.names.issuperset(values):
+        raise FormatError(f"{where}.{place_name(next(name for name in values if name not in shape.names))}", "unknown field")
+    for name in shape.needed:
+        if name not in values:
+            raise FormatError(f"{where}.{name}", "missing")
     try:
-        return kind(**values)
+        return kind(**values, **options)
     except FormatError as error:
-        _, dot, inside = error.where.partition(".")
-        raise FormatError(f"{where}{dot}{inside}", error.problem) from None
+        _raise_at(where, error)
 
 
-def _plain(value: Part | Usage) -> dict[str, Any]:
-    data = {}
-    for one in _fields(type(value)):
-        found = getattr(value, one.name)
-        if isinstance(found, bytes):
-            data[one.name] = base64.b64encode(found).decode("ascii")
-        elif not _is_default(one, found):
-            data[one.name] = found
-    return data
+def _raise_at(where: str, error: FormatError) -> NoReturn:
+    """Raises the error of a class, named by its place in the data: `items[3].id` for `Message.id`."""
+    _, dot, inside = error.where.partition(".")
+    raise FormatError(f"{where}{dot}{inside}" if where else inside, error.problem) from None
 
 
-@cache
-def _fields(kind: type[Any]) -> tuple[Field[Any], ...]:
-    return fields(kind)
-
-
-def _is_default(one: Field[Any], value: object) -> bool:
-    if one.default is not MISSING:
-        return bool(value == one.default)
-    return one.default_factory is dict and not value
-
-
-def _kind(kinds: dict[str, type[Any]], given: Mapping[str, Any], where: str) -> type[Any]:
-    name = given.get("type")
+def _kind(kinds: dict[str, type[Any]], values: Mapping[str, Any], where: str) -> type[Any]:
+    name = values.get("type", MISSING)
+    if name is MISSING:
+        raise FormatError(f"{where}.type", "missing")
     if not isinstance(name, str) or name not in kinds:
-        raise FormatError(f"{where}.type", f"{name!r} is none of {', '.join(kinds)}" if "type" in given else "missing")
+        raise FormatError(f"{where}.type", f"{short(name)} is none of {', '.join(kinds)}")
     return kinds[name]
 
 
@@ -191,15 +237,16 @@ def _category(name: object, where: str) -> MessageCategory:
     try:
         return MessageCategory(name)
     except ValueError:
-        raise FormatError(where, f"{name!r} is none of {', '.join(one.value for one in MessageCategory)}") from None
+        raise FormatError(where, f"{short(name)} is none of {', '.join(one.value for one in MessageCategory)}") from None
 
 
 def _mapping(value: object, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise FormatError(where, f"a {type(value).__name__} where an object is expected")
+        raise FormatError(where, f"{short(value)} where an object is expected")
     return value
 
 
-def _no_others(given: Mapping[str, Any], known: frozenset[str] | set[str], where: str) -> None:
-    if others := [name for name in given if name not in known]:
-        raise FormatError(f"{where}.{others[0]}" if where != "session" else str(others[0]), "unknown field")
+def _list(value: object, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise FormatError(where, "missing" if value is MISSING else f"{short(value)} where a list is expected")
+    return value

@@ -8,8 +8,9 @@ from dataclasses import replace as changed
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .door import clean, clean_json
-from .errors import DuplicateItemError, FormatError
+from .errors import DuplicateItemError, FormatError, UnknownItemError, short
 from .items import (
+    ITEM_TYPES,
     AgentConfigUpdate,
     AgentHandoff,
     FunctionCall,
@@ -40,6 +41,12 @@ class Session:
 
     Items are frozen and their ids unique. Appending is O(1); every other edit takes a new list, so that snapshots
     (`items`, views) stay what they were, and whoever follows the log can tell an edit from growth.
+
+    A session is for one thread at a time; snapshots taken from it may be read by any, while it goes on growing.
+
+    Attributes:
+        id: The session's own id.
+        metadata: JSON values to carry along, yours to change. What cannot be saved is found when it is saved.
     """
 
     __slots__ = ("__weakref__", "_breaks", "_by_call", "_items", "_length", "_owned", "_places", "_settled", "id", "metadata")
@@ -53,10 +60,14 @@ class Session:
 
         Raises:
             DuplicateItemError: Two items have one id.
-            FormatError: Something is no item, or `metadata` holds what JSON cannot.
+            FormatError: Something is no item, `id` is no text, or `metadata` is no mapping of what JSON can hold.
         """
+        if not (id is None or isinstance(id, str)):
+            raise FormatError("Session.id", f"{short(id)} is not a text")
+        if not (metadata is None or isinstance(metadata, Mapping)):
+            raise FormatError("Session.metadata", f"{short(metadata)} where a mapping is expected")
         self.id = clean(id) if id else new_id()
-        self.metadata: dict[str, Any] = clean_json(metadata or {}, "metadata")
+        self.metadata: dict[str, Any] = clean_json(metadata or {}, "Session.metadata")
         self._items: list[Item] = []
         self._length = 0
         self._owned = True
@@ -97,6 +108,23 @@ class Session:
     def __repr__(self) -> str:
         return f"<Session {self.id}: {self._length} items>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Copies get a list of their own, with the items of this session alone: two sessions that both append to one list
+        # would each see the other's items, and the list of a view can hold more than the view shows.
+        return {
+            "id": self.id,
+            "metadata": dict(self.metadata),
+            "items": self._items[: self._length],
+            "breaks": self._breaks,
+            "settled": self._settled,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.id = state["id"]
+        self.metadata = state["metadata"]
+        self._rewrite(state["items"])
+        self.restore_seams(state["breaks"], state["settled"])
+
     # What it holds
 
     @property
@@ -128,7 +156,8 @@ class Session:
 
     def turn_count(self) -> int:
         """How many turns there are: user messages, those of category CONTEXT not counted."""
-        return sum(1 for item in self.items if isinstance(item, Message) and item.role == "user" and item.category is not MessageCategory.CONTEXT)
+        users = (item for item in self.items if isinstance(item, Message) and item.role == "user")
+        return sum(1 for item in users if item.category is not MessageCategory.CONTEXT)
 
     def estimated_tokens(self) -> int:
         """Tokens of all items, estimated at four characters each: a baseline, too low for most real sessions."""
@@ -154,8 +183,8 @@ class Session:
             DuplicateItemError: Its id is taken.
             FormatError: It is no item.
         """
-        if not isinstance(item, ItemBase):
-            raise FormatError("Session.append", f"a {type(item).__name__} is no item; pass a Message, FunctionCall, …")
+        if type(item) not in ITEM_TYPES:
+            raise FormatError("Session.append", f"{short(item)} is no item; pass a Message, a FunctionCall or another of the item classes")
         places = self._place_map()
         if item.id in places:
             raise DuplicateItemError(item.id)
@@ -163,7 +192,7 @@ class Session:
             self._items = self._items[: self._length]
             self._owned = True
         places[item.id] = self._length
-        self._items.append(item)  # type: ignore[arg-type]  # every ItemBase that can be made is an Item
+        self._items.append(item)  # type: ignore[arg-type]  # ITEM_TYPES are those of Item
         self._length += 1
         if self._by_call is not None:
             self._note_call(item)
@@ -207,7 +236,7 @@ class Session:
             agent_id=agent_id,
             pinned=pinned,
             usage=usage,
-            extra=extra or {},
+            extra={} if extra is None else extra,
             **_given(id=message_id, created_at=created_at, category=category),
         )
         if not replace:
@@ -251,17 +280,23 @@ class Session:
 
         Raises:
             DuplicateItemError: An unanswered call with this id and other content is there.
+            FormatError: A value has the wrong type, or the arguments hold what JSON cannot.
         """
-        text = arguments if isinstance(arguments, str) else json.dumps(clean_json(arguments, "arguments"), ensure_ascii=False)
-        call = FunctionCall(name, text, call_id or f"call_{new_id()}", agent_id=agent_id, metadata=metadata or {})
+        if isinstance(arguments, Mapping):
+            arguments = json.dumps(clean_json(arguments, "FunctionCall.arguments"), ensure_ascii=False)
+        given = {} if metadata is None else metadata
+        call = FunctionCall(name, arguments, call_id or f"call_{new_id()}", agent_id=agent_id, metadata=given)
         known, answer = self._calls().get(call.call_id, (None, None))
         if known is not None and (known.name, known.arguments) == (call.name, call.arguments):
             return known
         if known is not None and answer is None:
-            raise DuplicateItemError(call.call_id, f"call {call.call_id!r} to {known.name!r} still waits for its output; give this call an id of its own")
+            told = f"call {short(call.call_id)} to {short(known.name)} still waits for its output; give this call an id of its own"
+            raise DuplicateItemError(call.call_id, told)
         return self.append(call)
 
-    def add_function_output(self, name: str, output: Content, call_id: str, is_error: bool = False, agent_id: str | None = None) -> FunctionCallOutput:
+    def add_function_output(
+        self, name: str, output: Content, call_id: str, is_error: bool = False, agent_id: str | None = None
+    ) -> FunctionCallOutput:
         """The output, appended. The same output given twice is recorded once: the first comes back.
 
         Args:
@@ -273,6 +308,7 @@ class Session:
 
         Raises:
             DuplicateItemError: The call has another answer already.
+            FormatError: A value has the wrong type.
         """
         item = FunctionCallOutput(name, output, call_id, is_error=is_error, agent_id=agent_id)
         _, answer = self._calls().get(item.call_id, (None, None))
@@ -280,7 +316,8 @@ class Session:
             return self.append(item)
         if (answer.output, answer.is_error) == (item.output, item.is_error):
             return answer
-        raise DuplicateItemError(item.call_id, f"call {item.call_id!r} is answered already, with another output; a call has one answer")
+        told = f"call {short(item.call_id)} is answered already, with another output; a call has one answer"
+        raise DuplicateItemError(item.call_id, told)
 
     def add_handoff(self, to_agent: str, from_agent: str | None = None, reason: str | None = None) -> AgentHandoff:
         """The handoff, appended."""
@@ -290,7 +327,7 @@ class Session:
         self, instructions: str | None = None, tools: Iterable[str] | None = None, agent_id: str | None = None
     ) -> AgentConfigUpdate:
         """The update, appended. None leaves instructions or tools as they are."""
-        return self.append(AgentConfigUpdate(instructions, None if tools is None else tuple(tools), agent_id=agent_id))
+        return self.append(AgentConfigUpdate(instructions, tools, agent_id=agent_id))  # type: ignore[arg-type]  # it makes a tuple
 
     # Edits in place
 
@@ -298,7 +335,7 @@ class Session:
         """The item's pinned twin, which now stands in its place.
 
         Raises:
-            KeyError: No item has this id.
+            UnknownItemError: No item has this id.
         """
         return self._set_pinned(id, True)
 
@@ -306,14 +343,18 @@ class Session:
         """The item's unpinned twin, which now stands in its place.
 
         Raises:
-            KeyError: No item has this id.
+            UnknownItemError: No item has this id.
         """
         return self._set_pinned(id, False)
 
     # Saving and sending
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole session as JSON values; images as base64."""
+        """The whole session as JSON values, the caller's to change; images as base64.
+
+        Raises:
+            FormatError: `metadata` or an item's `extra` was given a value that JSON cannot hold.
+        """
         from .serial import session_to_dict
 
         return session_to_dict(self)
@@ -359,7 +400,7 @@ class Session:
     def _set_pinned(self, id: str, pinned: bool) -> Item:
         place = self.position(id)
         if place is None:
-            raise KeyError(f"no item has the id {id!r}")
+            raise UnknownItemError(id)
         item = self._items[place]
         if item.pinned == pinned:
             return item

@@ -12,7 +12,8 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
+from .items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
+from .parts import Text
 from .session import Session
 
 PRIORITY = tuple(MessageCategory)
@@ -22,9 +23,8 @@ SYSTEM, CONTEXT, DIALOG, SYSTEM_OUTPUT = range(len(PRIORITY))
 
 NONE = -1
 
-
-KIND_OTHER, KIND_USER, KIND_REASONING, KIND_CALL, KIND_OUTPUT, KIND_ORPHAN = range(6)
-"""What an item is, as far as units go."""
+KIND_OTHER, KIND_SILENT, KIND_USER, KIND_REASONING, KIND_CALL, KIND_OUTPUT, KIND_ORPHAN = range(7)
+"""What an item is, as far as units go. Silent ones never are a message of their own: system messages, handoffs, blank ones."""
 FREE, SUMMARY, HELD = range(3)
 """Whether trims may touch an item: they may; not, but a later summary may replace it; never (SYSTEM, pinned)."""
 
@@ -37,6 +37,10 @@ def is_answer(item: Item) -> bool:
 def is_summary(item: Item) -> bool:
     """Whether the item stands for earlier ones."""
     return isinstance(item, Compaction) or (isinstance(item, Message) and item.is_summary)
+
+
+def _is_blank(message: Message) -> bool:
+    return all(isinstance(part, Text) and (not part.text or part.text.isspace()) for part in message.content)
 
 
 class Grouping:
@@ -55,7 +59,7 @@ class Grouping:
         held: By head: the highest of its items'.
         response: Where the response that the item is in began, or -1.
         starts: The positions at which responses begin.
-        last_answered: The call that the last output belongs to, or -1.
+        last_answered: The call that was answered last, or -1. An orphan leaves it as it was.
     """
 
     def __init__(self) -> None:
@@ -137,11 +141,13 @@ class Grouping:
             if isinstance(item, FunctionCallOutput):
                 self._feed_output(item, here)
             elif isinstance(item, Message) and item.role == "user":
-                self.kind[here] = KIND_USER
+                self.kind[here] = KIND_SILENT if _is_blank(item) else KIND_USER
                 if rank == CONTEXT:
                     self._context_user = here
                 else:
                     self._user = here
+            elif isinstance(item, AgentHandoff | AgentConfigUpdate) or (isinstance(item, Message) and item.role in ("system", "developer")):
+                self.kind[here] = KIND_SILENT
             return []
         if self.starts_response(item, breaks):
             self.starts.append(here)
@@ -243,9 +249,7 @@ def grouping(session: Session) -> Grouping:
 def units(session: Session) -> list[Unit]:
     """The units of the log, in order of their first items."""
     groups = grouping(session)
-    return [
-        Unit(tuple(groups.members(place)), PRIORITY[groups.rank[place]]) for place in range(len(groups)) if groups.head[place] == place
-    ]
+    return [Unit(tuple(groups.members(place)), PRIORITY[groups.rank[place]]) for place in range(len(groups)) if groups.head[place] == place]
 
 
 def request_points(session: Session) -> list[int]:

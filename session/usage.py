@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .door import check
-from .errors import FormatError
+from .door import MAX_COUNT, check_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +25,7 @@ class Usage:
 
     def __post_init__(self) -> None:
         for name in ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens"):
-            check(self, name, int)
-            if getattr(self, name) < 0:
-                raise FormatError(f"Usage.{name}", f"{getattr(self, name)} is negative")
+            check_count(self, name, 0, MAX_COUNT, "tokens")
 
     @property
     def total_input(self) -> int:
