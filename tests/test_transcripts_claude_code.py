@@ -12,7 +12,7 @@ import pytest
 
 from session import Compaction, Document, FunctionCall, FunctionCallOutput, Image, Message, MessageCategory, Reasoning, Text, Usage
 from session.transcripts import read_transcript
-from session.units import request_points
+from session.units import KIND_ORPHAN, grouping, request_points
 from tests.support.claude_lines import Json, Log, call, image, png, records_of, result, shape, text
 
 
@@ -104,6 +104,16 @@ def test_a_call_id_that_another_response_uses_again_is_another_call(log: Log, tm
         log.answer(message, call("a"))
         log.user([result("a", message)])
     assert [item.text for item in read_transcript(log.write(tmp_path)).items if isinstance(item, FunctionCallOutput)] == ["m1", "m2"]
+
+
+def test_ids_that_a_scrubber_blacked_out_tell_nothing(log: Log, tmp_path: Path) -> None:
+    for words in ("go on", "go on"):
+        log.user(words, uuid="REDACTED", parentUuid="REDACTED")
+        log.answer("REDACTED", call("REDACTED"), call("REDACTED"), uuid="REDACTED", parentUuid="REDACTED")
+        log.user([result("REDACTED", "1"), result("REDACTED", "2")], uuid="REDACTED", parentUuid="REDACTED")
+    session = read_transcript(log.write(tmp_path))
+    assert [item.type for item in session.items] == (["message"] + ["function_call"] * 2 + ["function_call_output"] * 2) * 2
+    assert KIND_ORPHAN not in grouping(session).kind
 
 
 def test_equal_texts_of_one_response_are_both_kept(log: Log, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from .injected import is_command, source_of
 from .notices import API_ERROR, EMPTY, reason_for
 from .queue import Queue
 from .said import Writer, usage_of
-from .values import JsonObject, count_at, list_at, object_at, seconds, text_at
+from .values import JsonObject, count_at, id_at, list_at, object_at, seconds, text_at
 
 SYNTHETIC = "<synthetic>"
 """The model's name on lines that the tool wrote in its place. They are sent like any other, but no request gave them."""
@@ -88,9 +88,9 @@ class Lines:
             self._progress(line, object_at(value, "data"))
 
     def _entry(self, line: int, value: JsonObject, thread: str) -> Entry:
-        self._session = self._name(text_at(value, "sessionId", "session_id")) or self._session
-        parent = self._name(text_at(value, "parentUuid", "logicalParentUuid"))
-        return Entry(line, self._name(text_at(value, "uuid")), parent, self._session, thread)
+        self._session = self._name(id_at(value, "sessionId", "session_id")) or self._session
+        parent = self._name(id_at(value, "parentUuid", "logicalParentUuid"))
+        return Entry(line, self._name(id_at(value, "uuid")), parent, self._session, thread)
 
     def _name(self, text: str) -> str:
         return self._names.setdefault(text, text)
@@ -99,7 +99,7 @@ class Lines:
         """The sidechain a record belongs to: by its agent, else by the record that began the chain."""
         if value.get("isSidechain") is not True:
             return ""
-        uuid, parent = text_at(value, "uuid"), text_at(value, "parentUuid")
+        uuid, parent = id_at(value, "uuid"), id_at(value, "parentUuid")
         thread = text_at(value, "agentId") or self._roots.get(parent) or uuid[:8] or f"L{line}"
         if uuid:
             self._roots[uuid] = thread
@@ -150,7 +150,7 @@ class Lines:
             return
         model = self._name(text_at(message, "model"))
         before = self._latest.get(entry.thread)
-        entry.response = self._name(text_at(message, "id") or text_at(value, "requestId"))
+        entry.response = self._name(id_at(message, "id") or id_at(value, "requestId"))
         if not entry.response:  # without an id, what the model said without a break is one answer
             entry.response = before.response if before and before.response.startswith("L") else f"L{entry.line}"
         if model != SYNTHETIC:

@@ -13,7 +13,7 @@ from session.usage import Usage
 from .blocks import is_call, is_result, part_of, parts_of
 from .entry import name
 from .injected import memory_path, source_of
-from .values import JsonObject, count_at, json_text, text_at
+from .values import REDACTED, JsonObject, count_at, json_text, text_at
 
 UNKNOWN_TOOL = "unknown"
 """The name of an output whose call is not in the file."""
@@ -134,7 +134,7 @@ class Writer:
 
     def _call(self, block: JsonObject, kind: str, place: int) -> None:
         call_id = text_at(block, "id")
-        if call_id in self.calls and self.calls[call_id][1] == self.response:
+        if call_id in self.calls and self.calls[call_id][1] == self.response and REDACTED not in call_id:
             self.notes.append(f"a copy of the call {call_id}")
             return
         call_id = call_id or f"{self.base}-call-{place}"

@@ -8,6 +8,9 @@ from datetime import UTC, datetime
 
 JsonObject = dict[str, object]
 
+REDACTED = "REDACTED"
+"""What scrubbers of secrets leave in the place of whatever looks random, ids among them."""
+
 
 def text_at(value: JsonObject, *names: str) -> str:
     """The first text that is not empty under these names, or an empty one."""
@@ -16,6 +19,12 @@ def text_at(value: JsonObject, *names: str) -> str:
         if isinstance(found, str) and found:
             return found
     return ""
+
+
+def id_at(value: JsonObject, *names: str) -> str:
+    """Like `text_at` for ids: one that a scrubber blacked out is like many others, so it counts as missing."""
+    found = text_at(value, *names)
+    return "" if REDACTED in found else found
 
 
 def object_at(value: JsonObject, name: str) -> JsonObject:
