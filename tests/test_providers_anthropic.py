@@ -159,14 +159,13 @@ def test_trailing_whitespace_goes_only_where_a_request_may_end() -> None:
         assistant("b"),
         Reasoning("hm", "sealed"),
         call("c1"),
-        output("c0"),
         Compaction("All of it."),
         assistant("[Conversation Summary] …", extra={"summary": True}),
-        Message("system", "!", category=MessageCategory.CONTEXT),
+        assistant("b", category=MessageCategory.SYSTEM),
     ],
 )
-@pytest.mark.parametrize("system", [[], [Message("system", "!"), AgentConfigUpdate("Be x."), user("?", category=MessageCategory.SYSTEM)]])
-def test_the_preamble_stands_at_the_head_when_the_first_item_after_system_is_no_user_message(system: list[Item], head: Item) -> None:
+@pytest.mark.parametrize("system", [[], [Message("system", "!", category=MessageCategory.CONTEXT), AgentConfigUpdate("Be x."), user(" ")]])
+def test_the_preamble_stands_at_the_head_when_the_first_message_is_not_the_users(system: list[Item], head: Item) -> None:
     sent = wire(*system, head, user("Go on"))
     assert sent.messages[0]["role"] == "user"
     assert sent.messages[0]["content"][0] == text(PREAMBLE)

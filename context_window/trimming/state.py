@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, NamedTuple, Protocol
 
-from session.units import HELD, KIND_CALL, KIND_OUTPUT, KIND_REASONING, KIND_USER, NONE, PRIORITY, SYSTEM, Grouping
+from session.units import HELD, KIND_CALL, KIND_OUTPUT, KIND_REASONING, KIND_SILENT, KIND_USER, NONE, PRIORITY, Grouping
 
 from .limits import Limits
 from .plan import Cut, Reason
@@ -54,7 +54,7 @@ class Tally:
         images: Image parts in the view.
         unanswered: Calls in the view without an output.
         altered: Items of the log that are not in the view, or not as they were.
-        first: Every position before this is SYSTEM or out of the view.
+        first: Every position before this is silent or out of the view.
         cleared_to: How far the queue of outputs has been cleared.
         dropped_to: By rank: how far the queue of units has been dropped.
         aside: Units that `dropped_to` passed over because they were protected then.
@@ -339,13 +339,13 @@ class ViewState:
         return bool(self._gone[place] or self._cleared[place] or place in self._replaced or place in self._cuts)
 
     def _needs_preamble(self) -> bool:
-        """Whether the first item of the view that is not SYSTEM is something else than a user message."""
-        tally, groups, gone = self.tally, self.groups, self._gone
-        first, rank = tally.first, groups.rank
-        while first < len(gone) and (gone[first] or rank[first] == SYSTEM):
+        """Whether the first item of the view that becomes a message is not the user's."""
+        gone, kind = self._gone, self.groups.kind
+        first = self.tally.first
+        while first < len(gone) and (gone[first] or kind[first] == KIND_SILENT):
             first += 1
-        tally.first = first
-        return first < len(gone) and groups.kind[first] != KIND_USER
+        self.tally.first = first
+        return first < len(gone) and kind[first] != KIND_USER
 
     # Taking back
 

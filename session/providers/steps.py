@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.session import Session
-from session.units import KIND_OUTPUT, KIND_USER, SYSTEM, Grouping, is_answer
+from session.units import KIND_ORPHAN, KIND_OUTPUT, KIND_SILENT, KIND_USER, Grouping, is_answer
 
 Answer: TypeAlias = Reasoning | Message | FunctionCall
 
@@ -83,9 +83,9 @@ def conversation(session: Session) -> Conversation:
 
 
 def preamble_due(groups: Grouping) -> bool:
-    """Whether `additions.PREAMBLE` stands at the head: the first item that does not count for SYSTEM is no user message.
+    """Whether `additions.PREAMBLE` stands at the head: the first item that becomes a message is no user message.
 
-    Planners reserve its tokens by the same rule, so it is kept to the letter, also where SYSTEM items go into the messages.
+    Planners reserve its tokens by the same rule.
     """
-    first = next((place for place in range(len(groups)) if groups.rank[place] != SYSTEM), None)
-    return first is not None and groups.kind[first] != KIND_USER
+    first = next((kind for kind in groups.kind if kind not in (KIND_SILENT, KIND_ORPHAN)), None)
+    return first not in (None, KIND_USER)

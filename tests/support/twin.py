@@ -55,6 +55,17 @@ def is_summary(item: Item) -> bool:
     return isinstance(item, Compaction) or (isinstance(item, Message) and item.extra.get("summary") is True)
 
 
+def is_silent(item: Item) -> bool:
+    """Whether it never is a message of its own."""
+    if isinstance(item, Message) and item.role == "user":
+        return not any(isinstance(part, Image) or (part.text or "").strip() for part in item.content)
+    return isinstance(item, AgentHandoff | AgentConfigUpdate) or is_system(item)
+
+
+def is_system(item: Item) -> bool:
+    return isinstance(item, Message) and item.role in ("system", "developer")
+
+
 def is_answer(item: Item) -> bool:
     return isinstance(item, Reasoning | FunctionCall) or (isinstance(item, Message) and item.role == "assistant" and not is_summary(item))
 
@@ -194,8 +205,8 @@ class Twin:
     def additions(self) -> int:
         answered = set(self.answers().values())
         open_calls = sum(isinstance(self.items[place], FunctionCall) and place not in answered for place in self.in_view())
-        heads = [place for place in self.in_view() if self.category(place) is not MessageCategory.SYSTEM]
-        headless = bool(heads) and not (isinstance(head := self.items[heads[0]], Message) and head.role == "user")
+        said = [self.items[place] for place in self.in_view() if not is_silent(self.items[place])]
+        headless = bool(said) and not (isinstance(said[0], Message) and said[0].role == "user")
         return open_calls * self.limits.synthetic + headless * self.limits.preamble
 
     def total(self) -> int:
@@ -230,7 +241,7 @@ class Twin:
             place = self.length
             self.length += 1
             item = self.items[place]
-            if isinstance(item, Message) and item.role in ("system", "developer") and not is_answer(item):
+            if is_system(item):
                 self.edited(-1)
             call = self.answers().get(place)
             if call is not None:

@@ -1,0 +1,56 @@
+"""Guarantee: accounts."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_window import ContextWindow, ContextWindowManager
+from context_window.trimming.apply import apply
+from context_window.trimming.plan import Action
+from session.units import PRIORITY
+from tests.support.counting import Letters
+from tests.support.harness import process, trim
+from tests.support.strategies import limits, sessions
+from tests.support.twin import category_of, cost, unit_of
+
+
+@given(st.data())
+def test_accounts(data: st.DataObject) -> None:
+    """a plan has one decision per item, in order; its rows sum exactly to its totals"""
+    log = data.draw(sessions())
+    bounds = data.draw(limits(sum(map(cost, log.items))))
+    for outcome in (process(log, bounds), trim(log, bounds)):
+        plan, tally = outcome.plan, outcome.following.fold.tally
+        assert [one.item_id for one in plan] == [item.id for item in log.items]
+        assert [one.before for one in plan] == list(map(cost, log.items))
+        assert [one.after for one in plan if one.action is not Action.DROP] == list(map(cost, outcome.view.items))
+        units = unit_of(list(log.items), log.response_breaks)
+        for rank, category in enumerate(PRIORITY):
+            rows = [one.after for place, one in enumerate(plan) if category_of(list(log.items), units[place]) is category]
+            assert sum(rows) == tally.tokens[rank]
+        assert sum(tally.tokens) == tally.total
+        assert sum(tally.items) == len(outcome.view.items)
+        applied = apply(plan, log)
+        assert applied.items == outcome.view.items
+        assert applied.response_breaks == outcome.view.response_breaks
+
+
+@given(st.data())
+def test_display_and_trigger_read_the_same_numbers(data: st.DataObject) -> None:
+    """display and trigger read the same numbers"""
+    log = data.draw(sessions())
+    budget = data.draw(st.integers(1, 1 + 2 * sum(map(cost, log.items))))
+    manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=budget))
+    for session in (log, manager.process_session(log)):
+        stats = manager.analyze_session(session)
+        usage = manager.get_token_usage()
+        report = manager.usage()
+        assert stats["total_tokens"] == usage["total"] == report.total == sum(stats["per_category"].values()) + stats["overhead_tokens"]
+        assert [usage[row.category.value] for row in report.rows] == [row.tokens for row in report.rows]
+        assert sum(row.items for row in report.rows) == report.items
+        assert usage["available"] == budget - usage["total"] == manager.available_tokens == report.available
+    view = manager.process_session(log)
+    after = manager.get_token_usage()
+    assert after["total"] == manager.plan_session(log).after
+    assert after == manager.get_token_usage(view)
