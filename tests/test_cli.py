@@ -454,6 +454,15 @@ def test_any_encoding_can_be_printed(tmp_path: Path, encoding: str) -> None:
     assert "500" in out
 
 
+def test_a_path_that_the_encoding_has_not_is_no_fault(path: str, tmp_path: Path) -> None:
+    kept = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    out = tmp_path / "日本.json"
+    done = subprocess.run(program("process", path, "-o", str(out)), check=False, capture_output=True, cwd=ROOT, env=kept)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.endswith(b"??.json\n")
+    assert out.exists()
+
+
 def test_bytes_that_are_written_are_utf_8_whatever_the_terminal_is(tmp_path: Path) -> None:
     session = Session()
     session.add_message("user", "日本語 é")

@@ -60,7 +60,7 @@ def show(draw: Draw) -> None:
         return
     from rich.console import Console
 
-    console = Console(file=sys.stdout, force_terminal=True, width=screen_width(), height=24)
+    console = Console(file=sys.stdout, force_terminal=True, color_system="standard", no_color=False, width=screen_width(), height=24)
     with reader_may_go():
         console.print(Drawing(draw))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..printable import printable
 from .output import BrokenPromiseError, complain, say, say_values
 from .saving import STDOUT, check_target, save
 from .settings import Settings, window_options
@@ -63,7 +64,7 @@ def process(path: str, out: str, to: str, one_shot: bool, as_json: bool, **optio
     elif as_json:
         say_values(told | figures)
     else:
-        say(line)
+        say(printable(line))
 
 
 def _content(view: Session, to: str) -> bytes:
