@@ -11,10 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from reprlib import Repr
+
+_shown = Repr()
+_shown.maxstring = _shown.maxother = 100
+"""Characters of a wrong value that a message repeats: it may be megabytes, or fail to show itself."""
 
 
 class ContextWindowError(Exception):
     """The root: catch this to catch everything that `context_window` raises on purpose."""
+
+    # The classes below hand their arguments, not a message, to `Exception`: those are what pickle and copy make them from.
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +57,12 @@ class ContextOverflowError(ContextWindowError):
         self.needed = needed
         self.budget = budget
         self.culprits = tuple(culprits)
+        super().__init__(needed, budget, self.culprits)
+
+    def __str__(self) -> str:
         largest = "; ".join(map(str, self.culprits[:3]))
-        super().__init__(
-            f"what must be kept needs {needed:,} tokens, {needed - budget:,} more than the budget of {budget:,}. "
+        return (
+            f"what must be kept needs {self.needed:,} tokens, {self.needed - self.budget:,} more than the budget of {self.budget:,}. "
             f"Largest: {largest or 'nothing in the session; the request around it'}. "
             "Shorten or unpin one of these, or use a larger window."
         )
@@ -64,12 +74,17 @@ class BudgetError(ContextWindowError, ValueError):
     Attributes:
         field: The name of the setting.
         value: What it was given.
+        problem: What is wrong with it, and what to pass.
     """
 
     def __init__(self, field: str, value: object, problem: str) -> None:
         self.field = field
         self.value = value
-        super().__init__(f"{field}={value!r}: {problem}")
+        self.problem = problem
+        super().__init__(field, value, problem)
+
+    def __str__(self) -> str:
+        return f"{self.field}={_shown.repr(self.value)}: {self.problem}"
 
 
 class UnknownModelError(ContextWindowError, ValueError):
@@ -77,13 +92,19 @@ class UnknownModelError(ContextWindowError, ValueError):
 
     Attributes:
         model: The name that was given.
+        alike: Names that are known and look like it.
     """
 
     def __init__(self, model: str, alike: Sequence[str] = ()) -> None:
         self.model = model
-        hint = f" Did you mean {' or '.join(alike)}?" if alike else ""
-        super().__init__(
-            f"the context window of model {model!r} is not known.{hint} Pass ContextWindow(max_tokens=…) with the tokens its prompt may have."
+        self.alike = tuple(alike)
+        super().__init__(model, self.alike)
+
+    def __str__(self) -> str:
+        hint = f" Did you mean {' or '.join(self.alike)}?" if self.alike else ""
+        return (
+            f"the context window of model {_shown.repr(self.model)} is not known.{hint} "
+            "Pass ContextWindow(max_tokens=…) with the tokens its prompt may have."
         )
 
 
@@ -98,4 +119,7 @@ class CountingError(ContextWindowError):
     def __init__(self, counter: str, answer: object) -> None:
         self.counter = counter
         self.answer = answer
-        super().__init__(f"the token counter {counter!r} answered {answer!r}; it must give a whole number of tokens, 0 or more")
+        super().__init__(counter, answer)
+
+    def __str__(self) -> str:
+        return f"the token counter {self.counter!r} answered {_shown.repr(self.answer)}; it must give a whole number of tokens, 0 or more"

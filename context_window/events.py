@@ -50,7 +50,7 @@ class Trimmed(WindowEvent):
     freed: int
 
     def __str__(self) -> str:
-        return f"{WindowEvent.__str__(self)}, {self.items:,} items trimmed: {self.freed:,} tokens freed"
+        return f"{WindowEvent.__str__(self)}, {self.items:,} item{'s' if self.items != 1 else ''} trimmed: {self.freed:,} tokens freed"
 
 
 @dataclass(frozen=True, slots=True)
