@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeAlias
+from numbers import Real
+from operator import index
+from typing import Any, SupportsIndex, TypeAlias
 
 from session.items import MessageCategory
-from session.units import PRIORITY
 
 from .errors import BudgetError
 from .strategies import PriorityTrim, Strategy
@@ -16,12 +17,22 @@ from .strategies import PriorityTrim, Strategy
 Summarizer: TypeAlias = Callable[[str], Awaitable[str]]
 """`async (prompt) -> summary`."""
 
+ROUNDING = Fraction(1, 10**9)
+"""How far floats that were meant to sum to 1 may sum to more: 1/6 and 5/6 do, in the 17th digit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shares:
     """The part of a budget that each category is trimmed to before others are touched below theirs.
 
-    A share is a floor under pressure, not a wall: while the total fits, a category may hold more.
+    A share is a floor under pressure, not a wall: while the total fits, a category may hold more. Shares are parts of
+    1; they may sum to less.
+
+    Attributes:
+        system: Of SYSTEM.
+        context: Of CONTEXT.
+        dialog: Of DIALOG.
+        system_output: Of SYSTEM_OUTPUT.
     """
 
     system: float = 0.10
@@ -31,19 +42,15 @@ class Shares:
 
     def __post_init__(self) -> None:
         for name in ("system", "context", "dialog", "system_output"):
-            _check_ratio(f"shares.{name}", getattr(self, name), least=0)
+            _check_ratio(f"shares.{name}", getattr(self, name), zero=True)
         total = sum(self.exact)
-        if total > 1:
+        if total > 1 + ROUNDING:
             raise BudgetError("shares", float(total), "the shares sum to more than 1; lower some of them")
 
     @property
     def exact(self) -> tuple[Fraction, Fraction, Fraction, Fraction]:
         """By rank, as the decimals that were written."""
         return (_exact(self.system), _exact(self.context), _exact(self.dialog), _exact(self.system_output))
-
-    def of(self, category: MessageCategory) -> float:
-        """The share of one category."""
-        return (self.system, self.context, self.dialog, self.system_output)[PRIORITY.index(category)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +123,37 @@ class ContextWindow:
             ("output_reserve", 0),
         ):
             if getattr(self, name) is not None:
-                check_amount(name, getattr(self, name), least=least)
+                self._set(name, check_amount(name, getattr(self, name), least=least))
         for name in ("keep_recent_turns", "max_tool_calls_per_turn", "images_kept"):
-            check_amount(name, getattr(self, name), least=0)
+            self._set(name, check_amount(name, getattr(self, name), least=0))
+        if self.images_max is not None and self.images_max < self.images_kept:
+            raise BudgetError("images_max", self.images_max, f"pass images_kept={self.images_kept} or more, or lower images_kept")
+        if self.summary_llm is not None and not callable(self.summary_llm):
+            raise BudgetError("summary_llm", self.summary_llm, "pass an async function that takes a prompt and gives the summary")
         if not isinstance(self.shares, Shares):
             raise BudgetError("shares", self.shares, "pass a Shares(system=…, context=…, dialog=…, system_output=…)")
-        _check_ratio("trigger_ratio", self.trigger_ratio, least=None)
-        _check_ratio("target_ratio", self.target_ratio, least=None)
+        if not isinstance(self.strategy, PriorityTrim):
+            raise BudgetError("strategy", self.strategy, "pass a PriorityTrim()")
+        for name in ("below_price_cliff", "strict"):
+            if not isinstance(getattr(self, name), bool):
+                raise BudgetError(name, getattr(self, name), "pass True or False")
+        self._check_ratios()
+
+    def _check_ratios(self) -> None:
+        _check_ratio("trigger_ratio", self.trigger_ratio, zero=False)
+        _check_ratio("target_ratio", self.target_ratio, zero=False)
         if self.target_ratio > self.trigger_ratio:
-            raise BudgetError("target_ratio", self.target_ratio, f"larger than trigger_ratio={self.trigger_ratio}: a trim would take nothing")
-        if self.images_max is not None and self.images_max < self.images_kept:
-            raise BudgetError("images_max", self.images_max, f"smaller than images_kept={self.images_kept}")
-        object.__setattr__(self, "warn_at", tuple(self.warn_at))
+            raise BudgetError(
+                "target_ratio", self.target_ratio, f"a trim would take nothing; pass trigger_ratio={self.trigger_ratio} or less"
+            )
+        if isinstance(self.warn_at, str) or not isinstance(self.warn_at, Iterable):
+            raise BudgetError("warn_at", self.warn_at, "pass several numbers, such as (0.5, 0.9), or () for none")
+        self._set("warn_at", tuple(self.warn_at))
         for ratio in self.warn_at:
-            _check_ratio("warn_at", ratio, least=None)
+            _check_ratio("warn_at", ratio, zero=False)
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
 
     @property
     def ratios(self) -> tuple[Fraction, Fraction]:
@@ -137,17 +161,35 @@ class ContextWindow:
         return _exact(self.trigger_ratio), _exact(self.target_ratio)
 
 
-def check_amount(name: str, value: object, *, least: int) -> None:
-    """Raises BudgetError where the value is not a whole number of at least `least`."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise BudgetError(name, value, "pass a whole number")
-    if value < least:
-        raise BudgetError(name, value, f"pass {least} or more")
+def check_amount(name: str, value: object, *, least: int) -> int:
+    """The value as an int, where it is a whole number: an int, or what stands for one, as numpy's integers do.
+
+    Args:
+        name: What it is, for the error.
+        value: The value.
+        least: The smallest that makes sense.
+
+    Raises:
+        BudgetError: It is no whole number, or below `least`.
+    """
+    if not isinstance(value, bool) and isinstance(value, SupportsIndex):
+        try:
+            amount = index(value)
+        except TypeError:  # an array of several has `__index__` too
+            pass
+        else:
+            if amount >= least:
+                return amount
+    raise BudgetError(name, value, f"pass a whole number of {least} or more")
 
 
-def _check_ratio(name: str, value: object, *, least: float | None) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not (0 <= value <= 1 if least is not None else 0 < value <= 1):
-        raise BudgetError(name, value, f"pass a number from 0{'' if least is not None else ' (not 0 itself)'} to 1")
+def _check_ratio(name: str, value: object, *, zero: bool) -> None:
+    """Raises BudgetError where the value is no number from 0 (itself allowed where `zero`) to 1."""
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number: Any = value  # `Real` promises no comparison with ints
+        if 0 <= number <= 1 and (zero or number):
+            return
+    raise BudgetError(name, value, f"pass a number {'from 0' if zero else 'above 0, up'} to 1; 1 is the whole")
 
 
 def _exact(ratio: float) -> Fraction:

@@ -133,9 +133,9 @@ class ContextWindowManager:
         Raises:
             BudgetError: There is no such category, or the number is negative or no whole number.
         """
-        check_amount("tokens", tokens, least=0)
+        amount = check_amount("tokens", tokens, least=0)
         with self._lock:
-            self._used[_category(category)] += tokens
+            self._used[_category(category)] += amount
 
     def reset_usage(self, category: MessageCategory | str | None = None) -> None:
         """Sets one category, or everything, to zero.
