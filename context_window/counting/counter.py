@@ -1,12 +1,14 @@
-"""What counts tokens: the protocol, the 4-characters estimate, and any callable of a user's."""
+"""What counts tokens: the protocol, the 4-characters estimate, and whatever a user counts with, its answers checked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from functools import partial
+from operator import index
+from typing import Protocol, SupportsIndex, runtime_checkable
 
 from session.estimate import estimate_part, estimate_text
-from session.parts import Document, Image, Part, Text
+from session.parts import Image, Part, Text
 
 from ..errors import CountingError
 from .images import ImageRule, seed_image_tokens
@@ -14,7 +16,11 @@ from .images import ImageRule, seed_image_tokens
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """Counts tokens of texts and parts: whole numbers, 0 or more, the same for the same input."""
+    """Counts tokens of texts and parts: whole numbers, 0 or more, the same for the same input.
+
+    Counters that compare equal share what they counted: an item that both see is counted once. Several threads may
+    count at once.
+    """
 
     @property
     def name(self) -> str:
@@ -28,7 +34,10 @@ class TokenCounter(Protocol):
 
 
 class CharacterCounter:
-    """Four characters a token, 300 tokens an image: needs no vocabulary, and is too low for most real text."""
+    """Four characters a token, 300 tokens an image: needs no vocabulary, and is too low for most real text.
+
+    It rounds down, so that up to three characters cost nothing.
+    """
 
     name = "4 characters"
 
@@ -40,6 +49,12 @@ class CharacterCounter:
         """Tokens of a part."""
         return estimate_part(part)
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
 
 class CallableCounter:
     """A user's function of a text, checked: images and documents go by rule unless it has a `count_part`."""
@@ -47,7 +62,7 @@ class CallableCounter:
     def __init__(self, function: Callable[[str], int], image_rule: ImageRule = seed_image_tokens) -> None:
         self.function = function
         self.image_rule = image_rule
-        self.name = str(getattr(function, "name", None) or getattr(function, "__name__", None) or type(function).__name__)
+        self.name = _name(function)
 
     def count_text(self, text: str) -> int:
         """Tokens of a text.
@@ -55,7 +70,7 @@ class CallableCounter:
         Raises:
             CountingError: The function gave something else than a whole number of 0 or more.
         """
-        return self._checked(self.function(text))
+        return _checked(self.name, self.function(text))
 
     def count_part(self, part: Part) -> int:
         """Tokens of a part.
@@ -65,7 +80,7 @@ class CallableCounter:
         """
         own = getattr(self.function, "count_part", None)
         if own is not None:
-            return self._checked(own(part))
+            return _checked(self.name, own(part))
         return count_by_rule(self, self.image_rule, part)
 
     def __eq__(self, other: object) -> bool:
@@ -74,10 +89,35 @@ class CallableCounter:
     def __hash__(self) -> int:
         return hash((self.function, self.image_rule))
 
-    def _checked(self, answer: object) -> int:
-        if not isinstance(answer, int) or isinstance(answer, bool) or answer < 0:
-            raise CountingError(self.name, answer)
-        return answer
+
+class CheckedCounter:
+    """A user's own `TokenCounter`, its answers checked as those of functions are."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.counter = counter
+        self.name = str(counter.name)
+
+    def count_text(self, text: str) -> int:
+        """Tokens of a text.
+
+        Raises:
+            CountingError: The counter gave something else than a whole number of 0 or more.
+        """
+        return _checked(self.name, self.counter.count_text(text))
+
+    def count_part(self, part: Part) -> int:
+        """Tokens of a part.
+
+        Raises:
+            CountingError: As `count_text`.
+        """
+        return _checked(self.name, self.counter.count_part(part))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CheckedCounter) and self.counter == other.counter
+
+    def __hash__(self) -> int:
+        return hash(self.counter)
 
 
 def count_by_rule(counter: TokenCounter, image_rule: ImageRule, part: Part) -> int:
@@ -86,6 +126,25 @@ def count_by_rule(counter: TokenCounter, image_rule: ImageRule, part: Part) -> i
         return counter.count_text(part.text)
     if isinstance(part, Image):
         return image_rule(part)
-    if isinstance(part, Document) and part.text is not None:
-        return counter.count_text(part.text)
-    return estimate_part(part)
+    content = estimate_part(part) if part.text is None else counter.count_text(part.text)
+    return content + counter.count_text(part.title) if part.title else content
+
+
+def _checked(counter: str, answer: object) -> int:
+    """The answer as an int: numpy's integers are none, but stand for one."""
+    if not isinstance(answer, bool) and isinstance(answer, SupportsIndex):
+        try:
+            tokens = index(answer)
+        except TypeError:  # an array of several has `__index__` too
+            pass
+        else:
+            if tokens >= 0:
+                return tokens
+    raise CountingError(counter, answer)
+
+
+def _name(function: Callable[[str], int]) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    name = str(getattr(function, "name", None) or getattr(function, "__name__", None) or type(function).__name__)
+    return "custom counter" if name == "<lambda>" else name

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from session.parts import Part
 
+from ..errors import BudgetError
 from .counter import count_by_rule
 from .images import ImageRule, seed_image_tokens
 from .vocabulary import o200k
@@ -17,14 +18,29 @@ if TYPE_CHECKING:
 
 PIECE = 200_000
 """Characters given to tiktoken at once: on runs of white space near a million its regex engine gives up with a panic."""
+LOOK_BACK = 1_000
+"""Characters before the end of a piece in which a better place to cut is looked for."""
 SHORT = 64
 """Texts up to so many characters (tool names, mostly) are remembered."""
 
 
 class TiktokenCounter:
-    """Counts with o200k: exact for OpenAI's models since 4o; for others times the ratio that their family has to it."""
+    """Counts with o200k: exact for OpenAI's models since 4o; for others times the ratio that their family has to it.
+
+    Counters with the same rule and ratio are equal. They may be pickled; the vocabulary is loaded anew on the other side.
+    """
 
     def __init__(self, image_rule: ImageRule = seed_image_tokens, ratio: Fraction = Fraction(1)) -> None:
+        """
+        Args:
+            image_rule: Tokens of an image.
+            ratio: The model's tokens for one of o200k's. Counts are rounded up, so that only nothing counts 0.
+
+        Raises:
+            BudgetError: The ratio is not above 0.
+        """
+        if not isinstance(ratio, Fraction) or ratio <= 0:
+            raise BudgetError("ratio", ratio, "pass a Fraction above 0, such as Fraction('1.17')")
         self.name = "tiktoken o200k" if ratio == 1 else f"tiktoken o200k x {float(ratio):g}"
         self.image_rule = image_rule
         self._ratio = ratio
@@ -39,32 +55,61 @@ class TiktokenCounter:
         """Tokens of a part."""
         return count_by_rule(self, self.image_rule, part)
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, TiktokenCounter) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._values()
+
+    def _values(self) -> tuple[ImageRule, Fraction]:
+        return self.image_rule, self._ratio
+
     def _count(self, text: str) -> int:
         found = self._encoded(text)
         return found if self._ratio == 1 else -(-found * self._ratio.numerator // self._ratio.denominator)
 
     def _encoded(self, text: str) -> int:
-        if self._encoding is None:
-            self._encoding = o200k()
+        encoding = self._encoding
+        if encoding is None:
+            encoding = self._encoding = o200k()
         if len(text) <= PIECE:
-            return len(self._encoding.encode_ordinary(text))
-        return sum(len(self._encoding.encode_ordinary(piece)) for piece in pieces(text))
+            return len(encoding.encode_ordinary(text))
+        return sum(len(encoding.encode_ordinary(piece)) for piece in pieces(text))
 
 
 @cache
 def default_counter(image_rule: ImageRule = seed_image_tokens, ratio: Fraction = Fraction(1)) -> TiktokenCounter:
-    """The one counter for this rule and ratio: managers share it, so that an item they share is counted once."""
+    """The counter for this rule and ratio: managers share it, so that an item they share is counted once."""
     return TiktokenCounter(image_rule, ratio)
 
 
 def pieces(text: str, size: int = PIECE) -> list[str]:
-    """The text in pieces of at most `size` characters, cut after a newline where there is one."""
+    """The text in pieces of at most `size` characters, cut where o200k cuts too wherever there is such a place.
+
+    Then the tokens of the pieces are those of the whole.
+    """
     cut = []
     start = 0
     while len(text) - start > size:
-        newline = text.rfind("\n", start, start + size)
-        end = start + size if newline < start else newline + 1
+        end = _seam(text, start, start + size)
         cut.append(text[start:end])
         start = end
     cut.append(text[start:])
     return cut
+
+
+def _seam(text: str, start: int, end: int) -> int:
+    """The last place up to `end` that is a good one to cut: where a word or number ends, else after a newline, else `end`.
+
+    o200k's pattern never joins an ASCII letter or digit to the ASCII character after it unless that is one more of them,
+    or the apostrophe of a contraction; and no earlier match looks further than its own end but for white space.
+    """
+    for place in range(end, max(start, end - LOOK_BACK), -1):
+        before, after = text[place - 1], text[place]
+        if before.isascii() and before.isalnum() and after.isascii() and not after.isalnum() and after != "'":
+            return place
+    newline = text.rfind("\n", start, end)
+    return end if newline < start else newline + 1
