@@ -6,33 +6,52 @@ never sent (handoffs, config updates) costs nothing.
 
 from __future__ import annotations
 
+from threading import RLock
+
 from session.estimate import CALL_TOKENS, ITEM_TOKENS
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from session.parts import Image, Part, Text
 
-from ..trimming.state import Measured
 from ..trimming.placeholders import MARK, cut_text, image_placeholder, output_placeholder
 from ..trimming.plan import Cut
+from ..trimming.state import Measured
 from .counter import TokenCounter
 from .cutting import longest_cut
 
 COUNTERS_REMEMBERED = 8
 """Counters whose figures an item keeps; a program that makes a counter a request must not grow its items for ever."""
 
+_LOCKS = tuple(RLock() for _ in range(64))
+"""One for each of as many groups of items: two threads never count one item at once, and seldom wait for another's."""
+
 
 class _Memo:
-    """What one counter found of one item."""
+    """What one counter found of one item. Amounts are tokens.
 
-    __slots__ = ("cleared", "counter", "measured")
+    Attributes:
+        counter: The counter.
+        measured: The item as it is.
+        name: Of an output: its tool's name, and what every output costs.
+        others: Of an output: its parts that are no text.
+        images: Each image part.
+        cleared: The item once cleared; None until asked for.
+        cut: The last limit that a cut was asked for, and the cut.
+    """
 
-    def __init__(self, counter: TokenCounter, measured: Measured) -> None:
+    __slots__ = ("cleared", "counter", "cut", "images", "measured", "name", "others")
+
+    def __init__(self, counter: TokenCounter, measured: Measured, *, name: int = 0, others: int = 0, images: tuple[int, ...] = ()) -> None:
         self.counter = counter
         self.measured = measured
+        self.name = name
+        self.others = others
+        self.images = images
         self.cleared: int | None = None
+        self.cut: tuple[int, Cut] | None = None
 
 
 class Measurer:
-    """Measures items with one counter."""
+    """Measures items with one counter. Several threads may use it, and several measurers the same items."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self.counter = counter
@@ -43,8 +62,7 @@ class Measurer:
 
     def images(self, item: Item) -> list[int]:
         """Tokens of each image part of the item."""
-        parts = item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
-        return [self.counter.count_part(part) for part in parts if isinstance(part, Image)]
+        return list(self._memo(item).images)
 
     def cleared(self, item: Item) -> int:
         """Tokens of an output with a placeholder for content; of what is cleared already, what it costs now."""
@@ -53,63 +71,90 @@ class Measurer:
             if not isinstance(item, FunctionCallOutput) or item.extra.get(MARK) == "cleared":
                 memo.cleared = memo.measured.tokens
             else:
-                memo.cleared = self._frame(item) + self.counter.count_text(output_placeholder(item))
+                memo.cleared = memo.name + self.counter.count_text(output_placeholder(item))
         return memo.cleared
 
     def shortened(self, item: Item, limit: int) -> Cut:
-        """The longest cut of an output with at most `limit` tokens, else the shortest there is."""
+        """The longest cut of an output with at most `limit` tokens, else the shortest there is.
+
+        Where there is no text to cut, the cut takes nothing out and costs what the item does.
+        """
         assert isinstance(item, FunctionCallOutput)
-        beside = self._frame(item) + sum(self.counter.count_part(part) for part in item.output if not isinstance(part, Text))
+        memo = self._memo(item)
+        known = memo.cut
+        if known is None or known[0] != limit:
+            known = memo.cut = (limit, self._cut(item, memo, limit))
+        return known[1]
+
+    def _cut(self, item: FunctionCallOutput, memo: _Memo, limit: int) -> Cut:
         text = item.text
+        if not text:
+            return Cut(0, 0, memo.measured.tokens)
+        beside = memo.name + memo.others
 
         def tokens(head: int, tail: int) -> int:
             return self.counter.count_text(cut_text(item, head, tail))
 
-        head, tail = longest_cut(text, limit - beside, tokens, self.counter.count_text(text))
+        head, tail = longest_cut(text, limit - beside, tokens, memo.measured.tokens - beside)
         return Cut(head, tail, beside + tokens(head, tail))
 
     def _memo(self, item: Item) -> _Memo:
-        known = getattr(item, "memo", None)
-        if isinstance(known, _Memo):
-            if known.counter is self.counter:
-                return known
-            known = (known,)
-        for memo in known or ():
-            if memo.counter is self.counter or memo.counter == self.counter:
-                return memo
-        memo = _Memo(self.counter, self._measure(item))
-        object.__setattr__(item, "memo", (memo, *known[: COUNTERS_REMEMBERED - 1]) if known else memo)
+        latest = getattr(item, "memo", None)
+        if isinstance(latest, _Memo) and latest.counter is self.counter:  # nearly always, and asked for all items at every report
+            return latest
+        memo = self._known(item)
+        if memo is None:
+            with _LOCKS[id(item) // 64 % len(_LOCKS)]:
+                memo = self._known(item)  # another thread may have been here first
+                if memo is None:
+                    memo = self._measure(item)
+                    others = _memos(item)[: COUNTERS_REMEMBERED - 1]
+                    object.__setattr__(item, "memo", (memo, *others) if others else memo)
         return memo
 
-    def _measure(self, item: Item) -> Measured:
+    def _known(self, item: Item) -> _Memo | None:
+        for memo in _memos(item):
+            if memo.counter is self.counter or memo.counter == self.counter:
+                return memo
+        return None
+
+    def _measure(self, item: Item) -> _Memo:
         count_text = self.counter.count_text
         match item:
             case Message():
-                return self._with_parts(item, ITEM_TOKENS, item.content)
+                return self._with_parts(item, item.content, ITEM_TOKENS)
             case FunctionCall():
-                return Measured(ITEM_TOKENS + CALL_TOKENS + count_text(item.name) + count_text(item.arguments))
+                tokens = ITEM_TOKENS + CALL_TOKENS + count_text(item.name) + count_text(item.arguments)
             case FunctionCallOutput():
-                return self._with_parts(item, self._frame(item), item.output)
+                return self._with_parts(item, item.output, ITEM_TOKENS + CALL_TOKENS + count_text(item.name))
             case AgentHandoff() | AgentConfigUpdate():
-                return Measured(0)
+                tokens = 0
             case Compaction():
-                return Measured(ITEM_TOKENS + count_text(item.summary))
+                tokens = ITEM_TOKENS + count_text(item.summary)
             case _:
                 sealed = item.data or (item.signature if not item.text else None)
-                return Measured(ITEM_TOKENS + count_text(item.text) + sealed_tokens(sealed or ""))
+                tokens = ITEM_TOKENS + count_text(item.text) + sealed_tokens(sealed or "")
+        return _Memo(self.counter, Measured(tokens))
 
-    def _with_parts(self, item: Item, frame: int, parts: tuple[Part, ...]) -> Measured:
-        total = frame
-        images = []
-        for place, part in enumerate(parts):
-            tokens = self.counter.count_part(part)
-            total += tokens
-            if isinstance(part, Image):
-                images.append((place, tokens - self.counter.count_text(image_placeholder(item, place, part))))
-        return Measured(total, tuple(images))
+    def _with_parts(self, item: Item, parts: tuple[Part, ...], name: int) -> _Memo:
+        counts = [self.counter.count_part(part) for part in parts]
+        pictures = [(place, part, counts[place]) for place, part in enumerate(parts) if isinstance(part, Image)]
+        saved = tuple((place, tokens - self.counter.count_text(image_placeholder(item, place, part))) for place, part, tokens in pictures)
+        return _Memo(
+            self.counter,
+            Measured(name + sum(counts), saved),
+            name=name,
+            others=sum(tokens for part, tokens in zip(parts, counts, strict=True) if not isinstance(part, Text)),
+            images=tuple(tokens for _, _, tokens in pictures),
+        )
 
-    def _frame(self, item: FunctionCallOutput) -> int:
-        return ITEM_TOKENS + CALL_TOKENS + self.counter.count_text(item.name)
+
+def _memos(item: Item) -> tuple[_Memo, ...]:
+    """What counters found of the item, the latest counter first. A loaded or copied item has no such attribute yet."""
+    known = getattr(item, "memo", None)
+    if isinstance(known, tuple):
+        return known
+    return (known,) if isinstance(known, _Memo) else ()
 
 
 def sealed_tokens(payload: str) -> int:
