@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from .config import ContextWindow, check_amount
-from .counting.counter import CallableCounter, TokenCounter
-from .counting.tiktoken_counter import default_counter
-from .errors import BudgetError, UnknownModelError
-from .models import Model, find_model
+from .counting.counter import CallableCounter, CharacterCounter, CheckedCounter, TokenCounter
+from .counting.tiktoken_counter import TiktokenCounter, default_counter
+from .errors import BudgetError
+from .models import Model, describe_model, find_model
 
 DEFAULT_TOKENS = 128_000
 """The budget where nothing is known of the model."""
@@ -28,6 +27,12 @@ class ModelConfig:
     name: str | None = None
     max_tokens: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.name is not None and not isinstance(self.name, str):
+            raise BudgetError("ModelConfig.name", self.name, "pass the model's name as a text, or None")
+        if self.max_tokens is not None:
+            object.__setattr__(self, "max_tokens", check_amount("ModelConfig.max_tokens", self.max_tokens, least=1))
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -40,7 +45,7 @@ class Budget:
         reserve: What of the window is kept for the answer.
         frame: What the provider adds to every request.
         binds_thinking: Whether the model refuses reasoning after an edited place.
-        model: Its name, where one was asked for and is known.
+        model: Its name, where one was asked for and at least its family is known.
         expected_error: The part of the cold count by which it is usually off.
     """
 
@@ -63,36 +68,52 @@ def resolve_budget(
         UnknownModelError: The model's window is not known and no `max_tokens` is given.
         BudgetError: Nothing is left for the prompt, or a value is of the wrong type.
     """
+    if not isinstance(context_window, ContextWindow):
+        raise BudgetError("context_window", context_window, "pass a ContextWindow(max_tokens=…)")
     name, config_tokens = _asked(model_config)
     explicit = context_window.max_tokens if context_window.max_tokens is not None else config_tokens
-    model = None
-    if name is not None:
-        try:
-            model = find_model(name)
-        except UnknownModelError:
-            if explicit is None:
-                raise
-    counter = _counter(token_counter, model)
-    known: dict[str, Any] = {} if model is None else {"frame": model.frame, "binds_thinking": model.binds_thinking, "window": model.window}
-    error = model.expected_error if model is not None and token_counter is None else 0.0
-    if explicit is not None or model is None:
-        tokens = explicit if explicit is not None else DEFAULT_TOKENS
-        return Budget(tokens, counter, model=None if model is None else model.name, expected_error=error, **known)
-    reserve = model.output_reserve if context_window.output_reserve is None else context_window.output_reserve
+    model = None if name is None else find_model(name) if explicit is None else describe_model(name)
+    if model is None or (model.window is None and model.family == "other"):
+        return Budget(DEFAULT_TOKENS if explicit is None else explicit, _counter(token_counter, None))
+    tokens, reserve = (explicit, 0) if explicit is not None else _share_of_window(model, context_window.output_reserve)
+    return Budget(
+        tokens,
+        _counter(token_counter, model),
+        window=model.window,
+        reserve=reserve,
+        frame=model.frame,
+        binds_thinking=model.binds_thinking,
+        model=model.name,
+        expected_error=model.expected_error if token_counter is None else 0.0,
+    )
+
+
+def _share_of_window(model: Model, asked: int | None) -> tuple[int, int]:
+    """What of the model's window is the prompt's, and what is kept for the answer."""
+    assert model.window is not None
+    reserve = model.output_reserve if asked is None else asked
     if reserve >= model.window:
-        raise BudgetError("output_reserve", reserve, f"leaves nothing of the {model.window:,} tokens that {name} has")
-    return Budget(model.window - reserve, counter, reserve=reserve, model=model.name, expected_error=error, **known)
+        raise BudgetError(
+            "output_reserve", reserve, f"leaves nothing for the prompt; pass less than {model.window:,}, the window of {model.name}"
+        )
+    return model.window - reserve, reserve
 
 
 def _asked(model_config: object) -> tuple[str | None, int | None]:
     """The model's name and the explicit budget in what the user passed."""
     if model_config is None or isinstance(model_config, str):
-        return model_config or None, None
-    if not hasattr(model_config, "max_tokens"):
-        raise BudgetError("model_config", model_config, "pass a model's name, a ModelConfig, or an object with max_tokens")
+        return model_config, None
+    if isinstance(model_config, ContextWindow):
+        raise BudgetError("model_config", model_config, "this is the context window; pass it as context_window=…")
+    if isinstance(model_config, type) or not hasattr(model_config, "max_tokens"):
+        raise BudgetError(
+            "model_config",
+            model_config,
+            "pass a model's name, a ModelConfig(…), or an object with max_tokens; or context_window=ContextWindow(max_tokens=…) alone",
+        )
     tokens = model_config.max_tokens
     if tokens is not None:
-        check_amount("model_config.max_tokens", tokens, least=1)
+        tokens = check_amount("model_config.max_tokens", tokens, least=1)
     for attribute in ("name", "model", "model_name"):
         if isinstance(name := getattr(model_config, attribute, None), str) and name:
             return name, tokens
@@ -102,8 +123,16 @@ def _asked(model_config: object) -> tuple[str | None, int | None]:
 def _counter(given: TokenCounter | Callable[[str], int] | None, model: Model | None) -> TokenCounter:
     if given is None:
         return default_counter(model.image_rule, model.token_ratio) if model is not None else default_counter()
+    if type(given) in (TiktokenCounter, CharacterCounter, CallableCounter, CheckedCounter):
+        return given  # type: ignore[return-value]
+    if isinstance(given, type):
+        raise BudgetError("token_counter", given, f"this is the class; pass a counter, {given.__name__}(…)")
     if isinstance(given, TokenCounter):
-        return given
+        return CheckedCounter(given)
     if not callable(given):
-        raise BudgetError("token_counter", given, "pass a function of a text that gives its tokens, or a TokenCounter")
+        raise BudgetError(
+            "token_counter",
+            given,
+            "pass a function of a text that gives its tokens, such as `lambda text: len(encoding.encode(text))`, or a TokenCounter",
+        )
     return CallableCounter(given, model.image_rule) if model is not None else CallableCounter(given)

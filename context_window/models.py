@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
+from typing import Literal, TypeAlias
 
 from .counting.images import ImageRule, claude_high_tokens, claude_standard_tokens, seed_image_tokens
 from .errors import UnknownModelError
 
-WINDOWS = {"gemini-2.5-pro": 1_048_576, "gemini-3-pro": 1_048_576, "gemini-3.1-pro": 1_048_576, "gpt-5-chat": 128_000}
+WINDOWS = {"gemini-2.5-pro": 1_048_576, "gemini-3-pro": 1_048_576, "gemini-3.1-pro": 1_048_576}
 """Tokens of windows that genai-prices leaves out, by the start of the name; the longest start that fits counts."""
+
+CORRECTIONS = ((r"^gpt-5(\.\d)?-chat", 128_000), (r"^claude-.*\[1m\]$", 1_000_000))
+"""Tokens of windows that genai-prices mistakes for another model's: OpenAI's chat models have smaller ones than the models
+they are named after, and `[1m]` is how Claude Code asks for the long window."""
 
 OUTPUT_RESERVE = 32_000
 """Tokens kept for the answer where the window is large; a fourth of the window where it is small."""
+
+PROVIDERS = ("anthropic", "openai", "google")
+
+Family: TypeAlias = Literal["claude", "openai", "google", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +34,8 @@ class Model:
 
     Attributes:
         name: As it was asked for.
-        window: Tokens of prompt and answer together.
-        family: `claude`, `openai`, `google` or `other`.
+        window: Tokens of prompt and answer together; None where not known.
+        family: Whose it is, by its name.
         image_rule: What its provider charges for images.
         frame: Tokens that a request costs before anything is in it.
         token_ratio: Its tokens for one of o200k's, for the median of code and prose.
@@ -34,8 +44,8 @@ class Model:
     """
 
     name: str
-    window: int
-    family: str
+    window: int | None
+    family: Family
     image_rule: ImageRule = seed_image_tokens
     frame: int = 0
     token_ratio: Fraction = Fraction(1)
@@ -45,19 +55,25 @@ class Model:
     @property
     def output_reserve(self) -> int:
         """Tokens of the window kept for the answer unless a `ContextWindow` says otherwise."""
-        return min(OUTPUT_RESERVE, self.window // 4)
+        return OUTPUT_RESERVE if self.window is None else min(OUTPUT_RESERVE, self.window // 4)
 
 
 def find_model(name: str) -> Model:
-    """What is known of the model.
+    """What is known of the model, its window at least.
 
     Raises:
         UnknownModelError: Its window is not known.
     """
-    window = _window(name)
-    if window is None:
-        raise UnknownModelError(name, get_close_matches(name, _known_names(), n=3))
-    family = _family(name)
+    model = describe_model(name)
+    if model.window is None:
+        raise UnknownModelError(name, _alike(name))
+    return model
+
+
+@lru_cache(maxsize=256)
+def describe_model(name: str) -> Model:
+    """What is known of the model: of a new one often its family alone, and that it is counted as its family's newest are."""
+    window, family = _window(name), _family(name)
     if family != "claude":
         return Model(name, window, family, expected_error=0.02 if family == "openai" else 0.15)
     version = _claude_version(name)
@@ -76,16 +92,36 @@ def find_model(name: str) -> Model:
 def _window(name: str) -> int | None:
     from genai_prices import data_snapshot  # 130 ms: only who names a model pays for it
 
-    bare = name.rpartition("/")[2].lower()
-    starts = [start for start in WINDOWS if bare.startswith(start)]
-    if starts:
-        return WINDOWS[max(starts, key=len)]
-    snapshot = data_snapshot.get_snapshot()
-    for provider_id in ("anthropic", "openai", "google"):
-        for provider in snapshot.providers:
-            if provider.id == provider_id and (model := provider.find_model(bare)) is not None and model.context_window:
+    bare = _bare(name)
+    for pattern, window in CORRECTIONS:
+        if re.search(pattern, bare):
+            return window
+    providers = {provider.id: provider for provider in data_snapshot.get_snapshot().providers}
+    for spelling in _spellings(bare):
+        for provider in PROVIDERS:
+            model = providers[provider].find_model(spelling)
+            if model is not None and model.context_window:
                 return model.context_window
+        starts = [start for start in WINDOWS if spelling.startswith(start)]
+        if starts:
+            return WINDOWS[max(starts, key=len)]
     return None
+
+
+def _bare(name: str) -> str:
+    """The name without the path of whoever passes it on: `openrouter/anthropic/…`, `models/…`."""
+    return name.strip().rpartition("/")[2].lower()
+
+
+def _spellings(bare: str) -> Iterator[str]:
+    """The name, then what stands between its colons: `openai:gpt-5`, `ft:gpt-4o:someone::id`."""
+    yield bare
+    if ":" in bare:
+        yield from filter(None, bare.split(":")[:2])
+
+
+def _alike(name: str) -> list[str]:
+    return get_close_matches(_bare(name)[:80], _known_names(), n=3)
 
 
 @cache
@@ -93,18 +129,20 @@ def _known_names() -> tuple[str, ...]:
     from genai_prices import data_snapshot
 
     providers = data_snapshot.get_snapshot().providers
-    return tuple(model.id for provider in providers if provider.id in ("anthropic", "openai", "google") for model in provider.models)
+    known = (model.id for provider in providers if provider.id in PROVIDERS for model in provider.models if model.context_window)
+    return tuple(dict.fromkeys((*known, *WINDOWS)))  # several providers list the same model
 
 
-def _family(name: str) -> str:
+def _family(name: str) -> Family:
     lower = name.lower()
-    for family, pattern in (("claude", r"claude"), ("openai", r"\b(gpt|chatgpt|o[1-9]|codex)"), ("google", r"gemini|gemma")):
-        if re.search(pattern, lower):
-            return family
-    return "other"
+    if "claude" in lower:
+        return "claude"
+    if re.search(r"\b(gpt|chatgpt|o[1-9]|codex)", lower):
+        return "openai"
+    return "google" if re.search(r"gemini|gemma", lower) else "other"
 
 
 def _claude_version(name: str) -> tuple[int, int]:
-    """Major and minor version: `claude-opus-4-7` is (4, 7), `claude-3-5-haiku` (3, 5)."""
-    numbers = re.search(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)", name.lower())
-    return (int(numbers[1]), int(numbers[2] or 0)) if numbers else (4, 0)
+    """Major and minor version: `claude-opus-4-7` is (4, 7), `claude-3-5-haiku` (3, 5). Without one, it may be the newest."""
+    numbers = re.search(r"claude-(?:[a-z]+-)?v?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)", name.lower())
+    return (int(numbers[1]), int(numbers[2] or 0)) if numbers else (99, 0)

@@ -4,38 +4,97 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from session.door import clean
 
 from .errors import BudgetError
+
+if TYPE_CHECKING:
+    from pydantic.json_schema import GenerateJsonSchema
 
 Tool: TypeAlias = Mapping[str, Any] | Callable[..., Any] | str
 """A definition in any provider's form, the function itself, or a definition's JSON text."""
 
+REMEDY = "pass each tool as its definition (a mapping, or its JSON text) or as the function itself"
 
-def tool_text(tool: Tool) -> str:
-    """The tool's definition as compact JSON.
+
+def tool_texts(tools: Iterable[Tool]) -> list[str]:
+    """Each tool's definition as compact JSON.
 
     Raises:
-        BudgetError: It is no tool, or not JSON.
+        BudgetError: It is no list of tools, or one of them is no tool.
     """
-    if isinstance(tool, str):
-        return tool
+    if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
+        raise BudgetError("tools", tools, f"pass a list of tools; {REMEDY}")
+    return [tool_text(tool) for tool in tools]
+
+
+def tool_text(tool: Tool) -> str:
+    """The tool's definition as compact JSON, keys in their order; a text as it is.
+
+    Raises:
+        BudgetError: It is no tool, or has no JSON form.
+    """
     try:
-        return json.dumps(tool if isinstance(tool, Mapping) else _definition(tool), ensure_ascii=False, separators=(",", ":"), default=dict)
-    except (TypeError, ValueError) as error:
-        raise BudgetError("tools", getattr(tool, "__name__", type(tool).__name__), f"cannot be written as a tool definition: {error}") from error
+        if isinstance(tool, str):
+            return clean(_checked(tool))
+        definition = tool if isinstance(tool, Mapping) else _definition(tool)
+        return clean(json.dumps(definition, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BudgetError("tools", _title(tool), f"cannot be written as JSON: {error}; {REMEDY}") from error
 
 
-def _definition(function: Callable[..., Any]) -> dict[str, Any]:
+def _checked(text: str) -> str:
+    if not isinstance(json.loads(text), dict):
+        raise TypeError("the text is JSON, but no object")
+    return text
+
+
+def _title(tool: object) -> object:
+    """What to call a tool in an error: a function's name, a text itself, else its type's name."""
+    return tool if isinstance(tool, str) else getattr(tool, "__name__", type(tool).__name__)
+
+
+def _plain(value: object) -> Any:
+    """What JSON has no form for, in one that it has: any mapping, and pydantic's models."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    dump = getattr(value, "model_dump", None)
+    if callable(dump) and not isinstance(value, type):
+        return dump(mode="json", exclude_none=True)
+    raise TypeError(f"a {type(value).__name__} is no JSON value")
+
+
+def _definition(function: object) -> Any:
+    if not callable(function):
+        return _plain(function)
     from pydantic import TypeAdapter  # 50 ms: only who passes functions pays for it
     from pydantic.errors import PydanticUserError
 
-    if not callable(function):
-        raise TypeError(f"a {type(function).__name__} is no tool; pass a definition (a mapping) or a function")
-    name = getattr(function, "__name__", type(function).__name__)
+    named: Any = function
+    while isinstance(named, partial):
+        named = named.func
+    hinted: Any = function if inspect.isroutine(named) or isinstance(named, type) else type(named).__call__.__get__(named)
     try:
-        schema = TypeAdapter(function).json_schema()
-    except PydanticUserError as error:
-        raise TypeError(f"its type hints have no JSON schema: {error.message.splitlines()[0]}") from error
-    return {"name": name, "description": inspect.getdoc(function) or "", "input_schema": schema}
+        schema = TypeAdapter(hinted).json_schema(schema_generator=_quiet_schema())
+    except (PydanticUserError, NameError) as error:  # NameError: a hint in quotes that is not defined
+        raise TypeError(f"its type hints have no JSON schema ({str(error).splitlines()[0]})") from error
+    name = getattr(named, "__name__", type(named).__name__)
+    description = inspect.cleandoc(named.__doc__ or "")  # not `getdoc`: a model without a docstring would get that of pydantic
+    return {"name": name, "description": description, "input_schema": schema}
+
+
+@cache
+def _quiet_schema() -> type[GenerateJsonSchema]:
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class QuietSchema(GenerateJsonSchema):
+        """Leaves out what has no JSON form, such as an object as a default, without a warning: it is not sent either."""
+
+        def emit_warning(self, kind: Any, detail: str) -> None:
+            pass
+
+    return QuietSchema

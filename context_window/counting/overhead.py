@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from session.estimate import CALL_TOKENS, ITEM_TOKENS
 from session.providers.additions import INTERRUPTED, PREAMBLE
 
-from ..tools import Tool, tool_text
+from ..tools import Tool, tool_texts
 from .counter import TokenCounter
 
 
@@ -42,7 +42,7 @@ def request_overhead(counter: TokenCounter, tools: Iterable[Tool], frame: int) -
     """
     return RequestOverhead(
         frame=frame,
-        tools=sum(counter.count_text(tool_text(tool)) for tool in tools),
+        tools=sum(map(counter.count_text, tool_texts(tools))),
         preamble=ITEM_TOKENS + counter.count_text(PREAMBLE),
         synthetic=ITEM_TOKENS + CALL_TOKENS + counter.count_text(INTERRUPTED),
     )
