@@ -1,11 +1,13 @@
 """What a model sees of a session that has outgrown its context window: counted, trimmed by priority, explained.
 
-    from context_window import ContextWindowManager, Session
+from context_window import ContextWindowManager, Session
 
-    manager = ContextWindowManager("claude-sonnet-4-5")
-    view = manager.process_session(session)  # before every call of the model
-    print(manager.format_token_usage())
+manager = ContextWindowManager("claude-sonnet-4-5")
+view = manager.process_session(session)  # before every call of the model
+print(manager.format_token_usage())
 """
+
+import logging as _logging
 
 import session as _session
 
@@ -29,6 +31,8 @@ from .trimming.plan import Action, Decision, Plan, Reason
 from .usage import UsageReport
 
 __version__ = "0.1.0"
+
+_logging.getLogger(__name__).addHandler(_logging.NullHandler())  # what is logged is shown only where the user wants it
 
 __all__ = [
     "Action",

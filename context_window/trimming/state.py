@@ -17,7 +17,7 @@ from .limits import Limits
 from .plan import Cut, Reason
 
 IN_VIEW = 0
-_REASONS = (None, *Reason)
+_REASONS: tuple[Reason | None, ...] = (None, *Reason)
 _CODES = {reason: code for code, reason in enumerate(_REASONS) if reason is not None}
 _ABSENT = object()
 
@@ -65,8 +65,8 @@ class Tally:
     """
 
     __slots__ = (
-        "aside",
         "altered",
+        "aside",
         "cleared_to",
         "compacted",
         "dropped_to",

@@ -14,7 +14,6 @@ from session.session import Session
 from tests.support.checks import frontier
 from tests.support.harness import process
 from tests.support.strategies import limits, sessions
-from tests.support.twin import cost
 
 
 def parts_of(item: Item | None) -> tuple[Part, ...]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window.trimming.plan import Action, Reason
-from session.items import Compaction
+from session.items import Compaction, MessageCategory
 from session.session import Session
 from tests.support.checks import check_oldest_first, protected
 from tests.support.harness import trim
@@ -36,9 +36,10 @@ def test_oldest_first(data: st.DataObject) -> None:
     kept_back = protected(items, log.response_breaks)
     cleared = [(units[place][-1], place) for place, one in enumerate(outcome.plan) if one.action is Action.CLEAR]
     for place, one in enumerate(outcome.plan):
-        if one.action is Action.KEEP and one.reason is Reason.FITS and place not in kept_back and one.category.value == "SYSTEM_OUTPUT":
-            if items[place].type == "function_call_output" and outcome.following.cleared(place) < one.after and cleared:
-                assert (units[place][-1], place) > max(cleared), "a newer output was cleared before this one"
+        free = one.reason is Reason.FITS and place not in kept_back and one.category is MessageCategory.SYSTEM_OUTPUT
+        is_output = items[place].type == "function_call_output"
+        if cleared and free and is_output and outcome.following.cleared(place) < one.after:
+            assert (units[place][-1], place) > max(cleared), "a newer output was cleared before this one"
 
 
 @given(st.data())

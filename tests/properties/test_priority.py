@@ -12,7 +12,7 @@ from context_window.trimming.plan import Action, Reason
 from session.items import FunctionCallOutput, MessageCategory
 from session.units import PRIORITY
 from tests.support.checks import protected
-from tests.support.harness import Outcome, process, trim
+from tests.support.harness import Outcome, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
 
@@ -26,7 +26,7 @@ def test_priority(data: st.DataObject) -> None:
     log = data.draw(sessions())
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None, newest_first=data.draw(st.booleans()))
     outcome = trim(log, bounds)
-    free = {log.items[place].id for place in range(len(log.items))} - {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
+    free = {item.id for item in log.items} - {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
     for rank, category in enumerate(ORDER):
         taken = [one for one in outcome.plan if one.reason is Reason.OVER_BUDGET and one.category is category]
         if not taken:
@@ -65,6 +65,6 @@ def test_outputs_are_cleared_before_any_is_dropped(data: st.DataObject) -> None:
     kept_back = {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
     for one in outcome.plan:
         item = log.get_by_id(one.item_id)
-        if one.action is Action.KEEP and one.category is MessageCategory.SYSTEM_OUTPUT and one.item_id not in kept_back:
-            if isinstance(item, FunctionCallOutput):
-                assert outcome.following.cleared(log.position(item.id) or 0) >= one.after
+        whole = one.action is Action.KEEP and one.category is MessageCategory.SYSTEM_OUTPUT and one.item_id not in kept_back
+        if whole and isinstance(item, FunctionCallOutput):
+            assert outcome.following.cleared(log.position(item.id) or 0) >= one.after

@@ -8,7 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window.trimming.plan import Action, Reason
-from session.items import Reasoning
+from session.items import MessageCategory, Reasoning
 from tests.support.harness import trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
@@ -26,8 +26,8 @@ def test_reasoning(data: st.DataObject) -> None:
     edits = [place for place, one in enumerate(outcome.plan) if one.action is not Action.KEEP and one.reason not in NO_EDITS]
     if edits:
         event("edited")
-        left = [item.id for item in outcome.view.items if isinstance(item, Reasoning) and not item.pinned and item.category.value != "SYSTEM"]
-        after = [item_id for item_id in left if (log.position(item_id) or 0) > edits[0]]
-        assert after == []
+        thoughts = [item for item in outcome.view.items if isinstance(item, Reasoning)]
+        free = [item.id for item in thoughts if not item.pinned and item.category is not MessageCategory.SYSTEM]
+        assert [item_id for item_id in free if (log.position(item_id) or 0) > edits[0]] == []
     unbound = trim(log, replace(bounds, binds_thinking=False))
     assert all(one.reason is not Reason.BOUND_REASONING for one in unbound.plan)

@@ -7,11 +7,11 @@ from dataclasses import replace
 from hypothesis import event, given, target
 from hypothesis import strategies as st
 
+from context_window.following import Following
 from session.session import Session
 from tests.support.harness import MEASURER, again, copy_of, exact, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost, fold, one_shot
-from context_window.following import Following
 
 
 @given(st.data())

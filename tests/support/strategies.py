@@ -26,6 +26,11 @@ SIZES = st.sampled_from((0, 1, 3, 10, 40, 120, 300, 900))
 TEXTS = st.sampled_from(("x", "ab cd\n", "é", "e\u0301", "👩‍👩‍👧 ", "line of words\n", "\r\n", "日本"))
 CATEGORIES = st.sampled_from((None,) * 12 + tuple(MessageCategory))
 
+STEPS = st.sampled_from(
+    ("respond",) * 8 + ("answer",) * 8 + ("user",) * 4 + ("context",) * 2 + ("system", "handoff", "config", "summary", "compaction")
+)
+DEFAULT_SHARES = tuple(map(Fraction, ("0.1", "0.35", "0.5", "0.05")))
+
 
 @dataclass
 class Draft:
@@ -96,7 +101,7 @@ def _answer(draw: st.DrawFn, draft: Draft) -> None:
 
 
 def _step(draw: st.DrawFn, draft: Draft) -> None:
-    kind = draw(st.sampled_from(("respond",) * 8 + ("answer",) * 8 + ("user",) * 4 + ("context",) * 2 + ("system", "handoff", "config", "summary", "compaction")))
+    kind = draw(STEPS)
     if kind == "respond":
         _respond(draw, draft)
         return
@@ -149,10 +154,11 @@ def limits(draw: st.DrawFn, total: int) -> Limits:
         total: Tokens of the log.
     """
     budget = max(1, draw(st.one_of(st.integers(1, 60), st.integers(0, 130).map(lambda percent: total * percent // 100))))
-    trigger, target = sorted((draw(st.sampled_from((100, 100, 100, 80, 50))), draw(st.sampled_from((65, 65, 100, 90, 30, 1)))), reverse=True)
+    percents = draw(st.sampled_from((100, 100, 100, 80, 50))), draw(st.sampled_from((65, 65, 100, 90, 30, 1)))
+    trigger, target = max(percents), min(percents)
     weights = [draw(st.integers(0, 10)) for _ in range(4)]
     whole = sum(weights) + draw(st.integers(0, 5)) or 1
-    shares = tuple(Fraction(weight, whole) for weight in weights) if draw(st.booleans()) else tuple(map(Fraction, ("0.1", "0.35", "0.5", "0.05")))
+    shares = tuple(Fraction(weight, whole) for weight in weights) if draw(st.booleans()) else DEFAULT_SHARES
     kept = draw(st.sampled_from((1, 1, 0, 2, 5)))
     items = draw(st.sampled_from((None, None, None, 1, 5, 12, 30)))
     assert len(shares) == 4

@@ -321,9 +321,7 @@ class Twin:
         units = {tuple(unit): unit for unit in self.units().values()}
         shown = set(self.in_view())
         free = [
-            unit
-            for unit in units.values()
-            if self.category(unit[0]) is category and shown.intersection(unit) and not self.protected(unit)
+            unit for unit in units.values() if self.category(unit[0]) is category and shown.intersection(unit) and not self.protected(unit)
         ]
         return sorted(free, key=lambda unit: unit[-1], reverse=self.limits.newest_first)
 
@@ -334,9 +332,9 @@ class Twin:
             members = [place for place in unit if place in self.in_view() and place not in self.cleared]
             for place in reversed(members) if self.limits.newest_first else members:
                 item = self.items[place]
-                if isinstance(item, FunctionCallOutput) and item.extra.get(MARK) != "cleared":
-                    if cost(cleared(item)) < cost(self.shown(place)):
-                        found.append(place)
+                marked = item.extra.get(MARK) == "cleared"
+                if isinstance(item, FunctionCallOutput) and not marked and cost(cleared(item)) < cost(self.shown(place)):
+                    found.append(place)
         return found
 
     def passes(self, goal: int, *, weigh: bool) -> None:
