@@ -298,7 +298,7 @@ def test_links_and_permissions_stay_as_they_are(shell: Shell, path: str, tmp_pat
 
 @POSIX
 def test_a_write_that_fails_halfway_leaves_what_was_there(path: str, tmp_path: Path) -> None:
-    """The system stops the file at a thousand bytes, as a full disk would."""
+    """The system stops the file at a thousand bytes, as a full disk would. (-B: it would cut off Python's own caches too.)"""
     out = tmp_path / "out.json"
     out.write_text("old")
     code = (
@@ -306,7 +306,7 @@ def test_a_write_that_fails_halfway_leaves_what_was_there(path: str, tmp_path: P
         "from context_window.cli import main; main(sys.argv[1:])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "process", path, "-o", str(out)], check=False, capture_output=True, text=True, cwd=ROOT
+        [sys.executable, "-B", "-c", code, "process", path, "-o", str(out)], check=False, capture_output=True, text=True, cwd=ROOT
     )
     assert done.returncode == 2
     assert re.fullmatch(r"context-window: .*out\.json cannot be written: .*\n", done.stderr)
