@@ -1,0 +1,35 @@
+"""The command line, run here or in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from context_window.cli import run
+from tests.support.shared import ROOT
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals, links and permissions as POSIX has them")
+
+HERE = str(ROOT)
+"""Where processes start, so that they find the packages as the tests do."""
+
+
+class Shell:
+    """Runs the command line here, and says how it ended and what it printed."""
+
+    def __init__(self, capture: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> None:
+        self._capture = capture
+        patch.delenv("FORCE_COLOR", raising=False)
+        patch.setenv("COLUMNS", "100")
+
+    def __call__(self, *args: object) -> tuple[int, str, str]:
+        code = run([str(arg) for arg in args])
+        said = self._capture.readouterr()
+        return code, said.out, said.err
+
+
+def program(*args: str) -> list[str]:
+    """The command line of a process of its own."""
+    return [sys.executable, "-m", "context_window", *args]
