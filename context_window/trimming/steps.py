@@ -99,25 +99,35 @@ def _passes(view: ViewState, goal: int, first: Reason, second: Reason) -> tuple[
 
 
 def truncate_frontier(view: ViewState) -> None:
-    """Truncates the outputs after the last response to what the rest leaves of the budget.
+    """Truncates the outputs after the last response to what the rest leaves of the budget, the room shared out fairly.
 
-    The small ones stay whole, the large ones get equal parts: each may have its part of the room that is left, smallest first.
+    Those that cannot be made as small as a fair part get what they need; then the small ones stay whole, and the large ones get
+    equal parts of what is left.
     """
-    groups = view.groups
+    groups, measures = view.groups, view.measures
     outputs = [
         place
         for place in range(groups.frontier, len(view))
         if groups.kind[place] == KIND_OUTPUT and not view.gone(place) and groups.own[place] == FREE
     ]
-    outputs.sort(key=view.tokens)
     room = view.limits.budget - view.total + sum(map(view.tokens, outputs))
+    least = {place: min(view.tokens(place), measures.shortened(place, 0).tokens - view.saved_by_images(place)) for place in outputs}
+    rigid = sorted(outputs, key=least.__getitem__, reverse=True)
+    while rigid and least[rigid[0]] > room // len(rigid):
+        room -= _shorten(view, rigid.pop(0), 0)
+    outputs = sorted(sorted(rigid), key=view.tokens)
     for left, place in zip(range(len(outputs), 0, -1), outputs, strict=True):
-        if view.tokens(place) > room // left:
-            saved = view.saved_by_images(place)
-            cut = view.measures.shortened(place, room // left + saved)
-            if cut.tokens - saved < view.tokens(place):
-                view.truncate(place, cut, cut.tokens - saved)
-        room -= view.tokens(place)
+        room -= _shorten(view, place, room // left)
+
+
+def _shorten(view: ViewState, place: int, limit: int) -> int:
+    """What the output costs, made to cost at most `limit` where it can be."""
+    if view.tokens(place) > limit:
+        saved = view.saved_by_images(place)
+        cut = view.measures.shortened(place, limit + saved)
+        if cut.tokens - saved < view.tokens(place):
+            view.truncate(place, cut, cut.tokens - saved)
+    return view.tokens(place)
 
 
 # What may be taken, in the order of taking. These are asked only for what is then taken: they move the view's marks.

@@ -362,14 +362,26 @@ class Twin:
             for place in range(found[-1][0], self.length)
             if isinstance(self.items[place], FunctionCallOutput) and place in shown and not self.held(place)
         ]
-        outputs.sort(key=lambda place: cost(self.shown(place)))
         room = self.limits.budget - self.total() + sum(cost(self.shown(place)) for place in outputs)
         while outputs:
             fair = room // len(outputs)
-            place, *outputs = outputs
-            if cost(self.shown(place)) > fair:
-                self.shorten(place, fair)
-            room -= cost(self.shown(place))
+            stiff = [place for place in outputs if self.least(place) > fair]
+            small = [place for place in outputs if cost(self.shown(place)) <= fair]
+            if stiff:
+                next_one = max(stiff, key=self.least)
+                self.shorten(next_one, 0)
+            elif small:
+                next_one = min(small, key=lambda place: cost(self.shown(place)))
+            else:
+                next_one = min(outputs, key=lambda place: cost(self.shown(place)))
+                self.shorten(next_one, fair)
+            outputs.remove(next_one)
+            room -= cost(self.shown(next_one))
+
+    def least(self, place: int) -> int:
+        """What the output costs at the least."""
+        item = self.items[place]
+        return min(cost(self.shown(place)), cost(changed(item, self.replaced.get(place, ()), Cut(0, 0, 0))))
 
     def shorten(self, place: int, limit: int) -> None:
         item = self.shown(place)
