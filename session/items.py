@@ -1,128 +1,38 @@
-"""The items of a session: frozen values, cleaned at the door. The parts of their content live in `parts.py`.
+"""The items of a session: frozen values, cleaned at the door. What they all have lives in `base.py`, their content in `parts.py`.
 
 What a list of items means (which stand or fall together, what a response is) lives in `units.py`; saving in `serial.py`.
 """
 
 from __future__ import annotations
 
-import math
-import os
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast, final, get_args
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final, get_args
 
+from .base import ItemBase, MessageCategory, new_id
 from .door import check, check_choice, clean_object, clean_text, clean_texts
-from .errors import FormatError, short
 from .parts import Content, Part, joined_text, parts_of
 from .usage import Usage
 
+__all__ = [
+    "ITEM_TYPES",
+    "ROLES",
+    "AgentConfigUpdate",
+    "AgentHandoff",
+    "Compaction",
+    "FunctionCall",
+    "FunctionCallOutput",
+    "Item",
+    "ItemBase",
+    "Message",
+    "MessageCategory",
+    "Reasoning",
+    "Role",
+    "new_id",
+]
+
 Role = Literal["system", "developer", "user", "assistant"]
 ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant")
-
-
-class MessageCategory(Enum):
-    """What an item is to the model, in falling priority: the last is trimmed first."""
-
-    SYSTEM = "SYSTEM"
-    CONTEXT = "CONTEXT"
-    DIALOG = "DIALOG"
-    SYSTEM_OUTPUT = "SYSTEM_OUTPUT"
-
-
-def new_id() -> str:
-    """A fresh item id of 12 hexadecimal digits: short, because placeholders spell it out to the model."""
-    return os.urandom(6).hex()
-
-
-_DERIVED = cast(MessageCategory, None)
-
-
-_set = object.__setattr__
-"""How a frozen value is given its final form while it is made."""
-
-
-class _Memo:
-    """Room on an item for one object of whoever measures it (see `context_window.counting.memo`).
-
-    It is no part of the item's value: not compared, shown, copied or saved. Kept here, it goes when the item goes.
-    """
-
-    __slots__ = ("memo",)
-
-    memo: object
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemBase(_Memo):
-    """What every item has.
-
-    Attributes:
-        id: Unique in its session.
-        created_at: Unix seconds.
-        agent_id: The agent it belongs to, where there are several.
-        category: Its kind for budgets; derived from role and type unless given.
-        pinned: True if it must survive every trim.
-        usage: What the provider reported for the request whose answer this item begins.
-        extra: What else a transcript or a voice stack brings: JSON values, copied, and to be read only. A plain `dict`,
-            so that every encoder and debugger knows it; to change it, make another item with `dataclasses.replace`.
-    """
-
-    type: ClassVar[str]
-
-    id: str = field(default_factory=new_id)
-    created_at: float = field(default_factory=time.time)
-    agent_id: str | None = None
-    category: MessageCategory = _DERIVED
-    pinned: bool = False
-    usage: Usage | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-    def __post_init__(self) -> None:
-        _set(self, "memo", None)
-        clean_text(self, "id")
-        if not self.id:
-            raise FormatError(f"{type(self).__name__}.id", "an empty text; leave `id` out to have one made")
-        if type(self.created_at) is not float or not math.isfinite(self.created_at):
-            _set(self, "created_at", _seconds(self.created_at, f"{type(self).__name__}.created_at"))
-        if self.agent_id is not None:
-            clean_text(self, "agent_id")
-        if self.category is _DERIVED:
-            _set(self, "category", self._default_category())
-        else:
-            check(self, "category", MessageCategory)
-        if self.pinned is not False:
-            check(self, "pinned", bool)
-        if self.usage is not None:
-            check(self, "usage", Usage)
-        clean_object(self, "extra")
-
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[Any, ...]]:
-        # What dataclasses with slots do by themselves would leave `memo` unset.
-        return _revived, (type(self), tuple((one.name, getattr(self, one.name)) for one in fields(self)))
-
-    def _default_category(self) -> MessageCategory:
-        return MessageCategory.DIALOG
-
-
-def _revived(kind: type[ItemBase], values: tuple[tuple[str, object], ...]) -> ItemBase:
-    """A copied or unpickled item: its values were cleaned when the first one was made."""
-    item = kind.__new__(kind)
-    for name, value in (*values, ("memo", None)):
-        _set(item, name, value)
-    return item
-
-
-def _seconds(value: object, where: str) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            seconds = float(value)
-        except OverflowError:
-            seconds = math.inf
-        if math.isfinite(seconds):
-            return seconds
-    raise FormatError(where, f"{short(value)} is not a number of seconds")
 
 
 @final
@@ -155,7 +65,7 @@ class Message(ItemBase):
 
     def __post_init__(self) -> None:
         check_choice(self, "role", ROLES)
-        _set(self, "content", parts_of(self.content, "Message.content"))
+        object.__setattr__(self, "content", parts_of(self.content, "Message.content"))
         if self.interrupted is not False:
             check(self, "interrupted", bool)
         ItemBase.__post_init__(self)
@@ -260,7 +170,7 @@ class FunctionCallOutput(ItemBase):
     def __post_init__(self) -> None:
         clean_text(self, "name")
         clean_text(self, "call_id")
-        _set(self, "output", parts_of(self.output, "FunctionCallOutput.output"))
+        object.__setattr__(self, "output", parts_of(self.output, "FunctionCallOutput.output"))
         check(self, "is_error", bool)
         ItemBase.__post_init__(self)
 
@@ -304,6 +214,22 @@ class AgentConfigUpdate(ItemBase):
     instructions: str | None = None
     tools: tuple[str, ...] | None = None
 
+    if TYPE_CHECKING:  # accepts more than it keeps: any names, in any kind of list
+
+        def __init__(
+            self,
+            instructions: str | None = None,
+            tools: Iterable[str] | None = None,
+            *,
+            id: str = ...,
+            created_at: float = ...,
+            agent_id: str | None = None,
+            category: MessageCategory = ...,
+            pinned: bool = False,
+            usage: Usage | None = None,
+            extra: Mapping[str, Any] = ...,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         clean_text(self, "instructions", optional=True)
         if self.tools is not None:
@@ -328,6 +254,22 @@ class Compaction(ItemBase):
 
     summary: str
     replaces: tuple[str, ...] = ()
+
+    if TYPE_CHECKING:  # accepts more than it keeps: any names, in any kind of list
+
+        def __init__(
+            self,
+            summary: str,
+            replaces: Iterable[str] = (),
+            *,
+            id: str = ...,
+            created_at: float = ...,
+            agent_id: str | None = None,
+            category: MessageCategory = ...,
+            pinned: bool = False,
+            usage: Usage | None = None,
+            extra: Mapping[str, Any] = ...,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         clean_text(self, "summary")

@@ -327,7 +327,7 @@ class Session:
         self, instructions: str | None = None, tools: Iterable[str] | None = None, agent_id: str | None = None
     ) -> AgentConfigUpdate:
         """The update, appended. None leaves instructions or tools as they are."""
-        return self.append(AgentConfigUpdate(instructions, tools, agent_id=agent_id))  # type: ignore[arg-type]  # it makes a tuple
+        return self.append(AgentConfigUpdate(instructions, tools, agent_id=agent_id))
 
     # Edits in place
 
