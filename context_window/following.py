@@ -74,18 +74,17 @@ class Following:
     def catch_up(self, session: Session) -> None:
         """Folds what the session has gained, and decides as if the model were called now."""
         self._items = session.items
-        breaks = session.response_breaks
-        for place in range(len(self.fold), len(self._items)):
-            item = self._items[place]
-            replaces = []
+        fold, measure, breaks = self.fold, self._measurer.measured, session.response_breaks
+        for place, item in enumerate(self._items[len(fold) :], len(fold)):
+            replaces: list[int] = []
             if isinstance(item, Compaction):
-                found = (session.position(item_id) for item_id in item.replaces)
+                found = map(session.position, item.replaces)
                 replaces = [earlier for earlier in found if earlier is not None and earlier < place]
-            measured = self._measurer.measured(item)
+            measured = measure(item)
+            fold.add(item, measured, breaks=bool(breaks) and item.id in breaks, replaces=replaces)
             self.log_tokens += measured.tokens
             self.message_count += isinstance(item, Message)
-            self.fold.add(item, measured, breaks=bool(breaks) and item.id in breaks, replaces=replaces)
-        self.fold.conclude()
+        fold.conclude()
 
     def view(self, session: Session) -> Session:
         """The view of the session as it was when `catch_up` was last called; the session itself where all of it is shown."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from session.items import Item, Message
-from session.units import KIND_CALL, KIND_ORPHAN, KIND_OUTPUT, KIND_REASONING, NONE
+from session.units import KIND_CALL, KIND_ORPHAN, KIND_OUTPUT, KIND_REASONING, KIND_SILENT, NONE
 
 from .limits import Limits
 from .state import Measured, Measures, ViewState
@@ -40,8 +40,9 @@ class Fold(ViewState):
             replaces: The positions that a compaction stands for.
         """
         groups = self.groups
-        here = len(self)
-        if groups.starts_response(item, breaks):
+        here = len(groups)
+        starts = groups.starts_response(item, breaks)
+        if starts:
             if not self._concluded and here >= self._settled:
                 trim(self)
             self.commit()
@@ -49,7 +50,7 @@ class Fold(ViewState):
             self.roll_back()
         self._concluded = False
         response = groups.open_response
-        moved = groups.feed(item, breaks)
+        moved = groups.feed(item, starts)
         if response not in (NONE, groups.open_response):
             for place in range(response, here):  # queued when complete: till then its units may change
                 self.queues[groups.rank[place]].append(place)
@@ -68,11 +69,12 @@ class Fold(ViewState):
             self.tally.unanswered += 1
         elif kind == KIND_OUTPUT:
             self._answer(groups.last_answered)
+            self.settle()
         elif kind == KIND_REASONING and self.limits.binds_thinking:
             self.tally.thoughts.append(here)
-        elif isinstance(item, Message) and item.role in ("system", "developer"):
+        elif kind == KIND_SILENT and isinstance(item, Message) and item.role != "user":
             self.edited(NONE)  # the system prompt stands before everything
-        self.settle()
+            self.settle()
 
     def conclude(self) -> None:
         """Trims as if the model were called now."""

@@ -34,8 +34,8 @@ def trim(view: ViewState) -> None:
         take_items(view, limits.items_target)
     if view.total > limits.trigger:
         take_tokens(view, limits.target)
-    if view.total > limits.budget:
-        truncate_frontier(view)
+        if view.total > limits.budget:
+            truncate_frontier(view)
     view.settle()
 
 
