@@ -138,8 +138,9 @@ def session_from_dict(data: object) -> Session:
     given_id = top.get("id")
     if not isinstance(given_id, str) or not given_id:
         raise FormatError("id", f"{short(given_id)} is not a session's id")
+    metadata = _mapping(top.get("metadata", {}), "metadata")
     try:
-        session = Session(id=given_id, metadata=_mapping(top.get("metadata", {}), "metadata"))
+        session = Session(id=given_id, metadata=metadata)
     except FormatError as error:
         _raise_at("", error)
     for place, one in enumerate(listed):

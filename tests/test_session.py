@@ -1,0 +1,444 @@
+"""The log: it grows, it is edited in place only where that is asked for, and what was read from it stays."""
+
+import copy
+import dataclasses
+import json
+import pickle
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session import (
+    DuplicateItemError,
+    FormatError,
+    FunctionCall,
+    FunctionCallOutput,
+    Image,
+    Message,
+    MessageCategory,
+    Reasoning,
+    Session,
+    SessionError,
+    Text,
+    UnknownItemError,
+    Usage,
+)
+from session.items import ItemBase
+from tests.support.strategies import sessions
+from tests.test_items import ONE_OF_EACH
+
+
+def log(*ids: str) -> Session:
+    """A session of user messages with these ids."""
+    return Session([Message("user", id_, id=id_, created_at=0.0) for id_ in ids], id="s")
+
+
+def ids(session: Session) -> list[str]:
+    return [item.id for item in session.items]
+
+
+# Making one
+
+
+def test_an_empty_session_has_nothing() -> None:
+    for session in (Session(), Session.empty(), Session([])):
+        assert len(session.items) == 0
+        assert (session.messages(), session.turn_count(), session.estimated_tokens()) == ([], 0, 0)
+        assert session.get_by_id("a") is None
+        assert (session.metadata, session.settled, session.response_breaks) == ({}, 0, frozenset())
+        assert len(session.id) == 12
+    assert Session().id != Session().id
+
+
+def test_a_session_keeps_what_it_is_made_from_and_copies_the_list() -> None:
+    given = [Message("user", "a", id="a"), Message("user", "b", id="b")]
+    metadata = {"k": [1]}
+    session = Session(iter(given), id="mine\ud800", metadata=MappingProxyType(metadata))
+    given.clear()
+    metadata["k"].append(2)
+    assert (session.id, session.metadata, ids(session)) == ("mine\ufffd", {"k": [1]}, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("given", "where"),
+    [
+        ({"items": ["text"]}, "Session.append"),
+        ({"items": "text"}, "Session.append"),
+        ({"items": [{"type": "message"}]}, "Session.append"),
+        ({"items": [ItemBase()]}, "Session.append"),
+        ({"id": 5}, "Session.id"),
+        ({"metadata": [1]}, "Session.metadata"),
+        ({"metadata": []}, "Session.metadata"),
+        ({"metadata": {"a": float("nan")}}, "Session.metadata.a"),
+    ],
+    ids=range(8),
+)
+def test_a_wrong_start_is_named(given: dict[str, Any], where: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        Session(**given)
+    assert caught.value.where == where
+
+
+def test_a_subclass_of_an_item_is_refused_since_it_could_not_be_saved() -> None:
+    kind: Any = type("Mine", (Message,), {"__slots__": ()})
+    with pytest.raises(FormatError, match="Mine"):
+        Session([kind("user", "x")])
+
+
+# Growing
+
+
+def test_append_gives_the_item_back() -> None:
+    session, item = Session(), Message("user", "a")
+    assert session.append(item) is item
+    assert session.items[-1] is item
+    assert session.get_by_id(item.id) is item
+    assert session.position(item.id) == 0
+
+
+def test_a_repeated_id_is_refused_and_nothing_changes() -> None:
+    session = log("a", "b")
+    with pytest.raises(DuplicateItemError) as caught:
+        session.append(FunctionCall("f", "{}", "c", id="a"))
+    assert caught.value.item_id == "a"
+    assert ids(session) == ["a", "b"]
+    with pytest.raises(DuplicateItemError):
+        log("a", "a")
+
+
+def test_a_snapshot_stays_what_it_was() -> None:
+    session = log("a", "b")
+    before = session.items
+    session.append(Message("user", "", id="c"))
+    session.pin("a")
+    session.add_message("system", "new", replace=True)
+    assert [(item.id, item.pinned) for item in before] == [("a", False), ("b", False)]
+
+
+def test_a_message_takes_what_it_is_given() -> None:
+    session = Session()
+    message = session.add_message(
+        "assistant",
+        ["hi", Image(url="u")],
+        "m",
+        5.0,
+        False,
+        "agent",
+        category=MessageCategory.CONTEXT,
+        pinned=True,
+        usage=Usage(1),
+        extra={"a": 1},
+    )
+    assert session.items[0] is message
+    assert message == Message(
+        "assistant",
+        (Text("hi"), Image(url="u")),
+        id="m",
+        created_at=5.0,
+        agent_id="agent",
+        category=MessageCategory.CONTEXT,
+        pinned=True,
+        usage=Usage(1),
+        extra={"a": 1},
+    )
+
+
+def test_a_time_of_zero_and_an_empty_extra_are_taken_as_given() -> None:
+    assert Session().add_message("user", "", created_at=0).created_at == 0.0
+    with pytest.raises(FormatError, match=r"^Message.extra: "):
+        Session().add_message("user", "", extra=[])  # type: ignore[arg-type]
+    with pytest.raises(FormatError, match=r"^FunctionCall.metadata: "):
+        Session().add_function_call("f", "{}", metadata=[])  # type: ignore[arg-type]
+
+
+def test_a_new_system_message_replaces_all_others_at_the_head() -> None:
+    session = log("a")
+    session.add_message("system", "old", "s1")
+    session.add_message("developer", "kept", "d")
+    session.add_message("system", "older", "s2")
+    before = session.lineage
+    message = session.add_message("system", "new", "s1", replace=True)
+    assert ids(session) == ["s1", "a", "d"]
+    assert session.items[0] is message
+    assert session.lineage is not before
+    assert [session.position(id_) for id_ in ("s1", "a", "d", "s2")] == [0, 1, 2, None]
+
+
+def test_replace_is_for_system_messages_and_ids_that_are_free() -> None:
+    session = log("a")
+    with pytest.raises(FormatError, match=r"^add_message.replace: only the system message can be replaced, not role 'user'"):
+        session.add_message("user", "x", replace=True)
+    with pytest.raises(DuplicateItemError):
+        session.add_message("system", "x", "a", replace=True)
+    assert ids(session) == ["a"]
+
+
+def test_context_is_a_message_that_is_no_turn() -> None:
+    session = Session()
+    message = session.add_context("file", source="a.py", pinned=True)
+    assert (message.role, message.category, message.pinned, message.extra) == ("user", MessageCategory.CONTEXT, True, {"source": "a.py"})
+    assert session.add_context("file", role="system").extra == {}
+    assert session.turn_count() == 0
+
+
+def test_turns_are_user_messages_and_messages_are_messages() -> None:
+    session = Session()
+    session.add_message("system", "s")
+    session.add_message("user", "1")
+    session.add_message("assistant", "a")
+    session.add_function_call("f", "{}", "c")
+    session.add_message("user", "2")
+    session.add_message("user", "not mine to say", category=MessageCategory.SYSTEM)
+    assert session.turn_count() == 3
+    assert [message.text for message in session.messages()] == ["s", "1", "a", "2", "not mine to say"]
+
+
+def test_handoffs_and_config_updates_are_appended() -> None:
+    session = Session()
+    handoff = session.add_handoff("b", "a", "why")
+    update = session.add_config_update("be brief", (name for name in ("bash", "read")), "b")
+    assert list(session.items) == [handoff, update]
+    assert (handoff.to_agent, handoff.from_agent, handoff.reason) == ("b", "a", "why")
+    assert (update.instructions, update.tools, update.agent_id) == ("be brief", ("bash", "read"), "b")
+    assert (session.add_config_update().tools, session.add_config_update(tools=[]).tools) == (None, ())
+
+
+# Calls and outputs
+
+
+def test_arguments_are_a_json_text_or_a_mapping_to_write_as_one() -> None:
+    session = Session()
+    assert session.add_function_call("f", '{"broken').arguments == '{"broken'
+    assert json.loads(session.add_function_call("f", {"a": ["é", 1.5, None]}).arguments) == {"a": ["é", 1.5, None]}
+    assert session.add_function_call("f", MappingProxyType({})).arguments == "{}"
+
+
+@pytest.mark.parametrize("arguments", [None, ["a"], 5, b"{}", {"a": {1}}, {"a": 10**5_000}, {"a": float("nan")}], ids=range(7))
+def test_other_arguments_are_refused(arguments: Any) -> None:
+    session = Session()
+    with pytest.raises(FormatError, match=r"^FunctionCall.arguments"):
+        session.add_function_call("f", arguments)
+    assert len(session.items) == 0
+
+
+def test_a_call_gets_an_id_and_carries_what_it_is_given() -> None:
+    session = Session()
+    assert session.add_function_call("f", "{}").call_id.startswith("call_")
+    assert session.add_function_call("f", "{}", "").call_id.startswith("call_")
+    call = session.add_function_call("f", "{}", "c", "agent", {"thought": "x"})
+    assert (call.call_id, call.agent_id, call.metadata) == ("c", "agent", {"thought": "x"})
+
+
+def test_the_same_call_twice_is_recorded_once() -> None:
+    session = Session()
+    call = session.add_function_call("f", {"a": 1}, "c")
+    assert session.add_function_call("f", '{"a": 1}', "c") is call
+    session.add_function_output("f", "out", "c")
+    assert session.add_function_call("f", '{"a": 1}', "c") is call
+    assert len(session.items) == 2
+
+
+def test_another_call_with_the_id_of_one_that_waits_is_refused() -> None:
+    session = Session()
+    session.add_function_call("f", "{}", "c\ud800")
+    with pytest.raises(DuplicateItemError, match="call 'c\ufffd' to 'f' still waits for its output") as caught:
+        session.add_function_call("g", "{}", "c\ud801")
+    assert caught.value.item_id == "c\ufffd"
+    session.add_function_output("f", "out", "c\ufffd")
+    assert session.add_function_call("g", "{}", "c\ufffd").name == "g"
+
+
+def test_the_same_output_twice_is_recorded_once_and_another_is_refused() -> None:
+    session = Session()
+    session.add_function_call("f", "{}", "c")
+    output = session.add_function_output("f", "out", "c", True, "agent")
+    assert (output.text, output.is_error, output.agent_id) == ("out", True, "agent")
+    assert session.add_function_output("f", ["out"], "c", True) is output
+    for other, failed in (("out", False), ("other", True)):
+        with pytest.raises(DuplicateItemError, match="call 'c' is answered already"):
+            session.add_function_output("f", other, "c", failed)
+    assert len(session.items) == 2
+
+
+def test_an_id_that_is_used_again_is_answered_again() -> None:
+    session = Session()
+    for name, answer in (("f", "1"), ("g", "2")):
+        session.add_function_call(name, "{}", "c")
+        session.add_function_output(name, answer, "c")
+    assert len(session.items) == 4
+
+
+def test_calls_are_known_however_they_came_in() -> None:
+    call, output = FunctionCall("f", "{}", "c"), FunctionCallOutput("f", "out", "c")
+    session = Session([call, output])
+    assert session.add_function_call("f", "{}", "c") is call
+    assert session.add_function_output("f", "out", "c") is output
+    session.append(FunctionCall("g", "{}", "d"))
+    session.pin(call.id)
+    with pytest.raises(DuplicateItemError):
+        session.add_function_call("h", "{}", "d")
+    assert session.add_function_call("f", "{}", "c") is session.items[0]
+
+
+# Edits in place
+
+
+def test_pin_puts_a_pinned_twin_in_place() -> None:
+    session = log("a", "b", "c")
+    before, lineage = session.items[1], session.lineage
+    pinned = session.pin("b")
+    assert pinned == dataclasses.replace(before, pinned=True)
+    assert session.items[1] is pinned
+    assert session.get_by_id("b") is pinned
+    assert session.lineage is not lineage
+    lineage = session.lineage
+    assert session.pin("b") is pinned
+    assert session.lineage is lineage
+    assert session.unpin("b") == before
+    assert ids(session) == ["a", "b", "c"]
+
+
+def test_to_pin_what_is_not_there_is_an_error_of_ours() -> None:
+    session = log("a")
+    for edit in (session.pin, session.unpin):
+        with pytest.raises(UnknownItemError, match=r"^no item of the session has the id 'b'") as caught:
+            edit("b")
+        assert caught.value.item_id == "b"
+        assert isinstance(caught.value, SessionError)
+
+
+def test_lineage_stays_while_the_log_only_grows() -> None:
+    session = log("a")
+    before = session.lineage
+    session.append(Message("user", "", id="b"))
+    session.add_function_call("f", "{}")
+    session.get_by_id("a")
+    assert session.lineage is before
+
+
+# Views
+
+
+def test_a_view_shares_a_list_that_grows_and_does_not_see_it_grow() -> None:
+    origin = log("a")
+    shown = list(log("x", "y").items)
+    view = Session.showing(origin, shown, breaks=frozenset({"y"}), settled=2)
+    shown.append(Message("user", "", id="z"))
+    assert (view.id, ids(view), view.response_breaks, view.settled) == ("s", ["x", "y"], frozenset("y"), 2)
+    assert view.position("z") is None
+    assert view.lineage is shown
+    view.append(Message("user", "", id="z2"))
+    assert ids(view) == ["x", "y", "z2"]
+    assert [item.id for item in shown] == ["x", "y", "z"]
+    assert view.lineage is not shown
+    assert view.settled == 2
+
+
+def test_an_edit_of_a_view_is_its_own() -> None:
+    shown = list(log("x", "y").items)
+    view = Session.showing(log("a"), shown, breaks=frozenset({"y"}), settled=2)
+    view.metadata["k"] = 1
+    view.pin("x")
+    assert not shown[0].pinned
+    assert (view.settled, view.response_breaks) == (2, frozenset("y"))
+    view.add_message("system", "new", replace=True)
+    assert view.settled == 0  # what was decided on is no longer what leads
+    assert view.response_breaks == {"y"}
+
+
+def test_calls_of_a_view_are_those_it_shows() -> None:
+    session = Session()
+    session.add_function_call("f", "{}", "c")
+    shown = list(session.items)
+    view = Session.showing(session, shown, breaks=frozenset(), settled=1)
+    shown.append(FunctionCallOutput("f", "out", "c"))
+    assert view.add_function_output("f", "other", "c").text == "other"
+
+
+# Copies
+
+AGAIN: dict[str, Callable[[Session], Session]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda session: pickle.loads(pickle.dumps(session)),
+}
+
+
+@pytest.mark.parametrize("again", AGAIN.values(), ids=AGAIN)
+def test_a_copy_goes_its_own_way(again: Callable[[Session], Session]) -> None:
+    session = Session([Message("user", "", id="a")], id="s", metadata={"k": 1})
+    session.restore_seams(frozenset({"a"}), 1)
+    other = again(session)
+    assert (other.id, other.metadata, other.response_breaks, other.settled) == ("s", {"k": 1}, frozenset("a"), 1)
+    session.append(Message("user", "", id="b"))
+    other.append(Message("user", "", id="c"))
+    other.metadata["k"] = 2
+    other.pin("a")
+    assert (ids(session), ids(other)) == (["a", "b"], ["a", "c"])
+    assert (session.position("c"), other.position("b")) == (None, None)
+    assert (session.metadata, session.items[0].pinned) == ({"k": 1}, False)
+    assert other.lineage is not session.lineage
+
+
+@pytest.mark.parametrize("again", AGAIN.values(), ids=AGAIN)
+def test_a_copy_of_a_view_holds_what_it_shows_and_no_more(again: Callable[[Session], Session]) -> None:
+    shown = list(log("x").items)
+    view = Session.showing(log(), shown, breaks=frozenset(), settled=1)
+    shown.append(Message("user", "later"))
+    assert ids(again(view)) == ["x"]
+    assert b"later" not in pickle.dumps(view)
+
+
+# Anything at once
+
+
+class Model:
+    """What a session must hold, as a plain list: the slow twin of its bookkeeping."""
+
+    def __init__(self, session: Session) -> None:
+        self.items = list(session.items)
+
+    def agrees(self, session: Session) -> None:
+        assert list(session.items) == self.items
+        for place, item in enumerate(self.items):
+            assert session.position(item.id) == place
+            assert session.get_by_id(item.id) is session.items[place]
+        assert session.position("nobody") is None
+
+
+@given(
+    sessions(max_steps=8),
+    st.lists(st.tuples(st.sampled_from(["append", "pin", "unpin", "system", "call", "output"]), st.integers(0, 40)), max_size=12),
+)
+def test_edits_in_any_order_do_to_the_log_what_they_say(session: Session, edits: list[tuple[str, int]]) -> None:
+    model = Model(session)
+    seen = session.items
+    expected = list(seen)
+    for number, (edit, at) in enumerate(edits):
+        if edit == "append":
+            model.items.append(session.append(Reasoning("r", id=f"new{number}")))
+        elif edit == "system":
+            message = session.add_message("system", "s", f"new{number}", replace=True)
+            model.items = [message, *(item for item in model.items if not (isinstance(item, Message) and item.role == "system"))]
+        elif edit == "call":
+            model.items.append(session.add_function_call("f", "{}", f"new{number}"))
+        elif edit == "output":
+            model.items.append(session.add_function_output("f", "", f"new{number}"))
+        elif at < len(model.items):
+            twin = getattr(session, edit)(model.items[at].id)
+            model.items[at] = dataclasses.replace(model.items[at], pinned=edit == "pin")
+            assert twin == model.items[at]
+        model.agrees(session)
+    assert list(seen) == expected
+    assert repr(session) == f"<Session s: {len(model.items)} items>"
+
+
+def test_every_item_class_can_be_in_a_session() -> None:
+    session = Session()
+    for item in ONE_OF_EACH:
+        assert session.append(item) is item
+    assert tuple(session.items) == ONE_OF_EACH
