@@ -23,9 +23,10 @@ from session import __all__ as _session_names
 from .budget import ModelConfig
 from .config import ContextWindow, Shares, Summarizer, TokenBudget
 from .counting import CharacterCounter, TiktokenCounter, TokenCounter
-from .errors import BudgetError, ContextOverflowError, ContextWindowError, CountingError, UnknownModelError
+from .errors import BudgetError, ContextOverflowError, ContextWindowError, CountingError, RecallError, UnknownModelError
 from .events import OverBudget, ThresholdCrossed, Trimmed, WindowEvent
 from .manager import ContextWindowManager, SessionStats
+from .recall import RecallTool
 from .strategies import PriorityTrim
 from .trimming.plan import Action, Decision, Plan, Reason
 from .usage import UsageReport
@@ -49,6 +50,8 @@ __all__ = [
     "Plan",
     "PriorityTrim",
     "Reason",
+    "RecallError",
+    "RecallTool",
     "SessionStats",
     "Shares",
     "Summarizer",

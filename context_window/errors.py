@@ -4,6 +4,7 @@ ContextWindowError
 ├── ContextOverflowError   what must be kept is larger than the budget      (`.needed`, `.budget`, `.culprits`)
 ├── BudgetError            limits that make no sense                        (also a ValueError; `.field`, `.value`)
 ├── UnknownModelError      a model whose window is not known                (also a ValueError; `.model`)
+├── RecallError            an id under which nothing can be given back  (also a KeyError; `.item_id`)
 └── CountingError          a token counter gave something that is no count  (`.counter`, `.answer`)
 """
 
@@ -123,3 +124,18 @@ class CountingError(ContextWindowError):
 
     def __str__(self) -> str:
         return f"the token counter {self.counter!r} answered {_shown.repr(self.answer)}; it must give a whole number of tokens, 0 or more"
+
+
+class RecallError(ContextWindowError, KeyError):
+    """Nothing can be given back under this id.
+
+    Attributes:
+        item_id: What was asked for.
+    """
+
+    def __init__(self, item_id: str, problem: str) -> None:
+        self.item_id = item_id
+        super().__init__(f"recall id {item_id!r}: {problem}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would show the message in quotes

@@ -8,7 +8,8 @@ from threading import Lock, RLock
 from typing import TypedDict
 from weakref import WeakKeyDictionary
 
-from session.items import MessageCategory
+from session.items import Item, MessageCategory
+from session.parts import Image
 from session.session import Session
 from session.units import PRIORITY
 
@@ -20,6 +21,7 @@ from .counting.overhead import request_overhead
 from .errors import BudgetError, ContextOverflowError
 from .events import Event, Listener, OverBudget, ThresholdCrossed, Trimmed
 from .following import Following
+from .recall import Provider, RecallTool, recall, recall_tool
 from .tools import Tool
 from .trimming.limits import Limits, portion
 from .trimming.plan import Plan
@@ -230,6 +232,29 @@ class ContextWindowManager:
             return following.plan()
         with self._state(session).lock:
             return self._follow(session).plan()
+
+    def recall(self, session: Session, id: str) -> Item | Image:
+        """What was taken out, exactly as it was: the item with this id, or for an image's id the image.
+
+        Args:
+            session: The log, or a view of it.
+            id: The id that a placeholder names, or any item's.
+
+        Raises:
+            RecallError: Nothing has this id, or the session is a saved view without its log.
+        """
+        return recall(session, id)
+
+    def recall_tool(self, provider: Provider) -> RecallTool:
+        """A tool with which the model itself asks for what was taken out: its definition, and what answers its calls.
+
+        Args:
+            provider: `anthropic`, `openai`, `openai-responses` or `google`.
+
+        Raises:
+            BudgetError: The provider is not known.
+        """
+        return recall_tool(provider)
 
     # What is shown
 

@@ -49,7 +49,7 @@ class Session:
         metadata: JSON values to carry along, yours to change. What cannot be saved is found when it is saved.
     """
 
-    __slots__ = ("__weakref__", "_breaks", "_by_call", "_items", "_length", "_owned", "_places", "_settled", "id", "metadata")
+    __slots__ = ("__weakref__", "_breaks", "_by_call", "_items", "_length", "_origin", "_owned", "_places", "_settled", "id", "metadata")
 
     def __init__(self, items: Iterable[Item] | None = None, *, id: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
         """
@@ -70,6 +70,7 @@ class Session:
         self.metadata: dict[str, Any] = clean_json(metadata or {}, "Session.metadata")
         self._items: list[Item] = []
         self._length = 0
+        self._origin: Session | None = None
         self._owned = True
         self._places: dict[str, int] | None = {}
         self._by_call: dict[str, tuple[FunctionCall | None, FunctionCallOutput | None]] | None = None
@@ -98,6 +99,7 @@ class Session:
         view.metadata = dict(origin.metadata)
         view._items = items
         view._length = len(items)
+        view._origin = origin
         view._owned = False
         view._places = None
         view._by_call = None
@@ -144,6 +146,11 @@ class Session:
     def settled(self) -> int:
         """How many leading items were decided on when this view was made; 0 for a log that is no view."""
         return self._settled
+
+    @property
+    def origin(self) -> Session | None:
+        """The session that this one is a view of; None for a log, and for a view that was saved and read back."""
+        return self._origin
 
     @property
     def lineage(self) -> object:

@@ -24,7 +24,8 @@ def test_priority(data: st.DataObject) -> None:
     """at each token trim, nothing is taken from a category at or below its share while a lower one has anything unprotected
     to give"""
     log = data.draw(sessions())
-    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None, newest_first=data.draw(st.booleans()))
+    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None, binds_thinking=False)
+    bounds = replace(bounds, newest_first=data.draw(st.booleans()))
     outcome = trim(log, bounds)
     free = {item.id for item in log.items} - {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
     for rank, category in enumerate(ORDER):
