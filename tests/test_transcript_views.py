@@ -6,6 +6,7 @@ What must hold is checked from the items alone (`tests.support.checks`), apart f
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -26,7 +27,9 @@ from tests.support.shared import TRANSCRIPTS, needs_transcripts
 
 pytestmark = needs_transcripts
 
-PARTS = (0.10, 0.25, 0.50, 0.90)
+MANY = int(os.environ.get("CONTEXT_WINDOW_BUDGETS", "0"))
+"""So many budgets instead of four: `CONTEXT_WINDOW_BUDGETS=40 pytest tests/test_transcript_views.py`."""
+PARTS = tuple((step + 1) / (MANY + 1) for step in range(MANY)) or (0.10, 0.25, 0.50, 0.90)
 SYSTEM_PROMPT = "You are a careful assistant that reads before it writes and says what it did. " * 125
 """About 2,000 tokens."""
 
@@ -94,4 +97,4 @@ def test_how_often_what_is_protected_is_too_large(record_property: Callable[[str
             assert fits or part < 0.25 or len(log.items) < 20
     for name, count in sorted(counts.items()):
         record_property(name, count)
-    assert counts["10% over budget"] > 0, "no transcript shows what happens then"
+    assert any("over budget" in name for name in counts), "no transcript shows what happens then"
