@@ -16,6 +16,7 @@ from reprlib import Repr
 
 _shown = Repr()
 _shown.maxstring = _shown.maxother = 100
+_shown.maxlevel = 1
 """Characters of a wrong value that a message repeats: it may be megabytes, or fail to show itself."""
 
 
