@@ -1,0 +1,151 @@
+"""From what a user passes to one number of tokens and one counter."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from context_window import (
+    BudgetError,
+    CharacterCounter,
+    ContextWindow,
+    ContextWindowManager,
+    ModelConfig,
+    TiktokenCounter,
+    TokenCounter,
+    UnknownModelError,
+)
+from context_window.budget import DEFAULT_TOKENS, Budget, resolve_budget
+from context_window.counting import CallableCounter, default_counter
+from context_window.counting.counter import CheckedCounter
+from context_window.counting.images import claude_high_tokens
+from context_window.models import find_model
+from tests.support.counting import Letters
+
+
+def resolve(model_config: Any = None, counter: Any = None, **settings: Any) -> Budget:
+    return resolve_budget(model_config, counter, ContextWindow(**settings))
+
+
+def config(**attributes: Any) -> Any:
+    """Any object, as of other libraries."""
+    return SimpleNamespace(**attributes)
+
+
+@pytest.mark.parametrize(
+    ("model_config", "max_tokens", "tokens", "model"),
+    [
+        (None, None, DEFAULT_TOKENS, None),
+        (None, 5_000, 5_000, None),
+        ("claude-sonnet-4-5", None, 200_000 - 32_000, "claude-sonnet-4-5"),
+        ("claude-sonnet-4-5", 5_000, 5_000, "claude-sonnet-4-5"),
+        ("gpt-3.5-turbo", None, 16_385 - 4_096, "gpt-3.5-turbo"),
+        (ModelConfig("claude-sonnet-4-5"), None, 168_000, "claude-sonnet-4-5"),
+        (ModelConfig("claude-sonnet-4-5", 70_000), None, 70_000, "claude-sonnet-4-5"),
+        (ModelConfig("claude-sonnet-4-5", 70_000), 5_000, 5_000, "claude-sonnet-4-5"),
+        (ModelConfig(max_tokens=70_000), None, 70_000, None),
+        (ModelConfig(), None, DEFAULT_TOKENS, None),
+        (ModelConfig("my-own-model", 70_000), None, 70_000, None),
+        ("my-own-model", 5_000, 5_000, None),
+        (config(max_tokens=70_000), None, 70_000, None),
+        (config(max_tokens=None, model="gpt-4o"), None, 128_000 - 32_000, "gpt-4o"),
+        (config(max_tokens=70_000, model_name="gpt-4o"), None, 70_000, "gpt-4o"),
+        (config(max_tokens=70_000, name=None, model="gpt-4o"), None, 70_000, "gpt-4o"),
+        (config(max_tokens=70_000, name=5, model=object()), None, 70_000, None),
+        ("claude-opus-99", 5_000, 5_000, "claude-opus-99"),
+    ],
+)
+def test_the_first_source_that_knows(model_config: Any, max_tokens: int | None, tokens: int, model: str | None) -> None:
+    budget = resolve(model_config, max_tokens=max_tokens)
+    assert (budget.tokens, budget.model) == (tokens, model)
+
+
+@pytest.mark.parametrize("name", ["my-own-model", "", "claude-opus-99"])
+@pytest.mark.parametrize("as_config", [False, True])
+def test_an_unknown_model_without_max_tokens(name: str, as_config: bool) -> None:
+    if as_config and not name:
+        return  # a config may leave its name empty
+    with pytest.raises(UnknownModelError, match=r"Pass ContextWindow\(max_tokens=…\)"):
+        resolve(ModelConfig(name) if as_config else name)
+
+
+@pytest.mark.parametrize(
+    ("model_config", "told"),
+    [
+        (
+            5,
+            r"pass a model's name, a ModelConfig\(…\), or an object with max_tokens; or context_window=ContextWindow\(max_tokens=…\) alone",
+        ),
+        ({"max_tokens": 5}, "pass a model's name"),
+        (["claude-sonnet-4-5"], "pass a model's name"),
+        (b"claude-sonnet-4-5", "pass a model's name"),
+        (ModelConfig, "pass a model's name"),
+        (ContextWindow(max_tokens=5_000), "this is the context window; pass it as context_window="),
+        (config(max_tokens=0), "model_config.max_tokens=0: pass a whole number of 1 or more"),
+        (config(max_tokens=-4), "pass a whole number of 1 or more"),
+        (config(max_tokens=True), "pass a whole number of 1 or more"),
+        (config(max_tokens=5e4), "pass a whole number of 1 or more"),
+        (config(max_tokens="5000"), "pass a whole number of 1 or more"),
+    ],
+)
+def test_a_model_config_that_is_none(model_config: Any, told: str) -> None:
+    with pytest.raises(BudgetError, match=told):
+        resolve(model_config)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"max_tokens": 0}, "ModelConfig.max_tokens=0: pass a whole number of 1 or more"),
+        ({"max_tokens": 1.5}, "pass a whole number of 1 or more"),
+        ({"name": 5}, "ModelConfig.name=5: pass the model's name as a text, or None"),
+    ],
+)
+def test_a_model_config_is_checked_when_it_is_made(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(BudgetError, match=told):
+        ModelConfig(**given)
+
+
+@pytest.mark.parametrize("window", [{"max_tokens": 5}, 5, ContextWindow, "large"])
+def test_a_context_window_that_is_none(window: Any) -> None:
+    with pytest.raises(BudgetError, match=r"pass a ContextWindow\(max_tokens=…\)"):
+        ContextWindowManager(context_window=window)
+
+
+def test_the_reserve() -> None:
+    assert (resolve("gpt-4o").reserve, resolve("gpt-4o").window) == (32_000, 128_000)
+    assert (resolve("gpt-4o", output_reserve=0).tokens, resolve("gpt-4o", output_reserve=0).reserve) == (128_000, 0)
+    assert resolve("gpt-4o", output_reserve=127_999).tokens == 1
+    assert resolve("gpt-4o", max_tokens=5_000).reserve == 0  # an explicit budget is the prompt's
+    for reserve in (128_000, 10**9):
+        with pytest.raises(BudgetError, match="leaves nothing for the prompt; pass less than 128,000, the window of gpt-4o"):
+            resolve("gpt-4o", output_reserve=reserve)
+
+
+def test_what_a_model_brings() -> None:
+    budget, model = resolve("claude-opus-4-7"), find_model("claude-opus-4-7")
+    assert budget.counter is default_counter(model.image_rule, model.token_ratio)
+    assert (budget.frame, budget.binds_thinking, budget.expected_error) == (11, model.binds_thinking, 0.10)
+    assert (resolve().frame, resolve().counter, resolve().window) == (0, default_counter(), None)
+
+
+def test_a_new_claude_with_max_tokens_is_counted_as_claude() -> None:
+    """Else it would be counted by a third too low, and overflow."""
+    budget = resolve("claude-opus-99", max_tokens=100_000)
+    assert (budget.window, budget.frame) == (None, 6)
+    assert budget.counter is resolve("claude-opus-5").counter
+
+
+@pytest.mark.parametrize("counter", [TiktokenCounter(), CharacterCounter(), CallableCounter(len)], ids=lambda counter: counter.name)
+def test_our_own_counters_are_taken_as_they_are(counter: TokenCounter) -> None:
+    assert resolve(counter=counter).counter is counter
+    assert resolve("claude-opus-5", counter).counter is counter
+
+
+def test_a_users_counters_are_checked() -> None:
+    mine = Letters()
+    assert resolve(counter=mine).counter == CheckedCounter(mine)
+    assert resolve(counter=mine).counter == resolve(counter=mine).counter
+    assert resolve("claude-opus-5", len).counter == CallableCounter(len, claude_high_tokens)
+    assert resolve(counter=len).counter == CallableCounter(len)
+    assert resolve("claude-opus-5", len).expected_error == 0.0  # of a counter of one's own nothing is known

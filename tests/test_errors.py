@@ -1,0 +1,112 @@
+"""The exceptions: what they say, what they carry, and that they come whole through pickle and copy."""
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+from context_window import (
+    BudgetError,
+    ContextOverflowError,
+    ContextWindowError,
+    CountingError,
+    OverBudget,
+    ThresholdCrossed,
+    Trimmed,
+    UnknownModelError,
+    WindowEvent,
+)
+from context_window.errors import Culprit
+
+CULPRIT = Culprit("i1", "Read output", 12_000, "pinned")
+
+SAID = [
+    (
+        ContextOverflowError(13_000, 12_500, [CULPRIT]),
+        (
+            "what must be kept needs 13,000 tokens, 500 more than the budget of 12,500. Largest: Read output i1 (12,000 tokens: pinned). "
+            "Shorten or unpin one of these, or use a larger window."
+        ),
+    ),
+    (
+        ContextOverflowError(13, 12, []),
+        (
+            "what must be kept needs 13 tokens, 1 more than the budget of 12. Largest: nothing in the session; the request around it. "
+            "Shorten or unpin one of these, or use a larger window."
+        ),
+    ),
+    (BudgetError("max_tokens", 0, "pass 1 or more"), "max_tokens=0: pass 1 or more"),
+    (
+        UnknownModelError("gtp-5", ["gpt-5", "gpt-5-pro"]),
+        (
+            "the context window of model 'gtp-5' is not known. Did you mean gpt-5 or gpt-5-pro? "
+            "Pass ContextWindow(max_tokens=…) with the tokens its prompt may have."
+        ),
+    ),
+    (
+        UnknownModelError("mine"),
+        "the context window of model 'mine' is not known. Pass ContextWindow(max_tokens=…) with the tokens its prompt may have.",
+    ),
+    (CountingError("len", -1), "the token counter 'len' answered -1; it must give a whole number of tokens, 0 or more"),
+]
+
+
+@pytest.mark.parametrize(("error", "said"), SAID)
+def test_what_is_said(error: ContextWindowError, said: str) -> None:
+    assert str(error) == said
+
+
+@pytest.mark.parametrize("error", [error for error, _ in SAID])
+def test_errors_come_whole_from_other_processes(error: ContextWindowError) -> None:
+    for received in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+        assert type(received) is type(error)
+        assert str(received) == str(error)
+        assert vars(received) == vars(error)
+
+
+def test_figures_are_carried() -> None:
+    overflow = ContextOverflowError(5, 3, [CULPRIT])
+    assert (overflow.needed, overflow.budget, overflow.culprits) == (5, 3, (CULPRIT,))
+    assert (BudgetError("f", 1, "p").field, BudgetError("f", 1, "p").value, BudgetError("f", 1, "p").problem) == ("f", 1, "p")
+    assert (UnknownModelError("m", ["n"]).model, UnknownModelError("m", ["n"]).alike) == ("m", ("n",))
+    assert (CountingError("c", "a").counter, CountingError("c", "a").answer) == ("c", "a")
+
+
+def test_only_the_three_largest_are_named() -> None:
+    said = str(ContextOverflowError(9, 1, [Culprit(f"i{n}", "user message", 9 - n, "pinned") for n in range(5)]))
+    assert [f"i{n}" in said for n in range(5)] == [True, True, True, False, False]
+
+
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * 1_000_000, [["x" * 100] * 100] * 100, Unspeakable(), 10**4000], ids=["text", "lists", "repr", "int"]
+)
+def test_a_wrong_value_is_repeated_in_few_words(value: Any) -> None:
+    """It may be a whole transcript passed in the wrong place, or unable to show itself."""
+    for error in (BudgetError("f", value, "p"), CountingError("c", value), UnknownModelError(value)):
+        assert len(str(error)) < 2000
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (WindowEvent("s", 80, 200), "context window at 40% capacity (80/200 tokens)"),
+        (ThresholdCrossed("s", 1999, 2000, 0.9), "context window at 99% capacity (1,999/2,000 tokens)"),
+        (Trimmed("s", 100, 200, 1, 1), "context window at 50% capacity (100/200 tokens), 1 item trimmed: 1 tokens freed"),
+        (Trimmed("s", 100, 200, 1200, 5000), "context window at 50% capacity (100/200 tokens), 1,200 items trimmed: 5,000 tokens freed"),
+        (
+            OverBudget("s", 2100, 2000),
+            "context window at 105% capacity (2,100/2,000 tokens), over budget: what must be kept is 100 tokens too large",
+        ),
+    ],
+)
+def test_events_say_how_full_the_window_is(event: WindowEvent, said: str) -> None:
+    assert str(event) == said
+    assert pickle.loads(pickle.dumps(event)) == event
+    with pytest.raises(AttributeError):
+        event.tokens = 0  # type: ignore[misc]

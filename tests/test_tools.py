@@ -1,0 +1,210 @@
+"""Tool definitions as text: what is sent for each, the same at every run, and clear words where there is none."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import pydantic
+import pytest
+
+from context_window import BudgetError, ContextWindow, ContextWindowManager
+from context_window.counting.overhead import request_overhead
+from context_window.tools import tool_text, tool_texts
+from session.estimate import CALL_TOKENS, ITEM_TOKENS
+from session.providers.additions import INTERRUPTED, PREAMBLE
+from tests.support.counting import Letters
+
+
+class Place(pydantic.BaseModel):
+    """Where."""
+
+    city: str
+    country: str | None = None
+
+
+class Undocumented(pydantic.BaseModel):
+    city: str
+
+
+def get_weather(city: str, days: int = 3) -> str:
+    """The weather.
+
+    In some days.
+    """
+    return city * days
+
+
+async def get_places(near: Place, kinds: "list[str]") -> list[Place]:
+    """Places."""
+    return [near for _ in kinds]
+
+
+class Desk:
+    """At it."""
+
+    def ask(self, question: str) -> str:
+        """Asks."""
+        return question
+
+    def __call__(self, question: str) -> str:
+        return question
+
+
+def shape(tool: Any) -> Any:
+    """Name, description, and the parameters with their types."""
+    definition = json.loads(tool_text(tool))
+    assert set(definition) == {"name", "description", "input_schema"}
+    properties = definition["input_schema"]["properties"]
+    return definition["name"], definition["description"], {name: hint.get("type") or hint.get("$ref") for name, hint in properties.items()}
+
+
+@pytest.mark.parametrize(
+    ("tool", "expected"),
+    [
+        (get_weather, ("get_weather", "The weather.\n\nIn some days.", {"city": "string", "days": "integer"})),
+        (get_places, ("get_places", "Places.", {"near": "#/$defs/Place", "kinds": "array"})),
+        (Desk().ask, ("ask", "Asks.", {"question": "string"})),
+        (Desk(), ("Desk", "At it.", {"question": "string"})),
+        (partial(get_weather, days=1), ("get_weather", "The weather.\n\nIn some days.", {"city": "string", "days": "integer"})),
+        (partial(get_weather, "Bonn"), ("get_weather", "The weather.\n\nIn some days.", {"days": "integer"})),
+        (lambda a, b: None, ("<lambda>", "", {"a": None, "b": None})),
+        (Place, ("Place", "Where.", {"city": "string", "country": None})),
+        (Undocumented, ("Undocumented", "", {"city": "string"})),
+    ],
+    ids=["function", "async", "method", "object", "partial", "partial by place", "no hints", "model", "model without a docstring"],
+)
+def test_functions_get_the_schema_of_their_hints(tool: Callable[..., Any], expected: Any) -> None:
+    assert shape(tool) == expected
+
+
+def test_required_parameters_are_told() -> None:
+    assert json.loads(tool_text(get_weather))["input_schema"]["required"] == ["city"]
+
+
+def test_a_default_without_a_json_form_is_left_out_in_silence() -> None:
+    """Pydantic would warn, and the suite makes errors of warnings."""
+
+    def search(query: str, engine: Any = object()) -> None: ...  # noqa: B008 - that is the case
+
+    assert shape(search) == ("search", "", {"query": "string", "engine": None})
+
+
+DEFINITION: dict[str, Any] = {"name": "f", "input_schema": {"type": "object", "properties": {"b": {}, "a": {}}}, "description": "é"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        (DEFINITION, '{"name":"f","input_schema":{"type":"object","properties":{"b":{},"a":{}}},"description":"é"}'),
+        (MappingProxyType({"name": "f", "inner": MappingProxyType({"x": 1})}), '{"name":"f","inner":{"x":1}}'),
+        ({"name": "f", "place": Place(city="Bonn")}, '{"name":"f","place":{"city":"Bonn"}}'),
+        (Place(city="Bonn"), '{"city":"Bonn"}'),
+        ('{"name": "f",  "x": 1}', '{"name": "f",  "x": 1}'),
+        ({"name": "\ud800"}, '{"name":"\ufffd"}'),
+        ({}, "{}"),
+    ],
+    ids=["order and letters are kept", "mappings", "model inside", "model", "text as it is", "lone surrogate", "empty"],
+)
+def test_definitions(tool: Any, text: str) -> None:
+    assert tool_text(tool) == text
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"in": value}
+    return value
+
+
+def circle() -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    value["in"] = value
+    return value
+
+
+class Opaque: ...
+
+
+def takes_opaque(value: Opaque) -> None: ...
+
+
+def takes_the_unknown(value: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821 - that is the case
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "name": ("get_weather", "tools='get_weather'"),
+    "list text": ("[1]", "the text is JSON, but no object"),
+    "deep text": ('{"a":' * 100_000, "cannot be written as JSON"),
+    "number": (5, "tools='int'"),
+    "none": (None, "tools='NoneType'"),
+    "object": (Opaque(), "a Opaque is no JSON value"),
+    "bytes": ({"a": b"x"}, "a bytes is no JSON value"),
+    "set": ({"a": {"xy", "zw"}}, "a set is no JSON value"),
+    "nan": ({"a": float("nan")}, "not JSON compliant"),
+    "tuple key": ({(1, 2): 3}, "keys must be str"),
+    "circle": (circle(), "Circular reference"),
+    "deep": (nested(100_000), "recursion"),
+    "opaque hint": (takes_opaque, "tools='takes_opaque'.*its type hints have no JSON schema"),
+    "unknown hint": (takes_the_unknown, "its type hints have no JSON schema .*Nowhere"),
+    "builtin": (print, "tools='print'"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_is_no_tool(wrong: str) -> None:
+    tool, told = WRONG[wrong]
+    remedy = r"pass each tool as its definition \(a mapping, or its JSON text\) or as the function itself"
+    with pytest.raises(BudgetError, match=f"(?s){told}.*{remedy}") as error:
+        tool_text(tool)
+    assert error.value.field == "tools"
+
+
+@pytest.mark.parametrize(
+    "tools", ['{"name": "f"}', DEFINITION, get_weather, None, 5], ids=["text", "mapping", "function", "none", "number"]
+)
+def test_tools_are_passed_as_a_list(tools: Any) -> None:
+    """A text would be taken letter by letter, a mapping key by key."""
+    with pytest.raises(BudgetError, match="pass a list of tools"):
+        ContextWindowManager(tools=tools)
+
+
+def test_any_iterable_of_tools_is_a_list() -> None:
+    assert tool_texts(tool for tool in (DEFINITION, get_weather)) == [tool_text(DEFINITION), tool_text(get_weather)]
+    assert tool_texts({"a": DEFINITION}.values()) == [tool_text(DEFINITION)]
+
+
+def test_the_text_is_the_same_in_every_process() -> None:
+    code = "from tests.test_tools import *; print(tool_text(get_places) + tool_text(DEFINITION) + tool_text(Place))"
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            check=True,
+            capture_output=True,
+            encoding="utf-8",
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path), "PYTHONUTF8": "1"},
+            timeout=60,
+        ).stdout
+        for seed in "12"
+    }
+    assert said == {tool_text(get_places) + tool_text(DEFINITION) + tool_text(Place) + "\n"}
+
+
+def test_the_overhead_of_requests() -> None:
+    overhead = request_overhead(Letters(), [DEFINITION, get_weather], 7)
+    assert overhead.tools == len(tool_text(DEFINITION)) + len(tool_text(get_weather))
+    assert overhead.fixed == overhead.tools + 7
+    assert overhead.preamble == ITEM_TOKENS + len(PREAMBLE)
+    assert overhead.synthetic == ITEM_TOKENS + CALL_TOKENS + len(INTERRUPTED)
+    assert request_overhead(Letters(), [], 0).fixed == 0
+
+
+def test_a_manager_counts_its_tools() -> None:
+    bare, with_tools = (
+        ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=5_000), tools=tools)
+        for tools in ([], [DEFINITION])
+    )
+    assert with_tools._overhead.fixed - bare._overhead.fixed == len(tool_text(DEFINITION))
