@@ -90,7 +90,7 @@ def _gif(file: IO[bytes]) -> Header:
 
 
 def _jpeg(file: IO[bytes]) -> Header:
-    swapped = False
+    swapped: bool | None = None
     file.seek(2)
     for _ in range(MAX_STEPS):
         if _take(file, 1) != b"\xff":
@@ -106,10 +106,11 @@ def _jpeg(file: IO[bytes]) -> Header:
         (length,) = struct.unpack(">H", _take(file, 2))
         if 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:
             height, width = struct.unpack(">xHH", _take(file, 5))
-            return width, height, swapped
+            return width, height, bool(swapped)
         if marker == 0xE1 and length <= MAX_EXIF:
             segment = _take(file, max(0, length - 2))
-            swapped = swapped or (segment.startswith(b"Exif\0\0") and _swapped(segment))
+            if swapped is None and segment.startswith(b"Exif\0\0"):
+                swapped = _swapped(segment)
         else:
             file.seek(max(0, length - 2), os.SEEK_CUR)
     raise _Damaged

@@ -96,15 +96,29 @@ def test_sizes_and_rotation_are_those_that_pillow_sees(form: str, size: tuple[in
 def test_orientations_five_to_eight_swap_the_sides(orientation: int) -> None:
     expected = (20, 10) if orientation >= 5 else (10, 20)
     assert image_size(png(10, 20, chunk(b"eXIf", exif(orientation)))) == expected
-    segment = b"Exif\0\0" + exif(orientation, ">")
-    assert image_size(jpeg(10, 20, b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment)) == expected
+    assert image_size(jpeg(10, 20, segment(0xE1, b"Exif\0\0" + exif(orientation, ">")))) == expected
     assert image_size(webp(extended(10, 20, 0x08), (b"ODD ", b"x"), (b"EXIF", exif(orientation)))) == expected
 
 
-def test_the_first_exif_orientation_counts_and_other_segments_do_not() -> None:
-    xmp = b"\xff\xe1" + struct.pack(">H", 2 + 30) + b"http://ns.adobe.com/xap/1.0/\0".ljust(30, b"x")
-    assert image_size(jpeg(10, 20, xmp)) == (10, 20)
+def segment(marker: int, content: bytes) -> bytes:
+    return bytes([0xFF, marker]) + struct.pack(">H", len(content) + 2) + content
+
+
+@pytest.mark.parametrize(("first", "second", "expected"), [(6, 1, (20, 10)), (1, 6, (10, 20))])
+def test_the_first_exif_segment_counts(first: int, second: int, expected: tuple[int, int]) -> None:
+    segments = b"".join(segment(0xE1, b"Exif\0\0" + exif(orientation)) for orientation in (first, second))
+    assert image_size(jpeg(10, 20, segments)) == expected
+
+
+def test_what_is_no_exif_data_turns_nothing() -> None:
+    assert image_size(jpeg(10, 20, segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + exif(6)))) == (10, 20)
+    assert image_size(jpeg(10, 20, segment(0xE2, b"Exif\0\0" + exif(6)))) == (10, 20)
     assert image_size(webp(extended(10, 20), (b"EXIF", exif(6)))) == (10, 20)  # the flag says that there is none
+
+
+@pytest.mark.parametrize("marker", [0xC4, 0xC8, 0xCC, 0xDB, 0xE0, 0xFE])
+def test_segments_before_the_frame_header_are_not_taken_for_it(marker: int) -> None:
+    assert image_size(jpeg(10, 20, segment(marker, b"\x08\x00\x05\x00\x05"))) == (10, 20)
 
 
 # The bytes are believed, not the label; the header, not the pixels
@@ -163,7 +177,7 @@ def test_a_header_that_claims_the_impossible_is_not_believed(data: bytes) -> Non
         png(5, 5).replace(b"IHDR", b"IDAT"),
         b"\xff\xd8\xff\xd9" + jpeg(5, 5)[2:],
         b"\xff\xd8\xff\xda" + jpeg(5, 5)[2:],
-        webp((b"VP8 ", bytes(10))),
+        webp((b"VP8 ", bytes(6) + b"\5\0\5\0")),
         webp((b"VP8L", bytes(5))),
         webp((b"ALPH", bytes(20))),
     ],
@@ -295,6 +309,16 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     reading.start()
     reading.join(10)
     assert found == [None]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_nothing_is_taken_out_of_a_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with open(os.open(path, os.O_RDWR | os.O_NONBLOCK), "r+b", buffering=0) as pipe:
+        pipe.write(SOUND["gif"])
+        assert image_file_size(path) is None
+        assert pipe.read(10_000) == SOUND["gif"]
 
 
 def _open_files() -> int:

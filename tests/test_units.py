@@ -241,9 +241,10 @@ def test_what_trims_may_touch() -> None:
     assert FREE < SUMMARY < HELD
 
 
-def test_a_pinned_thought_holds_its_unit_wherever_that_goes() -> None:
-    groups = grouping(log("u t! a c1"))
-    assert (groups.held[1], groups.held[2]) == (HELD, FREE)
+@pytest.mark.parametrize(("spelled", "thought", "text"), [("u t! a c1", HELD, FREE), ("u t a! c1", FREE, HELD), ("u t a!", HELD, HELD)])
+def test_a_pinned_item_holds_the_unit_that_it_is_in_now(spelled: str, thought: int, text: int) -> None:
+    groups = grouping(log(spelled))
+    assert (groups.held[groups.head[1]], groups.held[groups.head[2]]) == (thought, text)
 
 
 def test_what_items_are() -> None:
@@ -317,6 +318,7 @@ def test_the_frontier_is_the_last_response_the_last_user_message_and_all_after(s
 
 @given(sessions(max_steps=12))
 @example(log("u t a t a=C c1 u c1 t! o1 o1 o1"))
+@example(log("u t a! c1"))
 @example(log("u t=C t a=S c1=D t c2=C o2! h t c1 o1 o1", breaks=(2, 4)))
 def test_units_learned_item_by_item_are_those_of_the_slow_twin_at_every_prefix(session: Session) -> None:
     items, breaks = list(session.items), session.response_breaks
