@@ -5,7 +5,8 @@ A view costs what has changed since the last one: under the trigger, the appende
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable
 from heapq import nlargest
 from typing import TypeAlias
 
@@ -17,7 +18,7 @@ from .counting.measure import Measurer
 from .errors import Culprit
 from .trimming.apply import shape
 from .trimming.fold import Fold
-from .trimming.limits import Limits
+from .trimming.limits import BOUNDLESS, Limits
 from .trimming.plan import Action, Cut, Decision, Plan, Reason
 from .usage import describe
 
@@ -30,7 +31,9 @@ class Following:
 
     Attributes:
         fold: The state of its view.
-        message_count: Messages in the log.
+        items: The log as it was when `catch_up` was last called.
+        lineage: The log's token: another one after an edit that is no growth.
+        message_count: Messages in the log, those that a summary stands for too.
         log_tokens: What all items of the log cost, in tokens.
     """
 
@@ -42,40 +45,46 @@ class Following:
             measurer: What counts.
             one_shot: Whether to decide at the end alone.
         """
-        self._lineage = session.lineage
+        self.lineage = session.lineage
         self.message_count = 0
         self.log_tokens = 0
-        self._items = session.items
+        self.items = session.items
         self._measurer = measurer
-        self.fold = Fold(limits, self, settled=len(session.items) + 1 if one_shot else session.settled)
+        self.fold = Fold(limits, self, settled=BOUNDLESS if one_shot else session.settled)
+        self._sound = True
         self._view: list[Item] = []  # shared with the views given out, each of which sees its own length of it
+        self._places: array[int] | None = None  # where in the log the view's items are; None while all of them are shown
         self._view_version = NONE
         self._viewed = 0
-        self._last = NONE
         self._breaks: frozenset[str] = frozenset()
         self._shapes: dict[int, tuple[Form, Item]] = {}
+        self._has_lost: bool | None = None
 
     # What the fold asks
 
     def cleared(self, place: int) -> int:
         """Tokens of an output once cleared."""
-        return self._measurer.cleared(self._items[place])
+        return self._measurer.cleared(self.items[place])
 
     def shortened(self, place: int, limit: int) -> Cut:
         """The longest cut of an output with at most `limit` tokens."""
-        return self._measurer.shortened(self._items[place], limit)
+        return self._measurer.shortened(self.items[place], limit)
 
     # Following
 
     def follows(self, session: Session) -> bool:
-        """Whether the session has only grown since: after any other edit the fold is void."""
-        return session.lineage is self._lineage
+        """Whether this can go on: not after an edit of the session that is no growth, nor after a call that broke off."""
+        return self._sound and session.lineage is self.lineage
 
     def catch_up(self, session: Session) -> None:
-        """Folds what the session has gained, and decides as if the model were called now."""
-        self._items = session.items
+        """Folds what the session has gained, and decides as if the model were called now.
+
+        What it raises is the counter's, which may fail in the middle of a trim: `follows` says no from then on.
+        """
+        self._sound = False
+        self.items = session.items
         fold, measure, breaks = self.fold, self._measurer.measured, session.response_breaks
-        for place, item in enumerate(self._items[len(fold) :], len(fold)):
+        for place, item in enumerate(self.items[len(fold) :], len(fold)):
             replaces: list[int] = []
             if isinstance(item, Compaction):
                 found = map(session.position, item.replaces)
@@ -85,18 +94,23 @@ class Following:
             self.log_tokens += measured.tokens
             self.message_count += isinstance(item, Message)
         fold.conclude()
+        self._sound = True
 
     def view(self, session: Session) -> Session:
         """The view of the session as it was when `catch_up` was last called; the session itself where all of it is shown."""
-        if not self.fold.tally.altered:
-            return session
         self._update_view()
+        if self._places is None:
+            return session
         return Session.showing(session, self._view, breaks=self._breaks, settled=len(self._view))
+
+    def has_lost(self) -> bool | None:
+        """Whether a view since this was last asked lost what the one before it showed; None where nothing was asked before."""
+        lost, self._has_lost = self._has_lost, False
+        return lost
 
     def plan(self) -> Plan:
         """What became of each item, and why."""
-        if self.fold.tally.altered:
-            self._update_view()
+        self._update_view()
         return Plan(
             tuple(self._decision(place) for place in range(len(self.fold))),
             budget=self.fold.limits.budget,
@@ -115,40 +129,68 @@ class Following:
         fold = self.fold
         largest = nlargest(most, fold.shown, key=fold.tokens)
         return [
-            Culprit(self._items[place].id, describe(self._items[place]), fold.tokens(place), self._kept(place).value) for place in largest
+            Culprit(self.items[place].id, describe(self.items[place]), fold.tokens(place), self._kept(place).value) for place in largest
         ]
 
     def _update_view(self) -> None:
         """Brings the view's items up to date: new ones at the end, all of them anew where something before has changed."""
-        fold, groups = self.fold, self.fold.groups
-        places: Sequence[int] = range(self._viewed, len(fold))
-        if self._view_version != fold.version:
-            places = fold.shown
-            self._view, self._breaks, self._last = [], frozenset(), NONE
-            self._shapes = {place: known for place, known in self._shapes.items() if fold.gone(place) is None}
-        breaks = []
-        for place in places:
-            if fold.gone(place) is not None:
-                continue
-            ours, before = groups.response[place], groups.response[self._last] if self._last != NONE else NONE
-            if ours != before and NONE not in (ours, before):
-                breaks.append(self._items[place].id)
-            self._view.append(self._shape(place))
-            self._last = place
-        if breaks:
-            self._breaks = self._breaks.union(breaks)
+        fold = self.fold
+        self._sound = False
+        new = range(self._viewed, len(fold))
+        lost = any(fold.gone(place) is not None for place in new)
+        if not fold.tally.altered:
+            self._view, self._places, self._breaks, self._shapes = [], None, frozenset(), {}
+        elif self._places is not None and fold.version == self._view_version:
+            self._show((place for place in new if fold.gone(place) is None), self._places, self._shapes)
+        else:
+            lost = self._show_anew() or lost
         self._view_version = fold.version
         self._viewed = len(fold)
+        if lost and self._has_lost is not None:
+            self._has_lost = True
+        self._sound = True
 
-    def _shape(self, place: int) -> Item:
+    def _show_anew(self) -> bool:
+        """Makes the view's list anew, and tells whether something in it is less than it was in the last one."""
+        fold, shapes = self.fold, self._shapes
+        before = range(self._viewed) if self._places is None else self._places
+        lost = any(fold.gone(place) is not None for place in before)
+        self._view, self._places, self._breaks, self._shapes = [], array("q"), frozenset(), {}
+        self._show(fold.shown, self._places, shapes)
+        if not lost:
+            known = set(before)
+            lost = any(
+                _is_less(form, shapes[place][0] if place in shapes else AS_IT_WAS)
+                for place, (form, _) in self._shapes.items()
+                if place >= self._viewed or place in known
+            )
+        return lost
+
+    def _show(self, more: Iterable[int], places: array[int], shapes: dict[int, tuple[Form, Item]]) -> None:
+        """Adds items to the end of the view."""
+        groups = self.fold.groups
+        last = places[-1] if places else NONE
+        breaks = []
+        for place in more:
+            ours, before = groups.response[place], groups.response[last] if last != NONE else NONE
+            if ours != before and NONE not in (ours, before):
+                breaks.append(self.items[place].id)
+            self._view.append(self._shape(place, shapes))
+            places.append(place)
+            last = place
+        if breaks:
+            self._breaks = self._breaks.union(breaks)
+
+    def _shape(self, place: int, shapes: dict[int, tuple[Form, Item]]) -> Item:
         """The item as the view shows it: the same object at every turn, for as long as its form is the same."""
         fold = self.fold
         form = (fold.is_cleared(place), fold.replaced_images(place), fold.cut(place))
         if form == AS_IT_WAS:
-            return self._items[place]
-        known = self._shapes.get(place)
+            return self.items[place]
+        known = shapes.get(place)
         if known is None or known[0] != form:
-            known = self._shapes[place] = (form, shape(self._items[place], self._action(place), form[1], form[2]))
+            known = (form, shape(self.items[place], self._action(place), form[1], form[2]))
+        self._shapes[place] = known
         return known[1]
 
     def _action(self, place: int) -> Action:
@@ -162,7 +204,7 @@ class Following:
         return Action.REPLACE_IMAGES if fold.replaced_images(place) else Action.KEEP
 
     def _decision(self, place: int) -> Decision:
-        fold, item = self.fold, self._items[place]
+        fold, item = self.fold, self.items[place]
         action = self._action(place)
         cleared = action in (Action.CLEAR, Action.DROP)
         return Decision(
@@ -179,7 +221,7 @@ class Following:
 
     def _kept(self, place: int) -> Reason:
         """Why an item is in the view unchanged."""
-        groups, item = self.fold.groups, self._items[place]
+        groups, item = self.fold.groups, self.items[place]
         if not self.fold.is_protected(place):
             return Reason.FITS
         if item.pinned:
@@ -189,3 +231,12 @@ class Following:
         if groups.own[place] == SUMMARY:
             return Reason.SUMMARY
         return Reason.PINNED if groups.held[groups.head[place]] else Reason.FRONTIER
+
+
+def _is_less(form: Form, before: Form) -> bool:
+    """Whether a form shows less of an item than another one."""
+    if form[0] or before[0]:
+        return form[0] and not before[0]
+    cut, uncut = form[2], before[2]
+    shorter = cut is not None and (uncut is None or cut.head + cut.tail < uncut.head + uncut.tail)
+    return shorter or not set(form[1]) <= set(before[1])
