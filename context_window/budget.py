@@ -1,4 +1,4 @@
-"""Settings resolved: from a model's name and a `ContextWindow` to one number of tokens and one counter."""
+"""Settings resolved: from a model's name and a `ContextWindow` to one number of tokens, one counter, and what trims go by."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from .config import ContextWindow, check_amount
 from .counting.counter import CallableCounter, CharacterCounter, CheckedCounter, TokenCounter
+from .counting.overhead import RequestOverhead
 from .counting.tiktoken_counter import TiktokenCounter, default_counter
 from .errors import BudgetError
 from .models import Model, describe_model, find_model
+from .trimming.limits import Limits, portion
 
 DEFAULT_TOKENS = 128_000
 """The budget where nothing is known of the model."""
@@ -85,6 +87,37 @@ def resolve_budget(
         binds_thinking=model.binds_thinking,
         model=model.name,
         expected_error=model.expected_error if token_counter is None else 0.0,
+    )
+
+
+def limits_of(
+    budget: Budget, window: ContextWindow, overhead: RequestOverhead, *, one_shot: bool = False, newest_first: bool = False
+) -> Limits:
+    """What trims go by.
+
+    Args:
+        budget: What was resolved.
+        window: The policy.
+        overhead: What requests cost beside their items.
+        one_shot: To trim exactly to the budget, as soon as it is exceeded.
+        newest_first: To take the newest first.
+    """
+    tokens, items = budget.tokens, window.max_context_items
+    trigger, target = window.ratios
+    return Limits(
+        budget=tokens,
+        trigger=tokens if one_shot else portion(trigger, tokens),
+        target=tokens if one_shot else portion(target, tokens),
+        shares=window.shares.exact,
+        images_kept=window.images_kept,
+        images_max=window.images_kept if window.images_max is None else window.images_max,
+        items_max=items,
+        items_target=0 if items is None else items if one_shot else max(1, portion(target, items)),
+        overhead=overhead.fixed,
+        preamble=overhead.preamble,
+        synthetic=overhead.synthetic,
+        binds_thinking=budget.binds_thinking,
+        newest_first=newest_first,
     )
 
 

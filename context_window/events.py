@@ -1,10 +1,19 @@
-"""What the manager tells its listeners. No content is in an event, only names, ids and numbers."""
+"""What the manager tells its listeners, and when. No content is in an event, only ids and numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
+from inspect import iscoroutinefunction
+from traceback import extract_tb
 from typing import TypeAlias
+
+from .errors import BudgetError
+from .trimming.limits import portion
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,7 @@ class WindowEvent:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdCrossed(WindowEvent):
-    """Usage has gone above one of `warn_at`. Told once, until usage has been below it again.
+    """Usage has gone above one of `warn_at`. Told once, until usage has been at or below it again.
 
     Attributes:
         threshold: The part of the budget.
@@ -39,7 +48,10 @@ class ThresholdCrossed(WindowEvent):
 
 @dataclass(frozen=True, slots=True)
 class Trimmed(WindowEvent):
-    """A view has lost something that the view before it still had.
+    """Something is out of a view that was in the view before it, or is new in the log and never came in.
+
+    A one-shot trim, and the first view after an edit of the log in place, is compared with the last of its kind by its sums:
+    it is told of when more is out.
 
     Attributes:
         items: How many items are out of the view, or in it in a smaller form.
@@ -55,7 +67,7 @@ class Trimmed(WindowEvent):
 
 @dataclass(frozen=True, slots=True)
 class OverBudget(WindowEvent):
-    """A view does not fit although all that could go is gone."""
+    """A view does not fit although all that could go is gone. Told of every such view."""
 
     def __str__(self) -> str:
         return f"{WindowEvent.__str__(self)}, over budget: what must be kept is {self.tokens - self.budget:,} tokens too large"
@@ -63,3 +75,56 @@ class OverBudget(WindowEvent):
 
 Event: TypeAlias = ThresholdCrossed | Trimmed | OverBudget
 Listener: TypeAlias = Callable[[Event], None]
+
+
+class Watch:
+    """What listeners were told of one session, so that nothing is told twice."""
+
+    __slots__ = ("_above", "_out")
+
+    def __init__(self) -> None:
+        self._above: set[float] = set()
+        self._out = {False: (0, 0), True: (0, 0)}
+
+    def news(self, now: Trimmed, thresholds: tuple[float, ...], *, lost: bool | None, one_shot: bool = False) -> Iterator[Event]:
+        """What is to be told of a view.
+
+        Args:
+            now: What is out of it, and what the rest costs.
+            thresholds: Parts of the budget to warn at.
+            lost: Whether something is out that was not before; None where only the sums can say.
+            one_shot: Whether the view is a one-shot trim.
+        """
+        before, self._out[one_shot] = self._out[one_shot], (now.items, now.freed)
+        if lost is None:
+            lost = now.items > before[0] or (now.freed > before[1] and now.items > 0)
+        if lost:
+            yield now
+        for threshold in sorted(set(thresholds)):
+            if now.tokens <= portion(Fraction(str(threshold)), now.budget):  # as the decimal that was written
+                self._above.discard(threshold)
+            elif threshold not in self._above:
+                self._above.add(threshold)
+                yield ThresholdCrossed(now.session_id, now.tokens, now.budget, threshold)
+        if now.tokens > now.budget:
+            yield OverBudget(now.session_id, now.tokens, now.budget)
+
+
+def check_listener(on_event: object) -> None:
+    """Raises BudgetError where this cannot be told of events."""
+    if on_event is not None and (not callable(on_event) or iscoroutinefunction(on_event)):
+        raise BudgetError("on_event", on_event, "pass a plain function that takes an event; one that is async would never run")
+
+
+def tell(events: Iterable[Event], listener: Listener | None) -> None:
+    """Logs the events and tells the listener of them. What it raises is logged: a listener's fault must not cost the user a turn."""
+    for event in events:
+        logger.log(logging.WARNING if isinstance(event, OverBudget) else logging.DEBUG, "%s", event)
+        if listener is None:
+            continue
+        try:
+            listener(event)
+        except Exception as error:  # noqa: BLE001 - as said above
+            where = extract_tb(error.__traceback__)[-1]  # neither the message nor the traceback: they may hold content
+            told = (type(event).__name__, type(error).__name__, where.filename, where.lineno)
+            logger.error("a listener failed on %s: %s at %s:%s", *told)  # noqa: TRY400

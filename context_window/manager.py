@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from threading import Lock, RLock
-from typing import TypedDict
 from weakref import WeakKeyDictionary
 
 from session.items import Item, MessageCategory
@@ -13,55 +11,32 @@ from session.parts import Image
 from session.session import Session
 from session.units import PRIORITY
 
-from .budget import Budget, ModelConfig, resolve_budget
+from .budget import Budget, ModelConfig, limits_of, resolve_budget
 from .config import ContextWindow, TokenBudget, check_amount
 from .counting.counter import TokenCounter
 from .counting.measure import Measurer
 from .counting.overhead import request_overhead
 from .errors import BudgetError, ContextOverflowError
-from .events import Event, Listener, OverBudget, ThresholdCrossed, Trimmed
+from .events import Event, Listener, Trimmed, Watch, check_listener, tell
 from .following import Following
+from .ledger import Ledger, Noted, Shown, known_category
 from .recall import Provider, RecallTool, recall, recall_tool
 from .tools import Tool
 from .trimming.limits import Limits, portion
 from .trimming.plan import Plan
-from .usage import UsageReport, report_on
-
-logger = logging.getLogger(__name__)
-
-
-class SessionStats(TypedDict):
-    """What `analyze_session` finds. Amounts are tokens.
-
-    `total_tokens` is `overhead_tokens` and all of `per_category` together. `items` by category; `expected_error` is the
-    part of the count by which it is usually off.
-    """
-
-    total_tokens: int
-    per_category: dict[str, int]
-    items: dict[str, int]
-    message_count: int
-    item_count: int
-    image_count: int
-    overhead_tokens: int
-    budget: int
-    available_tokens: int
-    over_budget: bool
-    counter: str
-    expected_error: float
+from .usage import SessionStats, UsageReport, report_on, stats_on
 
 
 class _State:
     """What the manager keeps of one session: it goes when the session goes."""
 
-    __slots__ = ("census", "freed", "lock", "view", "warned")
+    __slots__ = ("census", "lock", "view", "watch")
 
     def __init__(self) -> None:
-        self.lock = RLock()  # a listener may ask about the session it is told of
+        self.lock = RLock()  # a counter, or a finaliser at any time, may ask about the session that is being folded
         self.view: Following | None = None
         self.census: Following | None = None
-        self.freed = 0
-        self.warned: set[float] = set()
+        self.watch = Watch()
 
 
 class ContextWindowManager:
@@ -71,8 +46,9 @@ class ContextWindowManager:
         view = manager.process_session(session)  # before every call of the model
         print(manager.format_token_usage())
 
-    The session itself is never changed. What is kept of a session is bounded by its length, and is dropped with it. One
-    manager may serve many sessions and threads.
+    The session itself is never changed. What is kept of a session is bounded by its length, and is dropped with it; only the
+    items of the last view are kept until there is another, or `reset_usage`. One manager may serve many sessions and threads,
+    while the sessions grow.
     """
 
     def __init__(
@@ -90,7 +66,8 @@ class ContextWindowManager:
             token_counter: A function of a text, or a `TokenCounter`; the offline vocabulary where not given.
             context_window: The limits and the policy.
             tools: The tools that requests will carry, for what their definitions cost.
-            on_event: Who is told of trims, warnings and overflows.
+            on_event: Who is told of trims, warnings and overflows: a plain function, called in the thread of the call it is
+                told of. It may ask the manager; what it raises is logged, without its message.
 
         Raises:
             UnknownModelError: The model's window is not known and no `max_tokens` is given.
@@ -100,12 +77,11 @@ class ContextWindowManager:
         self._budget: Budget = resolve_budget(model_config, token_counter, self.context_window)
         self._overhead = request_overhead(self._budget.counter, tools, self._budget.frame)
         self._measurer = Measurer(self._budget.counter)
+        check_listener(on_event)
         self._on_event = on_event
         self._states: WeakKeyDictionary[Session, _State] = WeakKeyDictionary()
         self._lock = Lock()
-        self._used = dict.fromkeys(PRIORITY, 0)
-        self._used_overhead = 0
-        self._last: Session | None = None
+        self._ledger = Ledger()
 
     # Budgets and what is used of them
 
@@ -117,7 +93,7 @@ class ContextWindowManager:
     @property
     def available_tokens(self) -> int:
         """Tokens left; negative when over the budget."""
-        return self.total_budget - self._total_used()
+        return self.total_budget - self._ledger.noted.total
 
     def get_budget(self, category: MessageCategory | str) -> TokenBudget:
         """What a category may hold and holds.
@@ -125,33 +101,25 @@ class ContextWindowManager:
         Raises:
             BudgetError: There is no such category.
         """
-        known = _category(category)
+        known = known_category(category)
         share = self.context_window.shares.exact[PRIORITY.index(known)]
-        return TokenBudget(known, float(share), portion(share, self.total_budget), self._used[known])
+        return TokenBudget(known, float(share), portion(share, self.total_budget), self._ledger.noted.used(known))
 
     def update_usage(self, category: MessageCategory | str, tokens: int) -> None:
-        """Adds tokens that no session holds to a category.
+        """Adds tokens that no session holds to a category, until a session is analysed, trimmed or processed.
 
         Raises:
             BudgetError: There is no such category, or the number is negative or no whole number.
         """
-        amount = check_amount("tokens", tokens, least=0)
-        with self._lock:
-            self._used[_category(category)] += amount
+        self._ledger.add(known_category(category), check_amount("tokens", tokens, least=0))
 
     def reset_usage(self, category: MessageCategory | str | None = None) -> None:
-        """Sets one category, or everything, to zero.
+        """Sets one category to zero, or everything, as if no session had been seen.
 
         Raises:
             BudgetError: There is no such category.
         """
-        with self._lock:
-            if category is not None:
-                self._used[_category(category)] = 0
-                return
-            self._used = dict.fromkeys(PRIORITY, 0)
-            self._used_overhead = 0
-            self._last = None
+        self._ledger.reset(None if category is None else known_category(category))
 
     def is_over_budget(self, category: MessageCategory | str | None = None) -> bool:
         """Whether a category holds more than its share, or everything together more than the budget.
@@ -160,30 +128,14 @@ class ContextWindowManager:
             BudgetError: There is no such category.
         """
         if category is None:
-            return self._total_used() > self.total_budget
+            return self.available_tokens < 0
         return self.get_budget(category).available < 0
 
     # Sessions
 
     def analyze_session(self, session: Session) -> SessionStats:
         """What the whole session would cost, untrimmed."""
-        census = self._census(session)
-        fold = census.fold
-        self._note(session, fold.tally.tokens, fold.overhead)
-        return SessionStats(
-            total_tokens=fold.total,
-            per_category={category.value: tokens for category, tokens in zip(PRIORITY, fold.tally.tokens, strict=True)},
-            items={category.value: items for category, items in zip(PRIORITY, fold.tally.items, strict=True)},
-            message_count=census.message_count,
-            item_count=sum(fold.tally.items),
-            image_count=fold.tally.images,
-            overhead_tokens=fold.overhead,
-            budget=self.total_budget,
-            available_tokens=self.total_budget - fold.total,
-            over_budget=fold.total > self.total_budget,
-            counter=self._budget.counter.name,
-            expected_error=self._budget.expected_error,
-        )
+        return self._analyze(session)[0]
 
     def process_session(self, session: Session) -> Session:
         """The view to send: the session itself where it fits, else what is left after trims. Treat it as read-only.
@@ -197,9 +149,12 @@ class ContextWindowManager:
         """
         state = self._state(session)
         with state.lock:
-            following = self._follow(session)
+            following = self._follow(session, state)
             view = following.view(session)
-            self._conclude(session, view, following, state)
+            events, overflow = self._conclude(view, following, state, lost=following.has_lost())
+        tell(events, self._on_event)  # outside the lock: a listener may wait for another thread that wants it
+        if overflow is not None:
+            raise overflow
         return view
 
     def trim_session(self, session: Session, preserve_recency: bool = True) -> Session:
@@ -213,10 +168,17 @@ class ContextWindowManager:
             ContextOverflowError: What must be kept does not fit, and the window is `strict`.
             CountingError: The token counter gave something that is no count.
         """
+        if not isinstance(preserve_recency, bool):
+            raise BudgetError("preserve_recency", preserve_recency, "pass True to take the oldest first, or False for the newest")
+        state = self._state(session)
         following = Following(session, self._limits(one_shot=True, newest_first=not preserve_recency), self._measurer, one_shot=True)
         following.catch_up(session)
         view = following.view(session)
-        self._conclude(session, view, following, _State())
+        with state.lock:
+            events, overflow = self._conclude(view, following, state, lost=None, one_shot=True)
+        tell(events, self._on_event)
+        if overflow is not None:
+            raise overflow
         return view
 
     def plan_session(self, session: Session, *, one_shot: bool = False) -> Plan:
@@ -225,13 +187,17 @@ class ContextWindowManager:
         Args:
             session: The session; it is not changed.
             one_shot: Plan what `trim_session` would do instead.
+
+        Raises:
+            CountingError: The token counter gave something that is no count.
         """
+        state = self._state(session)
         if one_shot:
             following = Following(session, self._limits(one_shot=True), self._measurer, one_shot=True)
             following.catch_up(session)
             return following.plan()
-        with self._state(session).lock:
-            return self._follow(session).plan()
+        with state.lock:
+            return self._follow(session, state).plan()
 
     def recall(self, session: Session, id: str) -> Item | Image:
         """What was taken out, exactly as it was: the item with this id, or for an image's id the image.
@@ -264,15 +230,13 @@ class ContextWindowManager:
         Args:
             session: Whose, untrimmed; where not given, of the last view or analysis.
         """
-        if session is not None:
-            self.analyze_session(session)
-        total = self._total_used()
+        noted = self._ledger.noted if session is None else self._analyze(session)[1]
         return {
-            "total": total,
+            "total": noted.total,
             "budget": self.total_budget,
-            "available": self.total_budget - total,
-            "overhead": self._used_overhead,
-            **{category.value: tokens for category, tokens in self._used.items()},
+            "available": self.total_budget - noted.total,
+            "overhead": noted.overhead,
+            **{category.value: tokens for category, tokens in noted.by_category.items()},
         }
 
     def usage(self, session: Session | None = None, *, title: str = "") -> UsageReport:
@@ -282,19 +246,17 @@ class ContextWindowManager:
             session: Whose, untrimmed; where not given, of the last view or analysis.
             title: What to call it.
         """
-        if session is not None:
-            self.analyze_session(session)
-        of = self._last if self._last is not None else Session()
-        return report_on(
-            of,
-            self._census(of),
-            self._measurer,
-            used=dict(self._used),
-            overhead=self._used_overhead,
-            budget=self._budget,
-            shares=self.context_window.shares,
-            title=title,
-        )
+        noted = self._ledger.noted if session is None else self._analyze(session)[1]
+        shown = noted.shown
+        live = shown.live() if shown is not None else None
+        if shown is not None and live is not None:
+            state = self._state(live)
+            with state.lock:
+                census = self._census(live, state)
+                if census.lineage is shown.lineage and len(census.fold) == len(shown.items):
+                    return self._report(live.id, census, noted, title)
+        frozen = shown.frozen() if shown is not None else Session()
+        return self._report(frozen.id, self._caught_up(None, frozen, self._limits().boundless()), noted, title)
 
     def format_token_usage(self, session: Session | None = None) -> str:
         """The usage as plain text."""
@@ -309,92 +271,56 @@ class ContextWindowManager:
     # Inside
 
     def _state(self, session: Session) -> _State:
+        if not isinstance(session, Session):
+            raise BudgetError("session", type(session), "pass a Session; Session() makes one, to add messages to")
         with self._lock:
             state = self._states.get(session)
             if state is None:
                 state = self._states[session] = _State()
             return state
 
-    def _follow(self, session: Session) -> Following:
-        """The session's fold, brought up to date. The caller holds the state's lock."""
-        state = self._state(session)
-        if state.view is None or not state.view.follows(session):
-            state.view = Following(session, self._limits(), self._measurer)
-        state.view.catch_up(session)
+    def _follow(self, session: Session, state: _State) -> Following:
+        """The session's fold, brought up to date. The caller holds the state's lock, as for the next."""
+        state.view = self._caught_up(state.view, session, self._limits())
         return state.view
 
-    def _census(self, session: Session) -> Following:
+    def _census(self, session: Session, state: _State) -> Following:
         """The session folded without limits: what it costs as it is."""
+        state.census = self._caught_up(state.census, session, self._limits().boundless())
+        return state.census
+
+    def _caught_up(self, known: Following | None, session: Session, limits: Limits) -> Following:
+        following = known if known is not None and known.follows(session) else Following(session, limits, self._measurer)
+        following.catch_up(session)
+        return following
+
+    def _analyze(self, session: Session) -> tuple[SessionStats, Noted]:
         state = self._state(session)
         with state.lock:
-            if state.census is None or not state.census.follows(session):
-                state.census = Following(session, self._limits().boundless(), self._measurer)
-            state.census.catch_up(session)
-            return state.census
+            census = self._census(session, state)
+            return stats_on(census, self._budget), self._note(census, Shown(session, census.items, census.lineage))
+
+    def _report(self, session_id: str, census: Following, noted: Noted, title: str) -> UsageReport:
+        shares = self.context_window.shares
+        return report_on(session_id, census, self._measurer, noted, budget=self._budget, shares=shares, title=title)
 
     def _limits(self, *, one_shot: bool = False, newest_first: bool = False) -> Limits:
-        window, budget = self.context_window, self.total_budget
-        ratios = window.ratios
-        items = window.max_context_items
-        return Limits(
-            budget=budget,
-            trigger=budget if one_shot else portion(ratios[0], budget),
-            target=budget if one_shot else portion(ratios[1], budget),
-            shares=window.shares.exact,
-            images_kept=window.images_kept,
-            images_max=window.images_kept if window.images_max is None else window.images_max,
-            items_max=items,
-            items_target=0 if items is None else items if one_shot else max(1, portion(ratios[1], items)),
-            overhead=self._overhead.fixed,
-            preamble=self._overhead.preamble,
-            synthetic=self._overhead.synthetic,
-            binds_thinking=self._budget.binds_thinking,
-            newest_first=newest_first,
-        )
+        return limits_of(self._budget, self.context_window, self._overhead, one_shot=one_shot, newest_first=newest_first)
 
-    def _conclude(self, session: Session, view: Session, following: Following, state: _State) -> None:
-        """Notes what a view costs, tells of it, and refuses it where it must fit and does not."""
-        fold = following.fold
-        self._note(view, fold.tally.tokens, fold.overhead)
-        total, budget = fold.total, self.total_budget
-        if following.freed > state.freed:
-            self._tell(Trimmed(session.id, total, budget, fold.tally.altered, following.freed))
-        state.freed = following.freed
-        for threshold in self.context_window.warn_at:
-            if total <= threshold * budget:
-                state.warned.discard(threshold)
-            elif threshold not in state.warned:
-                state.warned.add(threshold)
-                self._tell(ThresholdCrossed(session.id, total, budget, threshold))
-        if total > budget:
-            self._tell(OverBudget(session.id, total, budget))
-            if self.context_window.strict:
-                raise ContextOverflowError(total, budget, following.culprits())
+    def _conclude(
+        self, view: Session, following: Following, state: _State, *, lost: bool | None, one_shot: bool = False
+    ) -> tuple[list[Event], ContextOverflowError | None]:
+        """Notes what a view costs. Gives what is to be told of it, and the error where it must fit and does not."""
+        fold, total, budget = following.fold, following.fold.total, self.total_budget
+        whole = not fold.tally.altered  # then the view is the session itself, which may have grown since
+        self._note(following, Shown(view, following.items, following.lineage) if whole else Shown(view, view.items, view.lineage))
+        now = Trimmed(view.id, total, budget, fold.tally.altered, following.freed)
+        events = list(state.watch.news(now, self.context_window.warn_at, lost=lost, one_shot=one_shot))
+        if total <= budget or not self.context_window.strict:
+            return events, None
+        return events, ContextOverflowError(total, budget, following.culprits())
 
-    def _note(self, of: Session, tokens: list[int], overhead: int) -> None:
-        with self._lock:
-            self._used = dict(zip(PRIORITY, tokens, strict=True))
-            self._used_overhead = overhead
-            self._last = of
-
-    def _total_used(self) -> int:
-        return self._used_overhead + sum(self._used.values())
-
-    def _tell(self, event: Event) -> None:
-        logger.log(logging.WARNING if isinstance(event, OverBudget) else logging.DEBUG, "%s", event)
-        if self._on_event is None:
-            return
-        try:
-            self._on_event(event)
-        except Exception:  # a listener's fault must not cost the user a turn
-            logger.exception("a listener failed on %s", type(event).__name__)
-
-
-def _category(category: object) -> MessageCategory:
-    if isinstance(category, MessageCategory):
-        return category
-    try:
-        return MessageCategory(category)
-    except ValueError:
-        names = ", ".join(one.value for one in MessageCategory)
-        raise BudgetError("category", category, f"there is no such category; pass one of {names}") from None
+    def _note(self, following: Following, shown: Shown) -> Noted:
+        noted = Noted(tuple(following.fold.tally.tokens), following.fold.overhead, shown)
+        self._ledger.note(noted)
+        return noted

@@ -6,15 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory
 from session.parts import Image
-from session.session import Session
 from session.units import PRIORITY
 
 from .trimming.limits import portion
 from .trimming.placeholders import MARK
+from .trimming.plan import Reason
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -23,9 +23,32 @@ if TYPE_CHECKING:
     from .config import Shares
     from .counting.measure import Measurer
     from .following import Following
+    from .ledger import Noted
 
 LARGEST = 5
 """Items that a report lists by size."""
+
+
+class SessionStats(TypedDict):
+    """What `analyze_session` finds. Amounts are tokens.
+
+    `total_tokens` is `overhead_tokens` and all of `per_category` together. `items` by category, `item_count` their sum: those
+    that cost something. `message_count` is of the whole log, messages that a summary stands for too. `expected_error` is the
+    part of the count by which it is usually off.
+    """
+
+    total_tokens: int
+    per_category: dict[str, int]
+    items: dict[str, int]
+    message_count: int
+    item_count: int
+    image_count: int
+    overhead_tokens: int
+    budget: int
+    available_tokens: int
+    over_budget: bool
+    counter: str
+    expected_error: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,40 +212,56 @@ def describe(item: Item) -> str:
             return item.type.replace("_", " ")
 
 
+def stats_on(census: Following, budget: Budget) -> SessionStats:
+    """The figures of a session.
+
+    Args:
+        census: It, folded without limits.
+        budget: What a request may cost.
+    """
+    fold = census.fold
+    return SessionStats(
+        total_tokens=fold.total,
+        per_category={category.value: tokens for category, tokens in zip(PRIORITY, fold.tally.tokens, strict=True)},
+        items={category.value: items for category, items in zip(PRIORITY, fold.tally.items, strict=True)},
+        message_count=census.message_count,
+        item_count=sum(fold.tally.items),
+        image_count=fold.tally.images,
+        overhead_tokens=fold.overhead,
+        budget=budget.tokens,
+        available_tokens=budget.tokens - fold.total,
+        over_budget=fold.total > budget.tokens,
+        counter=budget.counter.name,
+        expected_error=budget.expected_error,
+    )
+
+
 def report_on(
-    session: Session,
-    census: Following,
-    measurer: Measurer,
-    *,
-    used: dict[MessageCategory, int],
-    overhead: int,
-    budget: Budget,
-    shares: Shares,
-    title: str = "",
+    session_id: str, census: Following, measurer: Measurer, noted: Noted, *, budget: Budget, shares: Shares, title: str = ""
 ) -> UsageReport:
     """The report on a session or view.
 
     Args:
-        session: What is reported on.
+        session_id: What is reported on.
         census: It, folded without limits.
         measurer: What counted.
-        used: Tokens by category.
-        overhead: Tokens of the request beside the items.
+        noted: What is used.
         budget: What the request may cost.
         shares: How the budget is shared.
         title: What to call it.
     """
     fold = census.fold
-    costs = [(item, fold.tokens(place), fold.groups.rank[place]) for place, item in enumerate(session.items) if fold.gone(place) is None]
+    places = [place for place in range(len(fold)) if fold.gone(place) is None]
+    costs = [(census.items[place], fold.tokens(place), fold.groups.rank[place]) for place in places]
     pictures = [(image_count(item), sum(measurer.images(item))) for item, _, _ in costs]
     return UsageReport(
-        session_id=session.id,
+        session_id=session_id,
         title=title,
         rows=tuple(
-            Row(category, used[category], portion(share, budget.tokens), items)
+            Row(category, noted.used(category), portion(share, budget.tokens), items)
             for category, share, items in zip(PRIORITY, shares.exact, fold.tally.items, strict=True)
         ),
-        overhead=overhead,
+        overhead=noted.overhead,
         budget=budget.tokens,
         window=budget.window,
         reserve=budget.reserve,
@@ -235,7 +274,7 @@ def report_on(
         image_tokens=sum(tokens for _, tokens in pictures),
         items=len(costs),
         messages=sum(isinstance(item, Message) for item, _, _ in costs),
-        compacted_items=len(session.items) - len(costs),
+        compacted_items=sum(fold.gone(place) is Reason.COMPACTED for place in range(len(fold))),
         counter=budget.counter.name,
         model=budget.model,
         expected_error=budget.expected_error,

@@ -1,0 +1,123 @@
+"""What is used of the budget: the figures of the last view, analysis or trim, and what they are of. Counts nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from weakref import ref
+
+from session.items import Item, MessageCategory
+from session.session import Session
+from session.units import PRIORITY, RANK
+
+from .errors import BudgetError
+
+NOTHING = (0,) * len(PRIORITY)
+
+
+class Shown:
+    """What a session held when it was noted.
+
+    It keeps the items, not the session: that may grow, and it may go, with all that the manager keeps of it.
+
+    Attributes:
+        session_id: The session's.
+        items: What it held.
+        lineage: Its token then.
+    """
+
+    __slots__ = ("_breaks", "_session", "_settled", "items", "lineage", "session_id")
+
+    def __init__(self, session: Session, items: Sequence[Item], lineage: object) -> None:
+        self.session_id = session.id
+        self.items = items
+        self.lineage = lineage
+        self._breaks = session.response_breaks
+        self._settled = session.settled
+        self._session = ref(session)
+
+    def live(self) -> Session | None:
+        """The session, where it is still there and holds what it held."""
+        session = self._session()
+        if session is None or session.lineage is not self.lineage or len(session.items) != len(self.items):
+            return None
+        return session
+
+    def frozen(self) -> Session:
+        """A session that holds what was held then."""
+        return Session.showing(Session(id=self.session_id), list(self.items), breaks=self._breaks, settled=self._settled)
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What is used. Amounts are tokens.
+
+    Attributes:
+        tokens: By rank.
+        overhead: Of the request beside its items.
+        shown: What they are of; None for nothing.
+    """
+
+    tokens: tuple[int, ...] = NOTHING
+    overhead: int = 0
+    shown: Shown | None = None
+
+    @property
+    def total(self) -> int:
+        """What the request costs."""
+        return self.overhead + sum(self.tokens)
+
+    @property
+    def by_category(self) -> dict[MessageCategory, int]:
+        """The same by category, in falling priority."""
+        return dict(zip(PRIORITY, self.tokens, strict=True))
+
+    def used(self, category: MessageCategory) -> int:
+        """What a category holds."""
+        return self.tokens[RANK[category]]
+
+
+class Ledger:
+    """Holds what was noted last. Several threads may write; who reads `noted` reads figures that belong together."""
+
+    def __init__(self) -> None:
+        self.noted = Noted()
+        self._lock = Lock()
+
+    def note(self, noted: Noted) -> None:
+        """Takes the place of everything before."""
+        with self._lock:
+            self.noted = noted
+
+    def add(self, category: MessageCategory, tokens: int) -> None:
+        """Adds to a category."""
+        with self._lock:
+            self._set(category, self.noted.used(category) + tokens)
+
+    def reset(self, category: MessageCategory | None = None) -> None:
+        """Sets a category, or everything, to nothing."""
+        with self._lock:
+            if category is None:
+                self.noted = Noted()
+            else:
+                self._set(category, 0)
+
+    def _set(self, category: MessageCategory, tokens: int) -> None:
+        rank = RANK[category]
+        self.noted = replace(self.noted, tokens=(*self.noted.tokens[:rank], tokens, *self.noted.tokens[rank + 1 :]))
+
+
+def known_category(category: object) -> MessageCategory:
+    """The category, where it is one or the name of one.
+
+    Raises:
+        BudgetError: There is no such category.
+    """
+    if isinstance(category, MessageCategory):
+        return category
+    try:
+        return MessageCategory(category)
+    except ValueError:
+        names = ", ".join(one.value for one in MessageCategory)
+        raise BudgetError("category", category, f"there is no such category; pass one of {names}") from None
