@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from session.units import CONTEXT, DIALOG, FREE, HELD, KIND_OUTPUT, NONE, SYSTEM_OUTPUT
@@ -99,10 +99,10 @@ def _passes(view: ViewState, goal: int, first: Reason, second: Reason) -> tuple[
 
 
 def truncate_frontier(view: ViewState) -> None:
-    """Truncates the outputs after the last response to what the rest leaves of the budget, the room shared out fairly.
+    """Truncates the outputs after the last response to what the rest leaves of the budget, the room shared out fairly: none gets
+    more while one that could use it has less.
 
-    Those that cannot be made as small as a fair part get what they need; then the small ones stay whole, and the large ones get
-    equal parts of what is left.
+    Each output's part is fixed before any is cut: what a cut leaves of its part goes to no other. More room is then less for none.
     """
     groups, measures = view.groups, view.measures
     outputs = [
@@ -110,24 +110,37 @@ def truncate_frontier(view: ViewState) -> None:
         for place in range(groups.frontier, len(view))
         if groups.kind[place] == KIND_OUTPUT and not view.gone(place) and groups.own[place] == FREE
     ]
-    room = view.limits.budget - view.total + sum(map(view.tokens, outputs))
-    least = {place: min(view.tokens(place), measures.shortened(place, 0).tokens - view.saved_by_images(place)) for place in outputs}
-    rigid = sorted(outputs, key=least.__getitem__, reverse=True)
-    while rigid and least[rigid[0]] > room // len(rigid):
-        room -= _shorten(view, rigid.pop(0), 0)
-    outputs = sorted(sorted(rigid), key=view.tokens)
-    for left, place in zip(range(len(outputs), 0, -1), outputs, strict=True):
-        room -= _shorten(view, place, room // left)
+    most = [view.tokens(place) for place in outputs]
+    least = [min(view.tokens(place), measures.shortened(place, 0).tokens - view.saved_by_images(place)) for place in outputs]
+    room = view.limits.budget - view.total + sum(most)
+    for place, part in zip(outputs, fair_parts(room, least, most), strict=True):
+        _shorten(view, place, part)
 
 
-def _shorten(view: ViewState, place: int, limit: int) -> int:
-    """What the output costs, made to cost at most `limit` where it can be."""
+def fair_parts(room: int, least: Sequence[int], most: Sequence[int]) -> list[int]:
+    """The room shared out: one level for all, but for those that cannot be so small or need not be so large. The newest get the rest."""
+
+    def parts(level: int) -> list[int]:
+        return [min(max(level, low), high) for low, high in zip(least, most, strict=True)]
+
+    levels = range(max(most, default=0) + 1)
+    level = max(0, bisect_right(levels, room, key=lambda level: sum(parts(level))) - 1)
+    shared = parts(level)
+    left = room - sum(shared)
+    for one in reversed(range(len(shared))):
+        if left > 0 and least[one] <= level < most[one]:
+            shared[one] += 1
+            left -= 1
+    return shared
+
+
+def _shorten(view: ViewState, place: int, limit: int) -> None:
+    """Makes the output cost at most `limit`, where it can be."""
     if view.tokens(place) > limit:
         saved = view.saved_by_images(place)
         cut = view.measures.shortened(place, limit + saved)
         if cut.tokens - saved < view.tokens(place):
             view.truncate(place, cut, cut.tokens - saved)
-    return view.tokens(place)
 
 
 # What may be taken, in the order of taking. These are asked only for what is then taken: they move the view's marks.

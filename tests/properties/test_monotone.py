@@ -8,10 +8,15 @@ from fractions import Fraction
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from context_window.trimming.limits import Limits
 from context_window.trimming.plan import Action
+from context_window.trimming.steps import fair_parts
+from session.items import FunctionCall, FunctionCallOutput
+from session.parts import Image
+from session.session import Session
 from tests.support.harness import trim
 from tests.support.strategies import limits, sessions
-from tests.support.twin import cost
+from tests.support.twin import cost, poured
 
 WHOLE = {Action.DROP: 0, Action.CLEAR: 1, Action.TRUNCATE: 2, Action.REPLACE_IMAGES: 3, Action.KEEP: 4}
 
@@ -34,3 +39,28 @@ def test_monotone(data: st.DataObject) -> None:
     if smaller != larger:
         event("the larger budget shows more")
     assert all(larger[item_id] >= smaller[item_id] for item_id in smaller)
+
+
+def test_one_output_that_cannot_shrink_takes_no_room_from_others_as_the_budget_grows() -> None:
+    """Found by the property above: what the small output did not need went to the large ones only while the stiff one stood apart."""
+    ids = ("small", "large", "stiff", "large too")
+    texts = ("x", "x" * 300, "x" * 300, "x" * 300)
+    log = Session([FunctionCall("tool", "", one, id=f"call {one}") for one in ids])
+    for one, text in zip(ids, texts, strict=True):
+        content = (Image(url="u", width=60, height=10), text) if one == "stiff" else text
+        log.append(FunctionCallOutput("tool", content, one, id=one))
+    before = dict.fromkeys(ids, 0)
+    for budget in range(100, sum(map(cost, log.items))):
+        bounds = Limits(budget, budget, budget, (Fraction(0),) * 4, images_kept=1)
+        after = {one.item_id: one.after for one in trim(log, bounds).plan if one.item_id in ids}
+        assert all(after[one] >= before[one] for one in ids), budget
+        before = after
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)).map(sorted), max_size=5), st.integers(-3, 60))
+def test_parts_are_fair(outputs: list[list[int]], room: int) -> None:
+    """The room is shared out as if a token at a time went to the one that has the least; none gets less for more room."""
+    least, most = tuple(low for low, _ in outputs), tuple(high for _, high in outputs)
+    parts = fair_parts(room, least, most)
+    assert parts == poured(room, least, most)
+    assert all(more >= part for more, part in zip(fair_parts(room + 1, least, most), parts, strict=True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from typing import Any, TypeVar
 
 from context_window.counting.cutting import longest_cut
@@ -134,6 +135,18 @@ def category_of(items: list[Item], unit: list[int]) -> MessageCategory:
         return min(calls, key=list(MessageCategory).index)
     text = [items[place].category for place in unit if not isinstance(items[place], Reasoning)]
     return text[0] if text else items[unit[0]].category
+
+
+@cache
+def poured(room: int, least: tuple[int, ...], most: tuple[int, ...]) -> list[int]:
+    """The room shared out a token at a time, each to the one that has the least and is not full; of equals, to the newest."""
+    parts = list(least)
+    for _ in range(room - sum(least)):
+        hungry = [one for one in reversed(range(len(parts))) if parts[one] < most[one]]
+        if not hungry:
+            break
+        parts[min(hungry, key=parts.__getitem__)] += 1
+    return parts
 
 
 @dataclass
@@ -362,21 +375,12 @@ class Twin:
             for place in range(found[-1][0], self.length)
             if isinstance(self.items[place], FunctionCallOutput) and place in shown and not self.held(place)
         ]
-        room = self.limits.budget - self.total() + sum(cost(self.shown(place)) for place in outputs)
-        while outputs:
-            fair = room // len(outputs)
-            stiff = [place for place in outputs if self.least(place) > fair]
-            small = [place for place in outputs if cost(self.shown(place)) <= fair]
-            if stiff:
-                next_one = max(stiff, key=self.least)
-                self.shorten(next_one, 0)
-            elif small:
-                next_one = min(small, key=lambda place: cost(self.shown(place)))
-            else:
-                next_one = min(outputs, key=lambda place: cost(self.shown(place)))
-                self.shorten(next_one, fair)
-            outputs.remove(next_one)
-            room -= cost(self.shown(next_one))
+        most = [cost(self.shown(place)) for place in outputs]
+        room = self.limits.budget - self.total() + sum(most)
+        parts = poured(room, tuple(map(self.least, outputs)), tuple(most))
+        for place, part, whole in zip(outputs, parts, most, strict=True):
+            if whole > part:
+                self.shorten(place, part)
 
     def least(self, place: int) -> int:
         """What the output costs at the least."""
