@@ -1,4 +1,7 @@
-"""Random logs that reach the hard corners, and limits that make them matter."""
+"""Random logs that reach the hard corners, and limits that make them matter. How often they do: `tests/test_strategies.py`.
+
+What is rare is drawn as the highest value, since failing examples are shrunk towards the lowest: they come out plain.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +21,38 @@ from session.items import (
     Message,
     MessageCategory,
     Reasoning,
+    Role,
 )
 from session.parts import Image, Part, Text
 from session.session import Session
 
-SIZES = st.sampled_from((0, 1, 3, 10, 40, 120, 300, 900))
+SIZES = st.sampled_from((1, 3, 10, 40) * 4 + (120, 300, 900, 0))
+OUTPUT_SIZES = st.sampled_from((1, 300, 900) * 3 + (10, 120, 0))
+"""Characters. Most outputs are larger than the placeholder that clears them."""
 TEXTS = st.sampled_from(("x", "ab cd\n", "é", "e\u0301", "👩‍👩‍👧 ", "line of words\n", "\r\n", "日本"))
-CATEGORIES = st.sampled_from((None,) * 12 + tuple(MessageCategory))
+CATEGORIES = st.sampled_from((None,) * 32 + tuple(reversed(MessageCategory)))
 
 STEPS = st.sampled_from(
-    ("respond",) * 8 + ("answer",) * 8 + ("user",) * 4 + ("context",) * 2 + ("system", "handoff", "config", "summary", "compaction")
+    ("respond",) * 13 + ("answer",) * 13 + ("user",) * 6 + ("context",) * 3 + ("summary", "system", "handoff", "config", "compaction")
 )
-DEFAULT_SHARES = tuple(map(Fraction, ("0.1", "0.35", "0.5", "0.05")))
+OPENINGS: tuple[tuple[Role, ...], ...] = (("system", "user"), ("system", "user"), ("system", "user"), ("user",), ("system",), ())
+BLOCKS = st.lists(st.sampled_from("cctctrR"), min_size=1, max_size=5)
+"""What a response consists of: calls, texts, reasoning with a text, and sealed."""
+
+
+def _shares(weights: tuple[int, int, int, int, int]) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+    """Parts of what the weights add up to; the last is nobody's."""
+    system, context, dialog, output, _ = (Fraction(weight, sum(weights)) for weight in weights)
+    return system, context, dialog, output
+
+
+WEIGHTS = st.integers(0, 10)
+SHARES = st.one_of(
+    st.just(_shares((10, 35, 50, 5, 0))),
+    st.sampled_from(((0, 0, 1, 4, 0), (0, 0, 0, 1, 0), (0, 1, 1, 3, 0), (0, 0, 0, 1, 1), (0, 0, 0, 0, 1))).map(_shares),
+    st.tuples(WEIGHTS, WEIGHTS, WEIGHTS, WEIGHTS, st.integers(1, 5)).map(_shares),
+)
+"""The default, some that leave outputs room, none at all, any."""
 
 
 @dataclass
@@ -44,23 +67,27 @@ class Draft:
         return f"i{len(self.items)}"
 
 
-def _text(draw: st.DrawFn) -> str:
-    size, piece = draw(SIZES), draw(TEXTS)
+def _rarely(draw: st.DrawFn, one_in: int) -> bool:
+    return draw(st.integers(0, one_in - 1)) == one_in - 1
+
+
+def _text(draw: st.DrawFn, sizes: st.SearchStrategy[int] = SIZES) -> str:
+    size, piece = draw(sizes), draw(TEXTS)
     return (piece * (size // len(piece) + 1))[:size].removesuffix("\ud83d")
 
 
-def _parts(draw: st.DrawFn) -> tuple[Part, ...]:
+def _parts(draw: st.DrawFn, sizes: st.SearchStrategy[int] = SIZES) -> tuple[Part, ...]:
     kind = draw(st.integers(0, 9))
-    if kind < 7:
-        return (Text(_text(draw)),)
+    if kind < 8:
+        return (Text(_text(draw, sizes)),)
     images = [Image(url=f"u{n}", width=draw(st.sampled_from((1, 30, 200))), height=10) for n in range(draw(st.integers(1, 3)))]
-    if kind == 7:
+    if kind == 8:
         return tuple(images)
     return (Text(_text(draw)), *images, Text(_text(draw)))
 
 
 def _common(draw: st.DrawFn, draft: Draft) -> dict[str, object]:
-    given: dict[str, object] = {"id": draft.id(), "created_at": float(len(draft.items)), "pinned": draw(st.integers(0, 14)) == 0}
+    given: dict[str, object] = {"id": draft.id(), "created_at": float(len(draft.items)), "pinned": _rarely(draw, 40)}
     category = draw(CATEGORIES)
     if category is not None:
         given["category"] = category
@@ -69,7 +96,7 @@ def _common(draw: st.DrawFn, draft: Draft) -> dict[str, object]:
 
 def _respond(draw: st.DrawFn, draft: Draft) -> None:
     agent = draw(st.sampled_from((None, None, None, None, "b")))
-    for block in draw(st.lists(st.sampled_from("rttcccR"), min_size=1, max_size=5)):
+    for block in draw(BLOCKS):
         common = {**_common(draw, draft), "agent_id": agent}
         if block in "rR":
             text = _text(draw) if block == "r" else ""
@@ -78,7 +105,7 @@ def _respond(draw: st.DrawFn, draft: Draft) -> None:
             draft.items.append(Message("assistant", _parts(draw), **common))  # type: ignore[arg-type]
         else:
             known = [call.call_id for call in draft.calls]
-            repeat = bool(known) and draw(st.integers(0, 11)) == 0
+            repeat = bool(known) and _rarely(draw, 16)
             call_id = draw(st.sampled_from(known)) if repeat else f"c{len(draft.items)}"
             call = FunctionCall("tool", _text(draw)[:40], call_id, **common)  # type: ignore[arg-type]
             draft.items.append(call)
@@ -87,25 +114,25 @@ def _respond(draw: st.DrawFn, draft: Draft) -> None:
 
 
 def _answer(draw: st.DrawFn, draft: Draft) -> None:
-    """Answers all waiting calls, or some of them, in any order; or one that nobody made."""
-    if draw(st.integers(0, 11)) == 0 or not draft.open_calls:
-        call_id = draw(st.sampled_from([call.call_id for call in draft.calls] + ["nobody"]))
-        draft.items.append(FunctionCallOutput("tool", _parts(draw), call_id, **_common(draw, draft)))  # type: ignore[arg-type]
+    """Answers all waiting calls, or some of them, in any order; now and then one that is answered already, or that nobody made."""
+    if _rarely(draw, 16):
+        call_id = draw(st.sampled_from(("nobody", *[call.call_id for call in draft.calls])))
+        draft.items.append(FunctionCallOutput("tool", _parts(draw, OUTPUT_SIZES), call_id, **_common(draw, draft)))  # type: ignore[arg-type]
         return
-    count = len(draft.open_calls) if draw(st.integers(0, 3)) else draw(st.integers(1, len(draft.open_calls)))
+    count = draw(st.integers(1, len(draft.open_calls))) if _rarely(draw, 4) else len(draft.open_calls)
     for _ in range(count):
         at = draw(st.integers(0, len(draft.open_calls) - 1)) if draw(st.booleans()) else 0
         call = draft.open_calls.pop(at)
-        failed = draw(st.integers(0, 5)) == 0
-        draft.items.append(FunctionCallOutput("tool", _parts(draw), call.call_id, is_error=failed, **_common(draw, draft)))  # type: ignore[arg-type]
+        failed = _rarely(draw, 6)
+        draft.items.append(FunctionCallOutput("tool", _parts(draw, OUTPUT_SIZES), call.call_id, is_error=failed, **_common(draw, draft)))  # type: ignore[arg-type]
 
 
 def _step(draw: st.DrawFn, draft: Draft) -> None:
     kind = draw(STEPS)
-    if kind == "respond":
+    if kind == "respond" or (kind == "answer" and not draft.open_calls):
         _respond(draw, draft)
         return
-    if kind == "answer":
+    if kind == "answer" and draft.open_calls:
         _answer(draw, draft)
         return
     common = _common(draw, draft)
@@ -134,11 +161,13 @@ def _step(draw: st.DrawFn, draft: Draft) -> None:
 def sessions(draw: st.DrawFn, *, max_steps: int = 24) -> Session:
     """Logs of up to about 60 items, ill-formed ones among them."""
     draft = Draft([], [], [])
-    if draw(st.integers(0, 3)):
-        draft.items.append(Message("system", _text(draw), id="i0", created_at=0.0))
-        draft.items.append(Message("user", _parts(draw), id="i1", created_at=1.0))
+    for role in draw(st.sampled_from(OPENINGS)):
+        content = _text(draw) if role == "system" else _parts(draw)
+        draft.items.append(Message(role, content, id=draft.id(), created_at=float(len(draft.items))))
     for _ in range(draw(st.integers(0, max_steps))):
         _step(draw, draft)
+    if _rarely(draw, 2) and draft.open_calls:  # as most logs end when the model is called
+        _answer(draw, draft)
     session = Session(draft.items, id="s")
     breaks = [item.id for item in draft.items if draw(st.integers(0, 29)) == 0]
     session.restore_seams(frozenset(breaks), 0)
@@ -153,20 +182,21 @@ def limits(draw: st.DrawFn, total: int) -> Limits:
         draw: Hypothesis's.
         total: Tokens of the log.
     """
-    budget = max(1, draw(st.one_of(st.integers(1, 60), st.integers(0, 130).map(lambda percent: total * percent // 100))))
-    percents = draw(st.sampled_from((100, 100, 100, 80, 50))), draw(st.sampled_from((65, 65, 100, 90, 30, 1)))
-    trigger, target = max(percents), min(percents)
-    weights = [draw(st.integers(0, 10)) for _ in range(4)]
-    whole = sum(weights) + draw(st.integers(0, 5)) or 1
-    shares = tuple(Fraction(weight, whole) for weight in weights) if draw(st.booleans()) else DEFAULT_SHARES
+
+    def percents(least: int, most: int) -> st.SearchStrategy[int]:
+        return st.integers(least, most).map(lambda percent: total * percent // 100)
+
+    budget = max(1, draw(st.one_of(percents(50, 100), percents(50, 100), percents(20, 130), st.integers(1, 60), percents(200, 100_000))))
+    ratios = draw(st.sampled_from((100, 100, 100, 80, 50))), draw(st.sampled_from((65, 65, 100, 90, 100, 80, 65, 1)))
+    trigger, target = max(ratios), min(ratios)
+    shares = draw(SHARES)
     kept = draw(st.sampled_from((1, 1, 0, 2, 5)))
     items = draw(st.sampled_from((None, None, None, 1, 5, 12, 30)))
-    assert len(shares) == 4
     return Limits(
         budget=budget,
         trigger=budget * trigger // 100,
         target=budget * target // 100,
-        shares=(shares[0], shares[1], shares[2], shares[3]),
+        shares=shares,
         images_kept=kept,
         images_max=kept + draw(st.sampled_from((0, 0, 1, 3))),
         items_max=items,
