@@ -78,6 +78,8 @@ def resolve_budget(
     if model is None or (model.window is None and model.family == "other"):
         return Budget(DEFAULT_TOKENS if explicit is None else explicit, _counter(token_counter, None))
     tokens, reserve = (explicit, 0) if explicit is not None else _share_of_window(model, context_window.output_reserve)
+    if context_window.below_price_cliff and model.price_cliff is not None:
+        tokens = min(tokens, model.price_cliff)
     return Budget(
         tokens,
         _counter(token_counter, model),

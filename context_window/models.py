@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .counting.images import ImageRule, claude_high_tokens, claude_standard_tokens, seed_image_tokens
 from .errors import UnknownModelError
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo
 
 WINDOWS = {"gemini-2.5-pro": 1_048_576, "gemini-3-pro": 1_048_576, "gemini-3.1-pro": 1_048_576}
 """Tokens of windows that genai-prices leaves out, by the start of the name; the longest start that fits counts."""
@@ -41,6 +44,7 @@ class Model:
         token_ratio: Its tokens for one of o200k's, for the median of code and prose.
         expected_error: By what part of the count that is usually off.
         binds_thinking: Whether it refuses reasoning after an edited place (VALIDITY.md A5).
+        price_cliff: Tokens of a prompt above which the provider charges more for all of it; None where it never does.
     """
 
     name: str
@@ -51,6 +55,7 @@ class Model:
     token_ratio: Fraction = Fraction(1)
     expected_error: float = 0.02
     binds_thinking: bool = False
+    price_cliff: int | None = None
 
     @property
     def output_reserve(self) -> int:
@@ -73,9 +78,9 @@ def find_model(name: str) -> Model:
 @lru_cache(maxsize=256)
 def describe_model(name: str) -> Model:
     """What is known of the model: of a new one often its family alone, and that it is counted as its family's newest are."""
-    window, family = _window(name), _family(name)
+    (window, cliff), family = _listed(name), _family(name)
     if family != "claude":
-        return Model(name, window, family, expected_error=0.02 if family == "openai" else 0.15)
+        return Model(name, window, family, expected_error=0.02 if family == "openai" else 0.15, price_cliff=cliff)
     version = _claude_version(name)
     newer = version >= (4, 7)
     return Model(
@@ -86,26 +91,35 @@ def describe_model(name: str) -> Model:
         frame=7 if version < (4, 7) else 11 if version == (4, 7) else 6,
         token_ratio=Fraction("1.46") if newer else Fraction("1.17"),
         expected_error=0.10,
+        price_cliff=cliff,
     )
 
 
-def _window(name: str) -> int | None:
+def _listed(name: str) -> tuple[int | None, int | None]:
+    """The model's window and its price cliff, in tokens, as far as the price list and our corrections know them."""
     from genai_prices import data_snapshot  # 130 ms: only who names a model pays for it
 
     bare = _bare(name)
-    for pattern, window in CORRECTIONS:
-        if re.search(pattern, bare):
-            return window
+    corrected = next((window for pattern, window in CORRECTIONS if re.search(pattern, bare)), None)
     providers = {provider.id: provider for provider in data_snapshot.get_snapshot().providers}
     for spelling in _spellings(bare):
-        for provider in PROVIDERS:
-            model = providers[provider].find_model(spelling)
-            if model is not None and model.context_window:
-                return model.context_window
+        found = [model for provider in PROVIDERS if (model := providers[provider].find_model(spelling)) is not None]
+        cliff = min((start for model in found for start in _price_steps(model)), default=None)
+        window = corrected or next((model.context_window for model in found if model.context_window), None)
         starts = [start for start in WINDOWS if spelling.startswith(start)]
-        if starts:
-            return WINDOWS[max(starts, key=len)]
-    return None
+        if window is None and starts:
+            window = WINDOWS[max(starts, key=len)]
+        if window is not None:
+            return window, cliff
+    return None, None
+
+
+def _price_steps(model: ModelInfo) -> Iterator[int]:
+    """Prompt sizes, in tokens, from which the model's input has another price, under any condition that the list names."""
+    lists = model.prices if isinstance(model.prices, list) else [model.prices]
+    for one in lists:
+        price = getattr(getattr(one, "prices", one), "input_mtok", None)
+        yield from (tier.start for tier in getattr(price, "tiers", ()))
 
 
 def _bare(name: str) -> str:
@@ -121,7 +135,7 @@ def _spellings(bare: str) -> Iterator[str]:
 
 
 def _alike(name: str) -> list[str]:
-    return get_close_matches(_bare(name)[:80], _known_names(), n=3)
+    return get_close_matches(_bare(name), _known_names(), n=3)
 
 
 @cache

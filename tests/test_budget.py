@@ -149,3 +149,13 @@ def test_a_users_counters_are_checked() -> None:
     assert resolve("claude-opus-5", len).counter == CallableCounter(len, claude_high_tokens)
     assert resolve(counter=len).counter == CallableCounter(len)
     assert resolve("claude-opus-5", len).expected_error == 0.0  # of a counter of one's own nothing is known
+
+
+@pytest.mark.parametrize(
+    ("model", "budget"),
+    [("claude-sonnet-4-6", 200_000), ("gemini-2.5-pro", 200_000), ("gpt-5.4", 272_000), ("claude-opus-4-7", 1_000_000 - 32_000)],
+)
+def test_a_budget_can_stay_below_the_size_from_which_prompts_cost_more(model: str, budget: int) -> None:
+    assert resolve_budget(model, None, ContextWindow(below_price_cliff=True)).tokens == budget
+    assert resolve_budget(model, None, ContextWindow(below_price_cliff=True, max_tokens=1_000)).tokens == 1_000
+    assert resolve_budget(model, None, ContextWindow()).tokens >= budget
