@@ -25,11 +25,11 @@ from .config import ContextWindow, Shares, Summarizer, TokenBudget
 from .counting import CharacterCounter, TiktokenCounter, TokenCounter
 from .errors import BudgetError, ContextOverflowError, ContextWindowError, CountingError, RecallError, UnknownModelError
 from .events import OverBudget, ThresholdCrossed, Trimmed, WindowEvent
-from .manager import ContextWindowManager, SessionStats
+from .manager import ContextWindowManager
 from .recall import RecallTool
 from .strategies import PriorityTrim
 from .trimming.plan import Action, Decision, Plan, Reason
-from .usage import UsageReport
+from .usage import SessionStats, UsageReport
 
 __version__ = "0.1.0"
 
