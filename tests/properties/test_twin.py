@@ -7,9 +7,11 @@ from dataclasses import replace
 from hypothesis import event, given, target
 from hypothesis import strategies as st
 
+from context_window import ContextWindow, ContextWindowManager
 from context_window.following import Following
 from session.session import Session
-from tests.support.harness import MEASURER, again, copy_of, exact, trim
+from tests.support.counting import Letters
+from tests.support.harness import MEASURER, again, copy_of, exact, process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost, fold, one_shot
 
@@ -31,6 +33,44 @@ def test_twin(data: st.DataObject) -> None:
     twin = fold(log, bounds)
     event(f"trims: {bool(twin.dropped or twin.cleared or twin.cuts)}")
     target(float(len(twin.cleared)), label="cleared")
+
+
+EDITS = st.sampled_from(("grow", "grow", "grow", "grow", "pin", "unpin", "system", "pin what is new"))
+
+
+@given(st.data())
+def test_twin_after_edits(data: st.DataObject) -> None:
+    """An in-place edit of the log starts the fold anew: pinning, unpinning, and a new system message, between calls"""
+    whole = data.draw(sessions())
+    bounds = data.draw(limits(sum(map(cost, whole.items))))
+    manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=1))
+    log = copy_of(whole)
+    left = list(whole.items)
+    following: Following | None = None
+    while left:
+        edit = data.draw(EDITS)
+        if edit == "grow" or not log.items:
+            count = data.draw(st.integers(1, 8))
+            for item in left[:count]:
+                log.append(item)
+            del left[:count]
+        elif edit == "system":
+            log.add_message("system", f"rules {len(left)}", f"system {len(log.items)} {len(left)}", 0.0, replace=True)
+        elif edit == "unpin":
+            for item in [one for one in log.items if one.pinned][:2]:
+                log.unpin(item.id)
+        else:
+            log.pin(log.items[-1 if edit == "pin what is new" else data.draw(st.integers(0, len(log.items) - 1))].id)
+        if data.draw(st.booleans()):
+            following = manager._caught_up(following, log, bounds)
+            compare(following, log)
+            event(f"after {edit}")
+    following = manager._caught_up(following, log, bounds)
+    compare(following, log)
+    cold = process(log, bounds)
+    warm = again(following, log)
+    assert list(warm.view.items) == list(cold.view.items)
+    assert warm.plan == cold.plan
 
 
 def compare(following: Following, log: Session) -> None:
