@@ -139,6 +139,7 @@ def corpus(name: str) -> str:
         "code": _code,
         "code with CRLF": lambda: _code().replace("\n", "\r\n"),
         "prose on one line": _prose,
+        "contractions": lambda: "It's one's own, they'll say; I'd've thought we're 'them'. ",
         "JSON": lambda: json.dumps(_rows(), indent=2),
         "JSON on one line": lambda: json.dumps(_rows(), separators=(",", ":")),
     }
@@ -146,7 +147,7 @@ def corpus(name: str) -> str:
     return (made * (PIECE * 2 // len(made) + 1))[: PIECE * 2]
 
 
-CORPORA = ["code", "code with CRLF", "prose on one line", "JSON", "JSON on one line"]
+CORPORA = ["code", "code with CRLF", "prose on one line", "contractions", "JSON", "JSON on one line"]
 
 
 def tokens(text: str) -> int:

@@ -58,6 +58,8 @@ def test_examples(width: int, height: int, standard: int, high: int) -> None:
 @given(rule=rules, width=pixels, height=pixels)
 @example(rule=claude_standard_tokens, width=1569, height=1)
 @example(rule=claude_standard_tokens, width=1568, height=784)
+@example(rule=claude_standard_tokens, width=7269, height=1825)  # one pixel of the side's limit is one row of patches here
+@example(rule=claude_high_tokens, width=7088, height=2394)
 @example(rule=claude_high_tokens, width=100_000, height=99_999)
 def test_the_fitted_size_is_the_largest_within_both_limits(rule: ImageRule, width: int, height: int) -> None:
     assert rule(image(width, height)) == plainly(width, height, *TIERS[rule])

@@ -64,6 +64,7 @@ def test_claude_by_version(name: str, window: int, ratio: str, frame: int, rule:
         ("gpt-4o", 128_000, "openai"),
         ("gpt-4o-mini-2024-07-18", 128_000, "openai"),
         ("azure/gpt-4o", 128_000, "openai"),
+        (" gpt-4o\n", 128_000, "openai"),
         ("openai:gpt-5", 400_000, "openai"),
         ("gpt-5-2025-08-07", 400_000, "openai"),
         ("gpt-5-chat-latest", 128_000, "openai"),
