@@ -129,6 +129,7 @@ def test_what_is_newly_out_is_told_even_where_more_has_come_back() -> None:
     for name in ("c0", "c1"):
         session.append(FunctionCall("tool", "{}", name, category=MessageCategory.CONTEXT))
     session.add_function_output("tool", "o" * 550, "c0")
+    say(session, 5, "assistant")
     say(session, 504, message_id="u1")
     say(session, 5, "assistant")
     asked.process_session(session)
@@ -138,7 +139,8 @@ def test_what_is_newly_out_is_told_even_where_more_has_come_back() -> None:
     first, second = told
     assert isinstance(first, Trimmed)
     assert isinstance(second, Trimmed)
-    assert (second.items, second.freed) < (first.items, first.freed)
+    assert second.items < first.items
+    assert second.freed < first.freed
 
 
 def test_an_edit_in_place_does_not_tell_again_of_what_was_told() -> None:
