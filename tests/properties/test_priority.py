@@ -7,14 +7,13 @@ from dataclasses import replace
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.trimming.limits import portion
 from context_window.trimming.plan import Action, Reason
 from session.items import FunctionCallOutput, MessageCategory
-from session.units import PRIORITY
 from tests.support.checks import protected
-from tests.support.harness import Outcome, trim
+from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
+from tests.support.watching import watched_steps
 
 ORDER = (MessageCategory.SYSTEM_OUTPUT, MessageCategory.DIALOG, MessageCategory.CONTEXT)
 
@@ -36,22 +35,17 @@ def test_priority(data: st.DataObject) -> None:
         for lower in ORDER[:rank]:
             left = [one for one in outcome.plan if one.category is lower and one.item_id in free and one.action is not Action.DROP]
             assert left == [], f"{category} gave below its share while {lower} still had {[one.item_id for one in left]}"
-    for category in ORDER:
-        assert_pass_one_stopped_at_the_share(outcome, category, portion(bounds.shares[PRIORITY.index(category)], bounds.budget))
 
 
-def assert_pass_one_stopped_at_the_share(outcome: Outcome, category: MessageCategory, share: int) -> None:
-    """What pass one took, the last unit excepted, was taken above the share."""
-    taken = [one for one in outcome.plan if one.category is category and one.reason in (Reason.OVER_SHARE, Reason.OVER_BUDGET)]
-    first = [one for one in taken if one.reason is Reason.OVER_SHARE]
-    if not first:
-        return
-    left = sum(one.after for one in outcome.plan if one.category is category)
-    second = sum(one.before - one.after for one in taken if one.reason is Reason.OVER_BUDGET)
-    images = sum(one.before - one.after for one in outcome.plan if one.category is category and one.action is Action.REPLACE_IMAGES)
-    largest = max(one.before - one.after for one in first)
-    units = sum(one.before - one.after for one in first)
-    assert left + second + max(units, largest) + max(0, images) > share
+@given(st.data())
+def test_pass_one_stops_at_the_share(data: st.DataObject) -> None:
+    """Pass one takes from a category only while it is above its share; pass two comes when no category is."""
+    log = data.draw(sessions())
+    bounds = data.draw(limits(sum(map(cost, log.items))))
+    with watched_steps() as steps:
+        process(log, bounds)
+        trim(log, bounds)
+    assert all(step.category > step.share for step in steps if step.reason is Reason.OVER_SHARE)
 
 
 @given(st.data())

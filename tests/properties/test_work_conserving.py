@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.trimming import steps
-from context_window.trimming.plan import Action, Reason
-from context_window.trimming.state import ViewState
+from context_window.trimming.plan import Action
 from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
+from tests.support.watching import watched_steps
 
 
 @given(st.data())
 def test_work_conserving(data: st.DataObject) -> None:
     """before the last step of a trim the view exceeded its goal"""
     log = data.draw(sessions())
-    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None)
-    seen: list[tuple[int, int]] = []  # (tokens before the step, goal)
-    taken = steps.take_tokens
-
-    def watched(view: ViewState, goal: int) -> None:
-        clear, drop = view.clear, view.drop
-
-        def clear_watched(place: int, reason: Reason) -> None:
-            seen.append((view.total, goal))
-            clear(place, reason)
-
-        def drop_watched(head: int, reason: Reason) -> None:
-            seen.append((view.total, goal))
-            drop(head, reason)
-
-        view.clear, view.drop = clear_watched, drop_watched  # type: ignore[method-assign]
-        try:
-            taken(view, goal)
-        finally:
-            view.clear, view.drop = clear, drop  # type: ignore[method-assign]
-
-    steps.take_tokens = watched
-    try:
+    bounds = data.draw(limits(sum(map(cost, log.items))))
+    with watched_steps() as steps:
         process(log, bounds)
         trim(log, bounds)
-    finally:
-        steps.take_tokens = taken
-    assert all(tokens > goal for tokens, goal in seen)
+    event(f"steps: {min(len(steps), 3)}")
+    assert all(step.total > step.goal for step in steps)
 
 
 @given(st.data())
