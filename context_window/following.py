@@ -6,7 +6,7 @@ A view costs what has changed since the last one: under the trigger, the appende
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from heapq import nlargest
 from typing import TypeAlias
 
@@ -24,6 +24,22 @@ from .usage import describe
 
 Form: TypeAlias = tuple[bool, tuple[int, ...], Cut | None]
 AS_IT_WAS: Form = (False, (), None)
+
+
+class _Costs:
+    """What the fold asks. Not `Following` itself: a ring of references would keep both until the garbage collector comes."""
+
+    def __init__(self, items: Sequence[Item], measurer: Measurer) -> None:
+        self.items = items
+        self._measurer = measurer
+
+    def cleared(self, place: int) -> int:
+        """Tokens of an output once cleared."""
+        return self._measurer.cleared(self.items[place])
+
+    def shortened(self, place: int, limit: int) -> Cut:
+        """The longest cut of an output with at most `limit` tokens."""
+        return self._measurer.shortened(self.items[place], limit)
 
 
 class Following:
@@ -50,7 +66,8 @@ class Following:
         self.log_tokens = 0
         self.items = session.items
         self._measurer = measurer
-        self.fold = Fold(limits, self, settled=BOUNDLESS if one_shot else session.settled)
+        self._costs = _Costs(self.items, measurer)
+        self.fold = Fold(limits, self._costs, settled=BOUNDLESS if one_shot else session.settled)
         self._sound = True
         self._view: list[Item] = []  # shared with the views given out, each of which sees its own length of it
         self._places: array[int] | None = None  # where in the log the view's items are; None while all of them are shown
@@ -59,18 +76,6 @@ class Following:
         self._breaks: frozenset[str] = frozenset()
         self._shapes: dict[int, tuple[Form, Item]] = {}
         self._has_lost: bool | None = None
-
-    # What the fold asks
-
-    def cleared(self, place: int) -> int:
-        """Tokens of an output once cleared."""
-        return self._measurer.cleared(self.items[place])
-
-    def shortened(self, place: int, limit: int) -> Cut:
-        """The longest cut of an output with at most `limit` tokens."""
-        return self._measurer.shortened(self.items[place], limit)
-
-    # Following
 
     def follows(self, session: Session) -> bool:
         """Whether this can go on: not after an edit of the session that is no growth, nor after a call that broke off."""
@@ -82,7 +87,7 @@ class Following:
         What it raises is the counter's, which may fail in the middle of a trim: `follows` says no from then on.
         """
         self._sound = False
-        self.items = session.items
+        self.items = self._costs.items = session.items
         fold, measure, breaks = self.fold, self._measurer.measured, session.response_breaks
         for place, item in enumerate(self.items[len(fold) :], len(fold)):
             replaces: list[int] = []
