@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
-from operator import index
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any, TypeAlias
 
 from session.items import MessageCategory
 
 from .errors import BudgetError
 from .strategies import PriorityTrim, Strategy
+from .whole import as_whole
 
 Summarizer: TypeAlias = Callable[[str], Awaitable[str]]
 """`async (prompt) -> summary`."""
@@ -172,14 +172,9 @@ def check_amount(name: str, value: object, *, least: int) -> int:
     Raises:
         BudgetError: It is no whole number, or below `least`.
     """
-    if not isinstance(value, bool) and isinstance(value, SupportsIndex):
-        try:
-            amount = index(value)
-        except TypeError:  # an array of several has `__index__` too
-            pass
-        else:
-            if amount >= least:
-                return amount
+    amount = as_whole(value)
+    if amount is not None and amount >= least:
+        return amount
     raise BudgetError(name, value, f"pass a whole number of {least} or more")
 
 

@@ -12,6 +12,7 @@ from context_window import BudgetError, ContextWindow, ContextWindowError, Prior
 from context_window.config import check_amount
 from context_window.trimming.limits import portion
 from session.items import MessageCategory
+from tests.support.numpy_like import Array, Whole
 
 
 def window(**settings: Any) -> ContextWindow:
@@ -24,20 +25,6 @@ def shares(**parts: Any) -> Shares:
 
 
 NAN, INFINITE = float("nan"), float("inf")
-
-
-class Whole:
-    """A stand-in for numpy's integers: no `int`, but usable as one."""
-
-    def __index__(self) -> int:
-        return 4000
-
-
-class Array:
-    """A stand-in for numpy's arrays, which have `__index__` and refuse it."""
-
-    def __index__(self) -> int:
-        raise TypeError("only integer scalar arrays can be converted to a scalar index")
 
 
 NO_AMOUNTS: list[Any] = [-1, 1.0, 0.5, 1e5, NAN, INFINITE, True, False, "4000", [], Array(), Fraction(1), Decimal(1), b"1"]
@@ -74,9 +61,9 @@ def test_amounts_that_must_be_given(name: str) -> None:
 
 def test_numpys_integers_become_pythons() -> None:
     """Else sums would overflow silently, and figures could not be saved as JSON."""
-    made = window(max_tokens=Whole(), images_kept=Whole())
+    made = window(max_tokens=Whole(4000), images_kept=Whole(4000))
     assert (type(made.max_tokens), made.max_tokens, type(made.images_kept)) == (int, 4000, int)
-    assert type(check_amount("tokens", Whole(), least=0)) is int
+    assert type(check_amount("tokens", Whole(4000), least=0)) is int
 
 
 NO_RATIOS: list[Any] = [-0.1, 1.01, 65, NAN, INFINITE, -INFINITE, True, None, "0.5", "", [], 1j, Decimal("0.5")]

@@ -1,200 +1,31 @@
-"""Counters: the vocabulary and its encoding, long texts in pieces, and what users count with. What all have in common is in contracts/."""
+"""Counters: which are one, and what users count with. What all keep is in contracts/; the vocabulary in test_vocabulary.py."""
 
 import copy
-import hashlib
-import json
-import lzma
 import pickle
-from base64 import b64encode
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from functools import cache, partial
-from importlib import import_module
-from importlib.resources import files
-from pathlib import Path
-from threading import Barrier
+from functools import partial
 from typing import Any
 
 import pytest
 import tiktoken
-from hypothesis import given
-from hypothesis import strategies as st
 
 from context_window import (
     BudgetError,
     CharacterCounter,
     ContextWindow,
-    ContextWindowError,
     ContextWindowManager,
     CountingError,
     Session,
     TiktokenCounter,
     TokenCounter,
 )
-from context_window.counting import CallableCounter, default_counter, tiktoken_counter, vocabulary
+from context_window.counting import CallableCounter, default_counter, vocabulary
 from context_window.counting.counter import CheckedCounter
 from context_window.counting.images import claude_high_tokens, claude_standard_tokens
-from context_window.counting.tiktoken_counter import PIECE, pieces
 from session.parts import Document, Image, Part, Text
 from tests.support.counting import Letters
-from tests.support.shared import ROOT
-
-# The vocabulary
-
-
-def rebuilt(ranks: dict[bytes, int]) -> bytes:
-    """The vocabulary in the form that tiktoken downloads."""
-    return b"".join(b64encode(token) + b" " + str(rank).encode() + b"\n" for token, rank in ranks.items())
-
-
-def test_the_encoding_is_tiktokens_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pattern, special tokens and vocabulary; the hash is the one that tiktoken itself checks its download against."""
-    asked: dict[str, str] = {}
-
-    def load(url: str, *, expected_hash: str) -> dict[bytes, int]:
-        asked["hash"] = expected_hash
-        return vocabulary._ranks()
-
-    openai_public = import_module("tiktoken_ext.openai_public")
-    monkeypatch.setattr(openai_public, "load_tiktoken_bpe", load)
-    theirs = openai_public.o200k_base()
-    ours = vocabulary.o200k()
-    assert (ours.name, ours._pat_str, ours._special_tokens) == (theirs["name"], theirs["pat_str"], theirs["special_tokens"])
-    assert ours._mergeable_ranks == theirs["mergeable_ranks"]
-    assert hashlib.sha256(rebuilt(ours._mergeable_ranks)).hexdigest() == asked["hash"]
-
-
-@pytest.mark.parametrize(("last", "told"), [(b"?", "damaged"), (b"", "damaged"), (None, "missing")])
-def test_a_damaged_or_missing_vocabulary_says_to_install_again(
-    last: bytes | None, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "data").mkdir()
-    if last is not None:
-        packed = (files("context_window") / "data" / vocabulary.FILE).read_bytes()
-        (tmp_path / "data" / vocabulary.FILE).write_bytes(packed[:-1] + last)
-    monkeypatch.setattr(vocabulary, "files", lambda package: tmp_path)
-    with pytest.raises(ContextWindowError, match=f"{told}.*install context-window-manager again"):
-        vocabulary._ranks()
-
-
-def test_threads_that_come_first_together_load_the_vocabulary_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    loads: list[int] = []
-    together = Barrier(8, timeout=30)
-
-    def unpack(packed: bytes) -> bytes:
-        loads.append(1)
-        return unpacked(packed)
-
-    def count(n: int) -> int:
-        together.wait()
-        return TiktokenCounter().count_text("hello world")
-
-    unpacked = lzma.decompress
-    monkeypatch.setattr(lzma, "decompress", unpack)
-    monkeypatch.setattr(vocabulary, "_loaded", cache(vocabulary._loaded.__wrapped__))
-    with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(count, range(8))) == [2] * 8
-    assert loads == [1]
-
-
-# Ratios
-
-
-@given(st.text(max_size=40), st.text(max_size=40), st.fractions(min_value="1/100", max_value=10).filter(bool))
-def test_a_ratio_rounds_up_and_keeps_the_order(one: str, other: str, ratio: Fraction) -> None:
-    plain, scaled = TiktokenCounter(), TiktokenCounter(ratio=ratio)
-    counts = {text: (plain.count_text(text), scaled.count_text(text)) for text in (one, other)}
-    for text, (found, adjusted) in counts.items():
-        assert found * ratio <= adjusted < found * ratio + 1
-        assert (adjusted == 0) == (text == "")
-    (a, x), (b, y) = counts[one], counts[other]
-    assert x <= y if a <= b else x >= y
-
-
-@pytest.mark.parametrize("ratio", [Fraction(0), Fraction(-1), 1.17, None])
-def test_a_ratio_that_makes_no_sense_is_refused(ratio: Any) -> None:
-    with pytest.raises(BudgetError, match=r"pass a Fraction above 0, such as Fraction\('1.17'\)"):
-        TiktokenCounter(ratio=ratio)
-
-
-# Long texts in pieces
-
-
-def _code() -> str:
-    return "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "session").rglob("*.py")))
-
-
-def _prose() -> str:
-    return " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split()) + " It's one's own; they'll say \"we'd\". "
-
-
-def _rows() -> list[dict[str, Any]]:
-    return [{"id": n, "name": f"row {n}", "share": n / 7, "tags": ["a", None, True]} for n in range(9000)]
-
-
-@cache
-def corpus(name: str) -> str:
-    makers: dict[str, Callable[[], str]] = {
-        "code": _code,
-        "code with CRLF": lambda: _code().replace("\n", "\r\n"),
-        "prose on one line": _prose,
-        "contractions": lambda: "It's one's own, they'll say; I'd've thought we're 'them'. ",
-        "JSON": lambda: json.dumps(_rows(), indent=2),
-        "JSON on one line": lambda: json.dumps(_rows(), separators=(",", ":")),
-    }
-    made = makers[name]()
-    return (made * (PIECE * 2 // len(made) + 1))[: PIECE * 2]
-
-
-CORPORA = ["code", "code with CRLF", "prose on one line", "contractions", "JSON", "JSON on one line"]
-
-
-def tokens(text: str) -> int:
-    return len(vocabulary.o200k().encode_ordinary(text))
-
-
-@pytest.mark.parametrize("name", CORPORA)
-@pytest.mark.parametrize("length", [PIECE - 1, PIECE, PIECE + 1, PIECE + 777, 2 * PIECE])
-def test_pieces_cost_what_the_whole_does(name: str, length: int) -> None:
-    text = corpus(name)[:length]
-    assert TiktokenCounter().count_text(text) == tokens(text)
-    assert len(pieces(text)) > 1 or length <= PIECE
-
-
-@given(st.sampled_from(CORPORA), st.integers(0, 390_000), st.integers(60, 400))
-def test_wherever_the_cuts_fall(name: str, start: int, size: int) -> None:
-    text = corpus(name)[start : start + 3000]
-    cut = pieces(text, size)
-    assert sum(map(tokens, cut)) == tokens(text)
-
-
-@given(st.text(alphabet="ab'1 \n\r\t,é日\u0301", max_size=60), st.integers(1, 9))
-def test_pieces_are_the_text_and_no_longer_than_asked(text: str, size: int) -> None:
-    cut = pieces(text, size)
-    assert "".join(cut) == text
-    assert max(map(len, cut)) <= size
-    assert all(cut) or not text
-
-
-def test_text_without_words_is_cut_after_a_newline() -> None:
-    assert pieces("日本\n語" * 3, 5) == ["日本\n", "語日本\n", "語日本\n語"]
-
-
-def test_no_piece_is_longer_than_tiktoken_bears(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A whitespace run near a million characters makes its regex engine panic."""
-    longest = 0
-
-    class Watched:
-        def encode_ordinary(self, text: str) -> list[int]:
-            nonlocal longest
-            longest = max(longest, len(text))
-            return [0]
-
-    monkeypatch.setattr(tiktoken_counter, "o200k", Watched)
-    assert TiktokenCounter().count_text(" " * 1_000_000) == 5
-    assert longest == PIECE
-
+from tests.support.numpy_like import Array, Whole
 
 # Which counters are one
 
@@ -252,21 +83,6 @@ def test_counters_can_be_sent_to_other_processes(counter: TokenCounter, again: C
 
 
 # What users count with
-
-
-class Whole:
-    """A stand-in for numpy's integers: no `int`, but usable as one."""
-
-    def __init__(self, value: int) -> None:
-        self.value = value
-
-    def __index__(self) -> int:
-        return self.value
-
-
-class Array:
-    def __index__(self) -> int:
-        raise TypeError("only integer scalar arrays can be converted to a scalar index")
 
 
 class Words:

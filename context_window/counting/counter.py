@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from operator import index
-from typing import Protocol, SupportsIndex, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from session.estimate import estimate_part, estimate_text
 from session.parts import Image, Part, Text
 
 from ..errors import CountingError
+from ..whole import as_whole
 from .images import ImageRule, seed_image_tokens
 
 
@@ -131,15 +131,9 @@ def count_by_rule(counter: TokenCounter, image_rule: ImageRule, part: Part) -> i
 
 
 def _checked(counter: str, answer: object) -> int:
-    """The answer as an int: numpy's integers are none, but stand for one."""
-    if not isinstance(answer, bool) and isinstance(answer, SupportsIndex):
-        try:
-            tokens = index(answer)
-        except TypeError:  # an array of several has `__index__` too
-            pass
-        else:
-            if tokens >= 0:
-                return tokens
+    tokens = as_whole(answer)
+    if tokens is not None and tokens >= 0:
+        return tokens
     raise CountingError(counter, answer)
 
 
