@@ -37,12 +37,9 @@ class Shown:
         self._settled = session.settled
         self._session = ref(session)
 
-    def live(self) -> Session | None:
-        """The session, where it is still there and holds what it held."""
-        session = self._session()
-        if session is None or session.lineage is not self.lineage or len(session.items) != len(self.items):
-            return None
-        return session
+    def session(self) -> Session | None:
+        """The session, where it is still there; it may hold something else by now."""
+        return self._session()
 
     def frozen(self) -> Session:
         """A session that holds what was held then."""

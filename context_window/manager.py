@@ -248,12 +248,12 @@ class ContextWindowManager:
         """
         noted = self._ledger.noted if session is None else self._analyze(session)[1]
         shown = noted.shown
-        live = shown.live() if shown is not None else None
+        live = shown.session() if shown is not None else None
         if shown is not None and live is not None:
             state = self._state(live)
             with state.lock:
                 census = self._census(live, state)
-                if census.lineage is shown.lineage and len(census.fold) == len(shown.items):
+                if census.lineage is shown.lineage and len(census.fold) == len(shown.items):  # else it is not what it was
                     return self._report(live.id, census, noted, title)
         frozen = shown.frozen() if shown is not None else Session()
         return self._report(frozen.id, self._caught_up(None, frozen, self._limits().boundless()), noted, title)

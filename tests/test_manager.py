@@ -259,7 +259,7 @@ def test_usage_of_a_session_that_has_grown_since_is_of_what_it_was() -> None:
     asked.process_session(session)
     before = asked.usage()
     session.pin("u0")
-    session.add_message("system", "other", replace=True)
+    session.add_message("system", "other " * 1000, replace=True)
     assert asked.usage() == before
 
 

@@ -94,6 +94,24 @@ def test_strict_with_nothing_but_overhead() -> None:
         asked.process_session(Session())
 
 
+def test_figures_fit_together_when_the_session_grows_while_it_is_counted() -> None:
+    """As it does where another thread appends: the counter here does it, so that it happens every time."""
+    session = session_of(3)
+
+    def counter(text: str) -> int:
+        if text.startswith("o") and len(session.items) < 40:
+            session.add_message("assistant", "x" * 30)
+        return len(text)
+
+    asked = ContextWindowManager(token_counter=counter, context_window=ContextWindow(max_tokens=10_000))
+    assert asked.process_session(session) is session
+    report = asked.usage()
+    assert len(session.items) > report.items == 13
+    assert report.total == asked.get_token_usage()["total"] == sum(item.tokens for item in asked.usage(Session(session.items[:13])).rows)
+    asked.process_session(session)
+    assert list(asked.process_session(session).items) == list(session.items)
+
+
 class Flaky(Letters):
     """Letters, but down at the calls that a test names."""
 
