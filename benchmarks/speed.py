@@ -131,7 +131,9 @@ def main() -> None:
     table.add_row("kept by the manager, bytes an item", *(f"{bytes_an_item(budget):.0f}" for budget in BUDGETS.values()))
     console.print(table)
     part, multiple = counting()
-    console.print(f"counting whole items: {part:.2f} of bare encode_ordinary's speed; a second count {multiple:,.0f} times as fast as the first")
+    console.print(
+        f"counting whole items: {part:.2f} of bare encode_ordinary's speed; a second count {multiple:,.0f} x as fast as the first"
+    )
 
 
 if __name__ == "__main__":

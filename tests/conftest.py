@@ -13,7 +13,9 @@ settings.register_profile("default", max_examples=100, deadline=None)
 # The same examples on every run, and no database: a red build is red again when it is looked into.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None, print_blob=True)
 # For a mutation run (CONTRIBUTING.md), where a suite must fail or pass in seconds, a few hundred times over.
-settings.register_profile("mutation", settings.get_profile("ci"), max_examples=60, phases=[Phase.explicit, Phase.generate], print_blob=False)
+settings.register_profile(
+    "mutation", settings.get_profile("ci"), max_examples=60, phases=[Phase.explicit, Phase.generate], print_blob=False
+)
 # For a night, or before a release: HYPOTHESIS_PROFILE=deep pytest tests/properties -n auto
 settings.register_profile(
     "deep", settings.get_profile("default"), max_examples=20_000, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 from functools import cache
+from importlib.resources import files
+from pathlib import Path
 
 import pytest
 import regex
@@ -12,7 +14,6 @@ from hypothesis import strategies as st
 from context_window import TiktokenCounter
 from context_window.counting import cutting
 from context_window.counting.cutting import longest_cut
-from tests.support.shared import ROOT
 
 CLUSTERS = (
     "a",
@@ -227,7 +228,7 @@ class TestCharacters:
 
 @cache
 def large(name: str) -> str:
-    code = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "session").rglob("*.py")))
+    code = "".join(path.read_text(encoding="utf-8") for path in sorted(Path(str(files("session"))).rglob("*.py")))
     whole = {
         "code": code,
         "one line": "a" * 1000,

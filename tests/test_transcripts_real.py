@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,11 @@ import pytest
 from session import Compaction, FunctionCall, FunctionCallOutput, Image, MessageCategory, Session, Text
 from session.transcripts import LineRecord, TranscriptAccount, read_account, read_transcript
 from session.units import KIND_ORPHAN, grouping, request_points
-from tests.support.shared import ROOT, TRANSCRIPTS, needs_transcripts
+from tests.support.shared import TRANSCRIPTS, needs_transcripts
 
 Json = dict[str, Any]
 
-SAMPLE = ROOT / "context_window" / "data" / "sample_session.jsonl"
+SAMPLE = Path(str(files("context_window"))) / "data" / "sample_session.jsonl"
 REAL = sorted(TRANSCRIPTS.glob("claude_code*/**/*.jsonl"))
 BROKEN = [path for path in REAL if path.name == "edge_cases.jsonl"]
 WHOLE = [*(path for path in REAL if path not in BROKEN), SAMPLE]

@@ -107,7 +107,7 @@ def test_a_ratio_that_makes_no_sense_is_refused(ratio: Any) -> None:
 
 
 def _code() -> str:
-    return "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "session").rglob("*.py")))
+    return "".join(path.read_text(encoding="utf-8") for path in sorted(Path(str(files("session"))).rglob("*.py")))
 
 
 def _prose() -> str:

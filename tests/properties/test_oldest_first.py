@@ -38,7 +38,7 @@ def test_oldest_first(data: st.DataObject) -> None:
     for place, one in enumerate(outcome.plan):
         free = one.reason is Reason.FITS and place not in kept_back and one.category is MessageCategory.SYSTEM_OUTPUT
         is_output = items[place].type == "function_call_output"
-        if cleared and free and is_output and outcome.following.cleared(place) < one.after:
+        if cleared and free and is_output and outcome.following.fold.measures.cleared(place) < one.after:
             assert (units[place][-1], place) > max(cleared), "a newer output was cleared before this one"
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from session.items import Reasoning
 from tests.support.checks import check_pairs
-from tests.support.harness import process, trim
+from tests.support.harness import ladder, process
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost, unit_of
 
@@ -17,7 +17,7 @@ def test_pairs(data: st.DataObject) -> None:
     """an answered call and its output are both in or both out, with their response's other calls and reasoning"""
     log = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, log.items))))
-    for outcome in (process(log, bounds), trim(log, bounds)):
+    for outcome in (process(log, bounds), *ladder(log, bounds)):
         check_pairs(log, outcome.view)
         if bounds.binds_thinking:
             continue  # there reasoning may go before its unit: test_reasoning.py

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from context_window.trimming.plan import Action, Reason
 from session.items import FunctionCallOutput, MessageCategory
 from tests.support.checks import protected
-from tests.support.harness import process, trim
+from tests.support.harness import ladder, process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
 from tests.support.watching import watched_steps
@@ -25,16 +25,16 @@ def test_priority(data: st.DataObject) -> None:
     log = data.draw(sessions())
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None, binds_thinking=False)
     bounds = replace(bounds, newest_first=data.draw(st.booleans()))
-    outcome = trim(log, bounds)
     free = {item.id for item in log.items} - {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
-    for rank, category in enumerate(ORDER):
-        taken = [one for one in outcome.plan if one.reason is Reason.OVER_BUDGET and one.category is category]
-        if not taken:
-            continue
-        event(f"pass two took from {category.value}")
-        for lower in ORDER[:rank]:
-            left = [one for one in outcome.plan if one.category is lower and one.item_id in free and one.action is not Action.DROP]
-            assert left == [], f"{category} gave below its share while {lower} still had {[one.item_id for one in left]}"
+    for outcome in ladder(log, bounds):
+        for rank, category in enumerate(ORDER):
+            taken = [one for one in outcome.plan if one.reason is Reason.OVER_BUDGET and one.category is category]
+            if not taken:
+                continue
+            event(f"pass two took from {category.value}")
+            for lower in ORDER[:rank]:
+                left = [one for one in outcome.plan if one.category is lower and one.item_id in free and one.action is not Action.DROP]
+                assert left == [], f"{category} gave below its share while {lower} still had {[one.item_id for one in left]}"
 
 
 @given(st.data())
@@ -62,4 +62,4 @@ def test_outputs_are_cleared_before_any_is_dropped(data: st.DataObject) -> None:
         item = log.get_by_id(one.item_id)
         whole = one.action is Action.KEEP and one.category is MessageCategory.SYSTEM_OUTPUT and one.item_id not in kept_back
         if whole and isinstance(item, FunctionCallOutput):
-            assert outcome.following.cleared(log.position(item.id) or 0) >= one.after
+            assert outcome.following.fold.measures.cleared(log.position(item.id) or 0) >= one.after

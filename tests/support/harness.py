@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from context_window.counting.measure import Measurer
@@ -42,6 +43,18 @@ def again(following: Following, session: Session) -> Outcome:
 def trim(session: Session, limits: Limits) -> Outcome:
     """As `trim_session`."""
     return again(Following(session, exact(limits), MEASURER, one_shot=True), session)
+
+
+def ladder(session: Session, limits: Limits) -> Iterator[Outcome]:
+    """One-shot trims to ever smaller budgets, each a token too small for the view before it: a view for every step of clearing and
+    dropping. A budget drawn at random passes over most of them, and hardly ever is one that a view fills exactly."""
+    budget = limits.budget
+    while budget > 0:
+        outcome = trim(session, replace(limits, budget=budget))
+        yield outcome
+        if outcome.total > budget or any(decision.cut for decision in outcome.plan):
+            return
+        budget = outcome.total - 1
 
 
 def exact(limits: Limits) -> Limits:
