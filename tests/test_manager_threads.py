@@ -1,0 +1,160 @@
+"""One manager for many threads: nothing raises, figures belong together, and the last view is that of a cold start."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+from time import sleep
+
+import pytest
+
+from context_window import ContextWindow, ContextWindowManager, Session
+from tests.support.counting import Letters
+from tests.support.managing import ids, manager, session_of
+
+SECONDS = 20
+"""No test may wait longer: a deadlock must fail, not hang."""
+
+
+@pytest.fixture(autouse=True)
+def _threads_take_turns_often() -> Iterator[None]:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def together(*calls: Callable[[], object]) -> None:
+    """Runs them at once, and raises what they raise."""
+    start = Barrier(len(calls))
+
+    def run(call: Callable[[], object]) -> None:
+        start.wait(SECONDS)
+        call()
+
+    pool = ThreadPoolExecutor(len(calls))
+    try:
+        for future in [pool.submit(run, call) for call in calls]:
+            future.result(SECONDS)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def grow(session: Session, turns: int) -> None:
+    for number in range(turns):
+        session.add_message("user", "q" * 36, f"more{number}", 0.0)
+        session.add_function_call("read", "{}", f"d{number}")
+        session.add_function_output("read", "o" * 200, f"d{number}")
+        session.add_message("assistant", "a" * 36, f"said{number}", 0.0)
+        sleep(0.005)  # so that the others see it at every length
+
+
+@pytest.mark.parametrize("budget", [1500, 10**6], ids=["trimmed", "whole"])
+def test_a_session_that_another_thread_appends_to(budget: int) -> None:
+    asked = manager(budget)
+    session = session_of(5)
+    done = Event()
+
+    def append() -> None:
+        try:
+            grow(session, 60)
+        finally:
+            done.set()
+
+    def process() -> None:
+        last, views = 0, 0
+        while not done.is_set():
+            view = asked.process_session(session)
+            items = list(view.items)
+            places = [place for place in (session.position(item.id) for item in items) if place is not None]
+            assert len(places) == len(items)
+            assert places == sorted(set(places))
+            assert places[-1] >= last, "a later view shows at least as much of the log"
+            last = places[-1]
+            views += 1
+        assert views > 20
+
+    def ask() -> None:
+        while not done.is_set():
+            stats = asked.analyze_session(session)
+            assert stats["total_tokens"] == sum(stats["per_category"].values()) + stats["overhead_tokens"]
+            assert asked.plan_session(session).after <= budget
+            assert len(asked.trim_session(session).items) <= len(session.items)
+
+    def show() -> None:
+        while not done.is_set():
+            for report in (asked.usage(), asked.usage(session)):
+                assert sum(row.items for row in report.rows) == report.items
+                assert report.largest == () or report.total >= report.largest[0].tokens
+
+    together(append, process, process, ask, show)
+    assert list(asked.process_session(session).items) == list(manager(budget).process_session(session).items)
+    assert asked.analyze_session(session) == manager(budget).analyze_session(session)
+
+
+def test_many_sessions_at_once() -> None:
+    asked = manager(1500)
+    logs = [session_of(3, size=100 + 40 * number) for number in range(6)]
+    views: dict[int, list[str]] = {}
+
+    def serve(number: int) -> None:
+        session = logs[number]
+        for turn in range(15):
+            session.add_message("user", "q" * 50, f"x{turn}", 0.0)
+            session.add_message("assistant", "a" * 50, f"y{turn}", 0.0)
+            view = asked.process_session(session)
+        views[number] = ids(view)
+
+    together(*(lambda number=number: serve(number) for number in range(6)))
+    assert views == {number: ids(manager(1500).process_session(session)) for number, session in enumerate(logs)}
+
+
+def test_a_report_on_a_session_is_on_that_one_whatever_others_ask_meanwhile() -> None:
+    asked = manager(10**6)
+    logs = [session_of(turns) for turns in (1, 4, 9)]
+    for number, log in enumerate(logs):
+        log.id = f"log{number}"
+    alone = [(manager(10**6).usage(log), manager(10**6).get_token_usage(log)) for log in logs]
+
+    def serve(number: int) -> None:
+        for _ in range(200):
+            assert asked.usage(logs[number]) == alone[number][0]
+            assert asked.get_token_usage(logs[number]) == alone[number][1]
+
+    together(*(lambda number=number: serve(number) for number in range(3)))
+
+
+def test_usage_added_by_many_threads_is_all_there() -> None:
+    asked = manager(10**6)
+
+    def add() -> None:
+        for _ in range(300):
+            asked.update_usage("DIALOG", 1)
+
+    together(*[add] * 4)
+    assert asked.get_token_usage()["DIALOG"] == 1200
+
+
+def test_a_slow_session_does_not_hold_up_another() -> None:
+    """Each session has a lock of its own: while one is being counted, others are served."""
+    entered, go_on = Event(), Event()
+
+    class Slow(Letters):
+        def count_text(self, text: str) -> int:
+            if text == "slow":
+                entered.set()
+                assert go_on.wait(SECONDS)
+            return len(text)
+
+    asked = ContextWindowManager(token_counter=Slow(), context_window=ContextWindow(max_tokens=1000))
+    slow, quick = Session(), session_of(1)
+    slow.add_message("user", "slow")
+
+    def serve() -> None:
+        assert entered.wait(SECONDS)
+        assert asked.process_session(quick) is quick
+        go_on.set()
+
+    together(lambda: asked.process_session(slow), serve)
