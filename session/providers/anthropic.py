@@ -18,11 +18,14 @@ from session.session import Session
 from . import additions
 from .calls import CallIds, arguments_object, safe
 from .media import Inline, Link, Note, Upload, document_source, image_source, note
+from .shrinking import within
 from .steps import Response, conversation
 
 Block: TypeAlias = dict[str, Any]
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+IMAGE_SIDE, IMAGE_ENCODED = 8_000, 10 * 1024 * 1024
+"""What an image may have: pixels a side, characters of base64 (A8). Where it exceeds them, it is made smaller."""
 UNSAFE = r"[^a-zA-Z0-9_-]"
 ID_LENGTH = 64
 NAME_LENGTH = 128
@@ -171,6 +174,8 @@ def _image(image: Image) -> Block:
     source = image_source(image)
     if isinstance(source, Inline) and source.media_type not in IMAGE_TYPES:  # A8
         source = Note(f"[image of unknown format: {source.media_type}]" if source.media_type else "[image of unknown format]")
+    if isinstance(source, Inline):
+        source = within(source, side=IMAGE_SIDE, encoded=IMAGE_ENCODED)  # A8
     if isinstance(source, Note):
         return _text(source.text)
     if isinstance(source, Inline):
