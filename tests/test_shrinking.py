@@ -15,11 +15,7 @@ from session.providers.shrinking import within
 
 
 def picture(width: int, height: int, kind: str = "PNG", *, noise: bool = False) -> Inline:
-    drawn = (
-        Pillow.effect_noise((width, height), 90).convert("RGB")
-        if noise
-        else Pillow.new("RGB", (width, height), (random.randrange(255), 9, 9))
-    )
+    drawn = Pillow.effect_noise((width, height), 90).convert("RGB") if noise else Pillow.new("RGB", (width, height), (90, 9, 9))
     out = BytesIO()
     drawn.save(out, kind)
     return Inline(out.getvalue(), f"image/{kind.lower()}")
