@@ -1,5 +1,10 @@
 """The names that users import: adding one is a decision, taking one away breaks somebody."""
 
+import re
+import subprocess
+import sys
+
+import context_window
 import session
 
 NAMES = [
@@ -28,6 +33,37 @@ NAMES = [
     "Usage",
 ]
 
+OWN_NAMES = [
+    "Action",
+    "BudgetError",
+    "CharacterCounter",
+    "ContextOverflowError",
+    "ContextWindow",
+    "ContextWindowError",
+    "ContextWindowManager",
+    "CountingError",
+    "Decision",
+    "ModelConfig",
+    "OverBudget",
+    "Plan",
+    "PriorityTrim",
+    "Reason",
+    "RecallError",
+    "RecallTool",
+    "SessionStats",
+    "Shares",
+    "Summarizer",
+    "ThresholdCrossed",
+    "TiktokenCounter",
+    "TokenBudget",
+    "TokenCounter",
+    "Trimmed",
+    "UnknownModelError",
+    "UsageReport",
+    "WindowEvent",
+    "__version__",
+]
+
 
 def test_session_exports_these_names() -> None:
     assert session.__all__ == NAMES
@@ -41,3 +77,28 @@ def test_every_error_is_a_session_error() -> None:
     errors = [getattr(session, name) for name in NAMES if name.endswith("Error")]
     assert len(errors) == 6
     assert all(issubclass(error, session.SessionError) for error in errors)
+
+
+def test_context_window_exports_these_names_and_those_of_session() -> None:
+    assert context_window.__all__ == [*OWN_NAMES, *NAMES]
+
+
+def test_each_of_those_is_there_and_the_same_as_in_session() -> None:
+    assert [name for name in OWN_NAMES if not hasattr(context_window, name)] == []
+    assert [name for name in NAMES if getattr(context_window, name) is not getattr(session, name)] == []
+
+
+def test_an_import_of_everything_brings_nothing_else() -> None:
+    code = "known = set(dir()) | {'known'}\nfrom context_window import *\nprint(*sorted(set(dir()) - known))"
+    brought = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60).stdout.split()
+    assert brought == sorted({*OWN_NAMES, *NAMES})
+
+
+def test_every_error_is_a_context_window_error_or_a_session_error() -> None:
+    errors = [getattr(context_window, name) for name in OWN_NAMES if name.endswith("Error")]
+    assert len(errors) == 6
+    assert all(issubclass(error, context_window.ContextWindowError) for error in errors)
+
+
+def test_the_version_is_a_semantic_one() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+|\.dev\d+)?", context_window.__version__)
