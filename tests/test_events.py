@@ -291,7 +291,7 @@ async def _async_listener(one: Event) -> None:
     pass
 
 
-@pytest.mark.parametrize("wrong", [5, "print", _async_listener], ids=str)
+@pytest.mark.parametrize("wrong", [5, "print", _async_listener], ids=["a number", "a text", "a coroutine function"])
 def test_what_cannot_be_told_is_refused(wrong: Any) -> None:
     with pytest.raises(BudgetError, match=r"^on_event=.*: pass a plain function that takes an event"):
         ContextWindowManager(on_event=wrong)
