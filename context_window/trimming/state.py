@@ -162,10 +162,6 @@ class ViewState:
         """What the item costs in the view."""
         return 0 if self._gone[place] else self._tokens[place]
 
-    def form_tokens(self, place: int) -> int:
-        """What the item costs in the form it has, in the view or not."""
-        return self._tokens[place]
-
     def gone(self, place: int) -> Reason | None:
         """Why the item is not in the view; None where it is."""
         return _REASONS[self._gone[place]]
@@ -192,11 +188,6 @@ class ViewState:
             return []
         replaced = self.replaced_images(place)
         return [image for image in self._images.get(place, ()) if image[0] not in replaced]
-
-    def saved_by_images(self, place: int) -> int:
-        """Tokens that the item's replaced images save."""
-        replaced = self.replaced_images(place)
-        return sum(saved for part, saved in self._images.get(place, ()) if part in replaced)
 
     def has_left(self, head: int) -> bool:
         """Whether anything of the unit is in the view."""
@@ -288,9 +279,9 @@ class ViewState:
         self._set(self._replaced, place, (*self.replaced_images(place), part))
         self.tally.images -= 1
 
-    def truncate(self, place: int, cut: Cut, tokens: int) -> None:
+    def truncate(self, place: int, cut: Cut) -> None:
         """The output loses its middle."""
-        self._alter(place, tokens, Reason.LAST_RESORT)
+        self._alter(place, cut.tokens, Reason.LAST_RESORT)
         self._set(self._cuts, place, cut)
 
     def edited(self, place: int) -> None:

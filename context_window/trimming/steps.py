@@ -111,7 +111,7 @@ def truncate_frontier(view: ViewState) -> None:
         if groups.kind[place] == KIND_OUTPUT and not view.gone(place) and groups.own[place] == FREE
     ]
     most = [view.tokens(place) for place in outputs]
-    least = [min(view.tokens(place), measures.shortened(place, 0).tokens - view.saved_by_images(place)) for place in outputs]
+    least = [min(view.tokens(place), measures.shortened(place, 0).tokens) for place in outputs]
     room = view.limits.budget - view.total + sum(most)
     for place, part in zip(outputs, fair_parts(room, least, most), strict=True):
         _shorten(view, place, part)
@@ -135,12 +135,11 @@ def fair_parts(room: int, least: Sequence[int], most: Sequence[int]) -> list[int
 
 
 def _shorten(view: ViewState, place: int, limit: int) -> None:
-    """Makes the output cost at most `limit`, where it can be."""
+    """Makes the output cost at most `limit`, where it can be. Its images are whole: they are not replaced in the frontier."""
     if view.tokens(place) > limit:
-        saved = view.saved_by_images(place)
-        cut = view.measures.shortened(place, limit + saved)
-        if cut.tokens - saved < view.tokens(place):
-            view.truncate(place, cut, cut.tokens - saved)
+        cut = view.measures.shortened(place, limit)
+        if cut.tokens < view.tokens(place):
+            view.truncate(place, cut)
 
 
 # What may be taken, in the order of taking. These are asked only for what is then taken: they move the view's marks.
