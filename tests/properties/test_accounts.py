@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
 from context_window.trimming.apply import apply
-from context_window.trimming.plan import Action
+from context_window.trimming.plan import Action, Reason
+from session.items import MessageCategory, Reasoning
 from session.units import PRIORITY
+from tests.support.checks import protected
 from tests.support.counting import Letters
 from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
@@ -34,6 +36,40 @@ def test_accounts(data: st.DataObject) -> None:
         applied = apply(plan, log)
         assert applied.items == outcome.view.items
         assert applied.response_breaks == outcome.view.response_breaks
+
+
+REASONS = {
+    Action.KEEP: {Reason.FITS, Reason.SYSTEM, Reason.PINNED, Reason.SUMMARY, Reason.FRONTIER},
+    Action.REPLACE_IMAGES: {Reason.TOO_MANY_IMAGES},
+    Action.TRUNCATE: {Reason.LAST_RESORT, Reason.TOO_MANY_IMAGES},  # when it is older, its images may go too
+    Action.CLEAR: {Reason.OVER_SHARE, Reason.OVER_BUDGET},
+    Action.DROP: {
+        Reason.OVER_SHARE,
+        Reason.OVER_BUDGET,
+        Reason.TOO_MANY_ITEMS,
+        Reason.COMPACTED,
+        Reason.ORPHAN,
+        Reason.BOUND_REASONING,
+    },
+}
+
+
+@given(st.data())
+def test_every_decision_has_a_reason_that_explains_it(data: st.DataObject) -> None:
+    """can always say what it did, why: what is kept is protected if the plan says so, and what is changed broke a limit"""
+    log = data.draw(sessions())
+    bounds = data.draw(limits(sum(map(cost, log.items))))
+    kept_back = protected(list(log.items), log.response_breaks)
+    for outcome in (process(log, bounds), trim(log, bounds)):
+        for place, (item, one) in enumerate(zip(log.items, outcome.plan, strict=True)):
+            event(f"{one.action.name} {one.reason.name}")
+            assert one.reason in REASONS[one.action]
+            if one.action is Action.KEEP:
+                assert (one.reason is Reason.FITS) == (place not in kept_back)
+                assert (one.reason is Reason.PINNED) >= item.pinned
+                assert (one.reason is Reason.SYSTEM) == (item.category is MessageCategory.SYSTEM and not item.pinned)
+            assert (one.reason is Reason.BOUND_REASONING) <= (isinstance(item, Reasoning) and bounds.binds_thinking)
+            assert one.reason is not Reason.TOO_MANY_ITEMS or bounds.items_max is not None
 
 
 @given(st.data())

@@ -1,0 +1,135 @@
+"""Logs that random ones seldom are, each at every budget: the fold must agree with its slow twin at each item."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from context_window.following import Following
+from context_window.trimming.limits import Limits
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
+from session.parts import Image
+from session.session import Session
+from tests.support.harness import MEASURER, again, copy_of
+from tests.support.twin import cost, fold
+
+BUDGETS = 24
+SHARES = (Fraction("0.1"), Fraction("0.35"), Fraction("0.5"), Fraction("0.05"))
+
+
+def picture(width: int) -> Image:
+    return Image(url="u", width=width, height=10)
+
+
+def call(name: str) -> FunctionCall:
+    return FunctionCall("tool", "{}", name, id=f"call {name}")
+
+
+def output(name: str, *content: str | Image) -> FunctionCallOutput:
+    return FunctionCallOutput("tool", content, name, id=f"output {name}")
+
+
+def said(role: str, *content: str | Image, **more: object) -> Message:
+    return Message(role, content, **more)  # type: ignore[arg-type]
+
+
+LOGS: dict[str, list[Item]] = {
+    "an answer comes late to a unit with images that was dropped": [
+        said("user", "go"),
+        Reasoning("hm", signature="s"),
+        call("a"),
+        call("b"),
+        output("a", picture(150), "x" * 300, picture(90)),
+        said("user", "well?", picture(80)),
+        Reasoning("so", signature="s"),
+        said("assistant", "y" * 120),
+        said("user", "more", picture(70)),
+        said("assistant", "z" * 40),
+        output("b", picture(60), "late" * 20),
+        said("user", "and now?", picture(50)),
+        said("assistant", "fine"),
+        said("user", "thanks"),
+        said("assistant", "bye"),
+    ],
+    "two answers come late, in turn": [
+        said("user", "go"),
+        call("a"),
+        call("b"),
+        call("c"),
+        said("assistant", "x" * 200),
+        said("user", "well?"),
+        call("d"),
+        output("d", "y" * 200),
+        output("a", "z" * 90),
+        said("assistant", "x" * 100),
+        output("c", "z" * 90),
+        said("user", "thanks"),
+        said("assistant", "x" * 80),
+        said("user", "bye"),
+    ],
+    "images in all that is protected, and in what is not": [
+        said("system", "rules"),
+        said("user", picture(40), category=MessageCategory.SYSTEM),
+        said("user", "a", picture(60), picture(30)),
+        said("assistant", "ok"),
+        said("user", picture(90), pinned=True),
+        call("a"),
+        call("b"),
+        output("a", picture(120), "x" * 90),
+        FunctionCallOutput("tool", (picture(70),), "b", id="output b", pinned=True),
+        said("assistant", "ok"),
+        said("assistant", picture(45), extra={"summary": True}),
+        said("user", "b", picture(20)),
+        said("assistant", "ok"),
+        said("user", "c", picture(10)),
+    ],
+    "summaries of summaries, of parts of units, and of what the model is about to read": [
+        said("user", "a" * 50, id="a"),
+        Reasoning("t", signature="s", id="t"),
+        call("x"),
+        output("x", "x" * 99),
+        said("assistant", "b" * 50, id="b"),
+        Compaction("s" * 30, ("a", "call x"), id="first"),
+        said("user", "c" * 50, id="c"),
+        said("assistant", "d" * 50, id="d"),
+        Compaction("s" * 20, ("first", "t", "call x", "output x", "b", "c", "d"), id="second"),
+        said("assistant", "e" * 50, id="e"),
+        said("user", "f" * 50, id="f"),
+        said("assistant", "g" * 50, id="g"),
+    ],
+    "reasoning before and after what changes": [
+        said("user", "go"),
+        Reasoning("one", signature="s"),
+        call("a"),
+        output("a", "x" * 400),
+        Reasoning("two", signature="s", pinned=True),
+        call("b"),
+        output("b", "y" * 400),
+        Reasoning("three", signature="s"),
+        said("assistant", "so"),
+        said("system", "new rules"),
+        Reasoning("four", signature="s"),
+        said("assistant", "ok"),
+        said("user", "bye"),
+    ],
+}
+
+
+@pytest.mark.parametrize("binds_thinking", [False, True])
+@pytest.mark.parametrize("images_kept", [0, 1, 3])
+@pytest.mark.parametrize("name", LOGS)
+def test_the_fold_agrees_with_its_twin(name: str, images_kept: int, *, binds_thinking: bool) -> None:
+    items = LOGS[name]
+    total = sum(map(cost, items))
+    for budget in range(1, total + 20, max(1, total // BUDGETS)):
+        bounds = Limits(
+            budget, budget, budget * 2 // 3, SHARES, images_kept, images_kept, preamble=9, synthetic=5, binds_thinking=binds_thinking
+        )
+        log = copy_of(Session(id="s"))
+        following = Following(log, bounds, MEASURER)
+        for item in items:
+            log.append(item)
+            outcome, twin = again(following, log), fold(log, bounds)
+            assert list(outcome.view.items) == twin.view()
+            assert outcome.total == twin.total()
