@@ -77,6 +77,15 @@ Event: TypeAlias = ThresholdCrossed | Trimmed | OverBudget
 Listener: TypeAlias = Callable[[Event], None]
 
 
+Marks: TypeAlias = tuple[tuple[float, int], ...]
+"""Parts of a budget, from the lowest up, each with the tokens that usage goes above."""
+
+
+def marks_at(thresholds: Iterable[float], budget: int) -> Marks:
+    """The marks at these parts of the budget, each taken as the decimal that was written."""
+    return tuple((threshold, portion(Fraction(str(threshold)), budget)) for threshold in sorted(set(thresholds)))
+
+
 class Watch:
     """What listeners were told of one session, so that nothing is told twice."""
 
@@ -86,12 +95,12 @@ class Watch:
         self._above: set[float] = set()
         self._out = {False: (0, 0), True: (0, 0)}
 
-    def news(self, now: Trimmed, thresholds: tuple[float, ...], *, lost: bool | None, one_shot: bool = False) -> Iterator[Event]:
+    def news(self, now: Trimmed, marks: Marks, *, lost: bool | None, one_shot: bool = False) -> Iterator[Event]:
         """What is to be told of a view.
 
         Args:
             now: What is out of it, and what the rest costs.
-            thresholds: Parts of the budget to warn at.
+            marks: Where to warn.
             lost: Whether something is out that was not before; None where only the sums can say.
             one_shot: Whether the view is a one-shot trim.
         """
@@ -100,8 +109,8 @@ class Watch:
             lost = now.items > before[0] or (now.freed > before[1] and now.items > 0)
         if lost:
             yield now
-        for threshold in sorted(set(thresholds)):
-            if now.tokens <= portion(Fraction(str(threshold)), now.budget):  # as the decimal that was written
+        for threshold, tokens in marks:
+            if now.tokens <= tokens:
                 self._above.discard(threshold)
             elif threshold not in self._above:
                 self._above.add(threshold)

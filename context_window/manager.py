@@ -17,7 +17,7 @@ from .counting.counter import TokenCounter
 from .counting.measure import Measurer
 from .counting.overhead import request_overhead
 from .errors import BudgetError, ContextOverflowError
-from .events import Event, Listener, Trimmed, Watch, check_listener, tell
+from .events import Event, Listener, Trimmed, Watch, check_listener, marks_at, tell
 from .following import Following
 from .ledger import Ledger, Noted, Shown, known_category
 from .recall import Provider, RecallTool, recall, recall_tool
@@ -77,6 +77,8 @@ class ContextWindowManager:
         self._budget: Budget = resolve_budget(model_config, token_counter, self.context_window)
         self._overhead = request_overhead(self._budget.counter, tools, self._budget.frame)
         self._measurer = Measurer(self._budget.counter)
+        self._limits = limits_of(self._budget, self.context_window, self._overhead)
+        self._marks = marks_at(self.context_window.warn_at, self._budget.tokens)
         check_listener(on_event)
         self._on_event = on_event
         self._states: WeakKeyDictionary[Session, _State] = WeakKeyDictionary()
@@ -171,8 +173,7 @@ class ContextWindowManager:
         if not isinstance(preserve_recency, bool):
             raise BudgetError("preserve_recency", preserve_recency, "pass True to take the oldest first, or False for the newest")
         state = self._state(session)
-        following = Following(session, self._limits(one_shot=True, newest_first=not preserve_recency), self._measurer, one_shot=True)
-        following.catch_up(session)
+        following = self._one_shot(session, newest_first=not preserve_recency)
         view = following.view(session)
         with state.lock:
             events, overflow = self._conclude(view, following, state, lost=None, one_shot=True)
@@ -193,9 +194,7 @@ class ContextWindowManager:
         """
         state = self._state(session)
         if one_shot:
-            following = Following(session, self._limits(one_shot=True), self._measurer, one_shot=True)
-            following.catch_up(session)
-            return following.plan()
+            return self._one_shot(session).plan()
         with state.lock:
             return self._follow(session, state).plan()
 
@@ -256,7 +255,7 @@ class ContextWindowManager:
                 if census.lineage is shown.lineage and len(census.fold) == len(shown.items):  # else it is not what it was
                     return self._report(live.id, census, noted, title)
         frozen = shown.frozen() if shown is not None else Session()
-        return self._report(frozen.id, self._caught_up(None, frozen, self._limits().boundless()), noted, title)
+        return self._report(frozen.id, self._caught_up(None, frozen, self._limits.boundless()), noted, title)
 
     def format_token_usage(self, session: Session | None = None) -> str:
         """The usage as plain text."""
@@ -281,12 +280,12 @@ class ContextWindowManager:
 
     def _follow(self, session: Session, state: _State) -> Following:
         """The session's fold, brought up to date. The caller holds the state's lock, as for the next."""
-        state.view = self._caught_up(state.view, session, self._limits())
+        state.view = self._caught_up(state.view, session, self._limits)
         return state.view
 
     def _census(self, session: Session, state: _State) -> Following:
         """The session folded without limits: what it costs as it is."""
-        state.census = self._caught_up(state.census, session, self._limits().boundless())
+        state.census = self._caught_up(state.census, session, self._limits.boundless())
         return state.census
 
     def _caught_up(self, known: Following | None, session: Session, limits: Limits) -> Following:
@@ -304,8 +303,12 @@ class ContextWindowManager:
         shares = self.context_window.shares
         return report_on(session_id, census, self._measurer, noted, budget=self._budget, shares=shares, title=title)
 
-    def _limits(self, *, one_shot: bool = False, newest_first: bool = False) -> Limits:
-        return limits_of(self._budget, self.context_window, self._overhead, one_shot=one_shot, newest_first=newest_first)
+    def _one_shot(self, session: Session, *, newest_first: bool = False) -> Following:
+        """The session, trimmed once as a whole."""
+        limits = limits_of(self._budget, self.context_window, self._overhead, one_shot=True, newest_first=newest_first)
+        following = Following(session, limits, self._measurer, one_shot=True)
+        following.catch_up(session)
+        return following
 
     def _conclude(
         self, view: Session, following: Following, state: _State, *, lost: bool | None, one_shot: bool = False
@@ -315,7 +318,7 @@ class ContextWindowManager:
         whole = not fold.tally.altered  # then the view is the session itself, which may have grown since
         self._note(following, Shown(view, following.items, following.lineage) if whole else Shown(view, view.items, view.lineage))
         now = Trimmed(view.id, total, budget, fold.tally.altered, following.freed)
-        events = list(state.watch.news(now, self.context_window.warn_at, lost=lost, one_shot=one_shot))
+        events = list(state.watch.news(now, self._marks, lost=lost, one_shot=one_shot))
         if total <= budget or not self.context_window.strict:
             return events, None
         return events, ContextOverflowError(total, budget, following.culprits())

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from context_window import BudgetError, ContextOverflowError, ContextWindow, ContextWindowManager, FunctionCall, MessageCategory, Session
-from context_window.events import Event, OverBudget, ThresholdCrossed, Trimmed, Watch
+from context_window.events import Event, OverBudget, ThresholdCrossed, Trimmed, Watch, marks_at
 from tests.support.counting import Letters
 from tests.support.strategies import sessions
 from tests.support.twin import cost
@@ -79,7 +79,7 @@ def test_usage_exactly_at_a_threshold_is_not_above_it(threshold: float, budget: 
     """0.29 * 100 is 28.999999999999996 in floats."""
     for tokens in (exactly, exactly + 1):
         now = Trimmed("s", tokens, budget, 0, 0)
-        news = list(Watch().news(now, (threshold,), lost=False))
+        news = list(Watch().news(now, marks_at([threshold], budget), lost=False))
         assert bool(news) is (tokens > exactly)
 
 
