@@ -109,7 +109,8 @@ def _boundary(text: str, place: int) -> int:
         start = max(0, place - back)
         certain = start == 0
         if _half_flag(text[start]):  # to the last flag of the run, for the same reason
-            end = regex.compile(rf"[^{HALF_FLAGS}]").search(text, start, place + 1).start()
+            after = regex.compile(rf"[^{HALF_FLAGS}]").search(text, start, place + 1)
+            end = after.start() if after else place
             run = _run_of_flags(text, end)
             if end - run > 2:
                 start, certain = end - 2 + (end - run) % 2, True
@@ -133,8 +134,8 @@ def _end(text: str, place: int) -> int:
     """Where the character that begins at `place` ends."""
     import regex
 
-    end: int = regex.compile(r"\X").match(text, place).end()
-    return end
+    match = regex.compile(r"\X").match(text, place)
+    return match.end() if match else len(text)
 
 
 def _half_flag(character: str) -> bool:
