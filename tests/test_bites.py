@@ -69,11 +69,12 @@ def spoil(copy: Path, patch: Path) -> None:
 def test_a_property_catches(fault: str, copy: Path) -> None:
     spoil(copy, BITES / f"{fault}.patch")
     test = f"tests/properties/{CAUGHT_BY[fault]}"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}  # `-n auto`, for one, is not for it
     # The profile without shrinking: that the fault is found counts here, not its smallest example.
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", test],
         cwd=copy,
-        env={**os.environ, "HYPOTHESIS_PROFILE": "mutation", "COLUMNS": "300"},
+        env={**clean, "HYPOTHESIS_PROFILE": "mutation", "COLUMNS": "300"},
         capture_output=True,
         text=True,
         check=False,
