@@ -88,7 +88,7 @@ def test_the_readme_has_the_two_commands() -> None:
         assert command.startswith("python3 -m venv "), "it must not need an environment that is already there"
         assert " pip install " in command
     assert demo.endswith("context-window demo")
-    assert tests.endswith("-m pytest")
+    assert tests.endswith("-m pytest -n auto")
 
 
 def test_no_lock_file_and_no_registry() -> None:
