@@ -11,10 +11,11 @@ from context_window.trimming.limits import Limits
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.parts import Image
 from session.session import Session
+from tests.support.checks import check_sums
 from tests.support.harness import MEASURER, again, copy_of
 from tests.support.twin import cost, fold
 
-BUDGETS = 24
+BUDGETS = 16
 SHARES = (Fraction("0.1"), Fraction("0.35"), Fraction("0.5"), Fraction("0.05"))
 
 
@@ -44,7 +45,7 @@ LOGS: dict[str, list[Item]] = {
         said("user", "well?", picture(80)),
         Reasoning("so", signature="s"),
         said("assistant", "y" * 120),
-        said("user", "more", picture(70)),
+        said("user", "more", picture(70), *map(picture, range(1, 5))),
         said("assistant", "z" * 40),
         output("b", picture(60), "late" * 20),
         said("user", "and now?", picture(50)),
@@ -117,7 +118,7 @@ LOGS: dict[str, list[Item]] = {
 
 
 @pytest.mark.parametrize("binds_thinking", [False, True])
-@pytest.mark.parametrize("images_kept", [0, 1, 3])
+@pytest.mark.parametrize("images_kept", [0, 1, 3, 99])
 @pytest.mark.parametrize("name", LOGS)
 def test_the_fold_agrees_with_its_twin(name: str, images_kept: int, *, binds_thinking: bool) -> None:
     items = LOGS[name]
@@ -133,3 +134,4 @@ def test_the_fold_agrees_with_its_twin(name: str, images_kept: int, *, binds_thi
             outcome, twin = again(following, log), fold(log, bounds)
             assert list(outcome.view.items) == twin.view()
             assert outcome.total == twin.total()
+            check_sums(outcome)

@@ -9,12 +9,11 @@ from context_window import ContextWindow, ContextWindowManager
 from context_window.trimming.apply import apply
 from context_window.trimming.plan import Action, Reason
 from session.items import MessageCategory, Reasoning
-from session.units import PRIORITY
-from tests.support.checks import protected
+from tests.support.checks import check_sums, protected
 from tests.support.counting import Letters
 from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
-from tests.support.twin import category_of, cost, unit_of
+from tests.support.twin import cost
 
 
 @given(st.data())
@@ -23,16 +22,11 @@ def test_accounts(data: st.DataObject) -> None:
     log = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, log.items))))
     for outcome in (process(log, bounds), trim(log, bounds)):
-        plan, tally = outcome.plan, outcome.following.fold.tally
+        plan = outcome.plan
         assert [one.item_id for one in plan] == [item.id for item in log.items]
         assert [one.before for one in plan] == list(map(cost, log.items))
         assert [one.after for one in plan if one.action is not Action.DROP] == list(map(cost, outcome.view.items))
-        units = unit_of(list(log.items), log.response_breaks)
-        for rank, category in enumerate(PRIORITY):
-            rows = [one.after for place, one in enumerate(plan) if category_of(list(log.items), units[place]) is category]
-            assert sum(rows) == tally.tokens[rank]
-        assert sum(tally.tokens) == tally.total
-        assert sum(tally.items) == len(outcome.view.items)
+        check_sums(outcome)
         applied = apply(plan, log)
         assert applied.items == outcome.view.items
         assert applied.response_breaks == outcome.view.response_breaks

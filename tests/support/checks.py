@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from context_window.trimming.placeholders import MARK
-from session.items import FunctionCall, FunctionCallOutput, Item, MessageCategory
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory
+from session.parts import Image
 from session.session import Session
-from tests.support.twin import answers, category_of, is_summary, responses, unit_of
+from session.units import PRIORITY
+from tests.support.harness import Outcome
+from tests.support.twin import answers, category_of, cost, is_summary, responses, unit_of
 
 
 def frontier(items: list[Item], breaks: frozenset[str]) -> set[int]:
@@ -97,3 +100,23 @@ def free_tokens(log: Session, view: Session, count: Callable[[Item], int]) -> in
     """Tokens in the view of what a trim could still drop."""
     kept_back = {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
     return sum(count(item) for item in view.items if item.id not in kept_back)
+
+
+def check_sums(outcome: Outcome) -> None:
+    """What the fold keeps as sums is what is in the view."""
+    items, view, tally = list(outcome.log.items), list(outcome.view.items), outcome.following.fold.tally
+    units, places = unit_of(items, outcome.log.response_breaks), {item.id: place for place, item in enumerate(items)}
+    for rank, category in enumerate(PRIORITY):
+        rows = [item for item in view if category_of(items, units[places[item.id]]) is category]
+        assert tally.tokens[rank] == sum(map(cost, rows))
+        assert tally.items[rank] == len(rows)
+    assert tally.total == sum(map(cost, view))
+    assert tally.altered == len(outcome.plan.changes)
+    answered = set(answers(view).values())
+    assert tally.unanswered == sum(isinstance(item, FunctionCall) and place not in answered for place, item in enumerate(view))
+    parts = [part for item in view if isinstance(item, Message | FunctionCallOutput) for part in parts_of(item)]
+    assert tally.images == sum(isinstance(part, Image) for part in parts)
+
+
+def parts_of(item: Message | FunctionCallOutput) -> tuple[object, ...]:
+    return item.content if isinstance(item, Message) else item.output
