@@ -6,7 +6,9 @@ never sent (handoffs, config updates) costs nothing.
 
 from __future__ import annotations
 
-from threading import RLock
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock, RLock
 
 from session.estimate import CALL_TOKENS, ITEM_TOKENS
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
@@ -21,8 +23,26 @@ from .cutting import longest_cut
 COUNTERS_REMEMBERED = 8
 """Counters whose figures an item keeps; a program that makes a counter a request must not grow its items for ever."""
 
-_LOCKS = tuple(RLock() for _ in range(64))
-"""One for each of as many groups of items: two threads never count one item at once, and seldom wait for another's."""
+_BUSY: dict[int, tuple[RLock, list[None]]] = {}
+"""By `id` of an item that is being counted: its lock, and an entry for each thread that has or wants it."""
+_GUARD = Lock()
+"""Held for no longer than it takes to look into `_BUSY`."""
+
+
+@contextmanager
+def _alone_with(item: Item) -> Iterator[None]:
+    """No two threads are in here with one item at once, and none waits for another item's."""
+    with _GUARD:
+        lock, threads = _BUSY.setdefault(id(item), (RLock(), []))
+        threads.append(None)
+    try:
+        with lock:
+            yield
+    finally:
+        with _GUARD:
+            threads.pop()
+            if not threads:
+                del _BUSY[id(item)]
 
 
 class _Memo:
@@ -104,7 +124,7 @@ class Measurer:
             return latest
         memo = self._known(item)
         if memo is None:
-            with _LOCKS[id(item) // 64 % len(_LOCKS)]:
+            with _alone_with(item):
                 memo = self._known(item)  # another thread may have been here first
                 if memo is None:
                     memo = self._measure(item)
