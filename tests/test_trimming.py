@@ -23,8 +23,8 @@ def picture(width: int) -> Image:
     return Image(url="u", width=width, height=10)
 
 
-def call(name: str) -> FunctionCall:
-    return FunctionCall("tool", "{}", name, id=f"call {name}")
+def call(name: str, category: MessageCategory = MessageCategory.SYSTEM_OUTPUT) -> FunctionCall:
+    return FunctionCall("tool", "{}", name, id=f"call {name}", category=category)
 
 
 def output(name: str, *content: str | Image) -> FunctionCallOutput:
@@ -35,16 +35,19 @@ def said(role: str, *content: str | Image, **more: object) -> Message:
     return Message(role, content, **more)  # type: ignore[arg-type]
 
 
-LOGS: dict[str, list[Item]] = {
-    "an answer comes late to a unit with images that was dropped": [
+def late(category: MessageCategory) -> list[Item]:
+    """An answer comes late to a unit with images that was dropped: cleared before, or, in other categories, as it was."""
+    return [
         said("user", "go"),
         Reasoning("hm", signature="s"),
-        call("a"),
-        call("b"),
+        call("a", category),
+        call("b", category),
         output("a", picture(150), "x" * 300, picture(90)),
         said("user", "well?", picture(80)),
         Reasoning("so", signature="s"),
         said("assistant", "y" * 120),
+        said("user", "go on"),
+        said("assistant", "y" * 60),
         said("user", "more", picture(70), *map(picture, range(1, 5))),
         said("assistant", "z" * 40),
         output("b", picture(60), "late" * 20),
@@ -52,7 +55,12 @@ LOGS: dict[str, list[Item]] = {
         said("assistant", "fine"),
         said("user", "thanks"),
         said("assistant", "bye"),
-    ],
+    ]
+
+
+LOGS: dict[str, list[Item]] = {
+    "an answer comes late to a unit that was cleared and dropped": late(MessageCategory.SYSTEM_OUTPUT),
+    "an answer comes late to a unit that was dropped as it was": late(MessageCategory.CONTEXT),
     "two answers come late, in turn": [
         said("user", "go"),
         call("a"),
