@@ -126,7 +126,7 @@ LOGS: dict[str, list[Item]] = {
 
 
 @pytest.mark.parametrize("binds_thinking", [False, True])
-@pytest.mark.parametrize("images_kept", [0, 1, 3, 99])
+@pytest.mark.parametrize("images_kept", [0, 1, 3, 8, 99])
 @pytest.mark.parametrize("name", LOGS)
 def test_the_fold_agrees_with_its_twin(name: str, images_kept: int, *, binds_thinking: bool) -> None:
     items = LOGS[name]
