@@ -49,7 +49,7 @@ def _shares(weights: tuple[int, int, int, int, int]) -> tuple[Fraction, Fraction
 WEIGHTS = st.integers(0, 10)
 SHARES = st.one_of(
     st.just(_shares((10, 35, 50, 5, 0))),
-    st.sampled_from(((0, 0, 1, 4, 0), (0, 0, 0, 1, 0), (0, 1, 1, 3, 0), (0, 0, 0, 1, 1), (0, 0, 0, 0, 1))).map(_shares),
+    st.sampled_from(((0, 0, 1, 4, 0), (0, 0, 0, 1, 0), (0, 1, 1, 3, 0), (0, 0, 0, 1, 1), (0, 0, 0, 0, 1), (0, 0, 0, 0, 1))).map(_shares),
     st.tuples(WEIGHTS, WEIGHTS, WEIGHTS, WEIGHTS, st.integers(1, 5)).map(_shares),
 )
 """The default, some that leave outputs room, none at all, any."""
@@ -116,7 +116,7 @@ def _respond(draw: st.DrawFn, draft: Draft) -> None:
 def _answer(draw: st.DrawFn, draft: Draft) -> None:
     """Answers all waiting calls, or some of them, in any order; now and then one that is answered already, or that nobody made."""
     if _rarely(draw, 16):
-        call_id = draw(st.sampled_from(("nobody", *[call.call_id for call in draft.calls])))
+        call_id = "nobody" if _rarely(draw, 2) else draw(st.sampled_from([call.call_id for call in draft.calls]))
         draft.items.append(FunctionCallOutput("tool", _parts(draw, OUTPUT_SIZES), call_id, **_common(draw, draft)))  # type: ignore[arg-type]
         return
     count = draw(st.integers(1, len(draft.open_calls))) if _rarely(draw, 4) else len(draft.open_calls)
@@ -140,7 +140,7 @@ def _step(draw: st.DrawFn, draft: Draft) -> None:
     if kind == "user":
         item = Message("user", _parts(draw), **common)  # type: ignore[arg-type]
     elif kind == "context":
-        item = Message("user", _parts(draw), **{**common, "category": MessageCategory.CONTEXT})  # type: ignore[arg-type]
+        item = Message("user", _parts(draw), **{**common, "category": MessageCategory.CONTEXT, "pinned": _rarely(draw, 8)})  # type: ignore[arg-type]
     elif kind == "system":
         item = Message("system", _text(draw), **common)  # type: ignore[arg-type]
     elif kind == "handoff":
