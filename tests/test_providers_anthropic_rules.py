@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-import session.providers.anthropic_rules as rules
-import session.providers.anthropic_shape as shape
 from session import FormatError
 from session.providers import Violation, validate_anthropic
+from session.providers.anthropic import rules, shape
 
 Json = dict[str, Any]
 
@@ -302,7 +301,7 @@ def test_the_validator_shares_no_code_with_the_converter() -> None:
     for module in (rules, shape):
         imports = set(re.findall(r"^ *from (\S+) import", inspect.getsource(module), re.MULTILINE))
         own = {name for name in imports if name.startswith((".", "session"))}
-        assert own <= {".violations", ".anthropic_shape", "session.errors", "session.images"}
+        assert own <= {"session.providers.violations", ".shape", "session.errors", "session.images"}
 
 
 def test_what_the_tests_build_is_json() -> None:

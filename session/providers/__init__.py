@@ -1,6 +1,10 @@
-"""What providers take: a session in their words, and whether a payload keeps their rules. One file a wire format."""
+"""What providers take: a session in their words, their words as a session, and whether a payload keeps their rules.
 
-from .anthropic_rules import validate_anthropic
+One package a wire format: `write.py` is the way there, `read.py` the way back, `rules.py` and `shape.py` the validator, which
+shares no code with them. What all ways there share stands beside the packages.
+"""
+
+from .anthropic import validate_anthropic
 from .violations import Violation
 
 __all__ = ["Violation", "validate_anthropic"]

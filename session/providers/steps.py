@@ -34,7 +34,7 @@ class Response:
 
 
 Step: TypeAlias = Response | Message | Compaction
-"""A response; a user message, or a summary of role assistant; a compaction."""
+"""A response; a user message, or a summary of role assistant, or a system message that stays where it is; a compaction."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Conversation:
     """A log in steps.
 
     Attributes:
-        system: The messages of role system or developer, wherever they stood.
+        system: The messages of role system or developer, wherever they stood; none where they stay in their places.
         steps: All else, in order. An output stands with its call, however late it came; one without a call is left out.
         preamble: Whether the converter adds `additions.PREAMBLE` at the head.
     """
@@ -52,8 +52,14 @@ class Conversation:
     preamble: bool
 
 
-def conversation(session: Session) -> Conversation:
-    """The session in steps. Handoffs and config updates are no steps: nothing is sent for them."""
+def conversation(session: Session, *, system_in_place: bool = False) -> Conversation:
+    """The session in steps. Handoffs and config updates are no steps: nothing is sent for them.
+
+    Args:
+        session: A log or a view.
+        system_in_place: Whether messages of role system or developer are steps where they stand, for providers that take
+            them anywhere. One that stood between a call and its output comes after the response.
+    """
     told = Conversation([], [], preamble=False)
     groups, breaks = Grouping(), session.response_breaks
     asked: dict[int, tuple[Response, str]] = {}  # by position of a call: its response, its item id
@@ -72,7 +78,7 @@ def conversation(session: Session) -> Conversation:
                 response, call = asked[groups.last_answered]
                 response.outputs[call] = item
         elif isinstance(item, Message):
-            if item.role in ("system", "developer"):
+            if item.role in ("system", "developer") and not system_in_place:
                 told.system.append(item)
             else:
                 told.steps.append(item)

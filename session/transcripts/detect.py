@@ -1,4 +1,4 @@
-"""Which format a file has, told by its content; and the calls that read any of them. The list of formats is here.
+"""Which format a file has, told by its content; and the calls that read any of them. The lists of formats are here.
 
 A format is a module with `NAME`, `claims` and `read`. To add one, write the module and put it in `FORMATS`.
 """
@@ -6,6 +6,7 @@ A format is a module with `NAME`, `claims` and `read`. To add one, write the mod
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +16,7 @@ from session.session import Session
 from . import claude_code, session_json
 from .account import TranscriptAccount
 from .reading import read_lines
+from .source import Source
 
 
 class Format(Protocol):
@@ -27,13 +29,14 @@ class Format(Protocol):
     NAME: str
 
     def claims(self, value: object) -> bool:
-        """Whether this JSON value, found in a file, shows that the file has this format."""
+        """Whether this shows that the file has this format: a JSON value on a line of it, or the document that it is; for
+        those of `TEXTS` its first characters."""
 
-    def read(self, path: Path, *, sidechains: bool) -> TranscriptAccount:
+    def read(self, source: Source, *, sidechains: bool) -> TranscriptAccount:
         """The sessions in the file.
 
         Args:
-            path: The file.
+            source: The file.
             sidechains: False where only the main session is asked for, so that the files of its sub-agents need not be read.
 
         Raises:
@@ -42,6 +45,16 @@ class Format(Protocol):
 
 
 FORMATS: tuple[Format, ...] = (claude_code, session_json)
+"""Those that are known by marks of their own."""
+LIKELY: tuple[Format, ...] = ()
+"""Those that take what others may have too: asked where none of `FORMATS` claims anything in the file."""
+TEXTS: tuple[Format, ...] = ()
+"""Those that are no JSON."""
+
+HEAD = 4096
+"""Bytes of a file that tell whether it is one of `TEXTS`."""
+NAMED = 4
+"""Sessions that an error names."""
 
 
 def read_transcript(path: str | os.PathLike[str]) -> Session:
@@ -52,16 +65,17 @@ def read_transcript(path: str | os.PathLike[str]) -> Session:
     A line that cannot be read is left out, and `session.metadata["warnings"]` says so.
 
     Args:
-        path: A session log of Claude Code (JSONL), or a session saved with `to_dict` as JSON. `~` is understood.
+        path: A session log of a tool, or a session saved with `to_dict` as JSON. `~` is understood.
 
     Raises:
         TranscriptError: The file cannot be read, is no transcript, or holds several equal sessions.
     """
-    where = _path(path)
-    account = _format_of(where).read(where, sidechains=False)
+    source = Source(_path(path))
+    account = _format_of(source).read(source, sidechains=False)
     if account.equals > 1:
-        names = ", ".join(session.id for session in account.sessions[: account.equals])
-        raise TranscriptError(where, f"holds {account.equals} sessions ({names}); read_transcripts() gives all of them")
+        names = ", ".join(session.id for session in account.sessions[: account.equals][:NAMED])
+        names += ", …" if account.equals > NAMED else ""
+        raise TranscriptError(source.path, f"holds {account.equals} sessions ({names}); read_transcripts() gives all of them")
     return account.sessions[0]
 
 
@@ -77,17 +91,18 @@ def read_transcripts(path: str | os.PathLike[str]) -> list[Session]:
     return list(read_account(path).sessions)
 
 
-def read_account(path: str | os.PathLike[str]) -> TranscriptAccount:
+def read_account(path: str | os.PathLike[str], *, on_read: Callable[[int], object] | None = None) -> TranscriptAccount:
     """All sessions of a transcript, and what became of each of its lines.
 
     Args:
         path: As for `read_transcript`.
+        on_read: Is told, as the file is read, how many more of its bytes are behind us: for a progress bar.
 
     Raises:
         TranscriptError: The file cannot be read, or is no transcript.
     """
-    where = _path(path)
-    return _format_of(where).read(where, sidechains=True)
+    source = Source(_path(path), on_read)
+    return _format_of(source).read(source, sidechains=True)
 
 
 def _path(path: str | os.PathLike[str]) -> Path:
@@ -97,18 +112,28 @@ def _path(path: str | os.PathLike[str]) -> Path:
         return Path(path)
 
 
-def _format_of(path: Path) -> Format:
+def _format_of(source: Source) -> Format:
     """The format of the file, by the first value in it that one of them knows."""
-    lines = 0
-    for line in read_lines(path):
-        lines = line.number
-        for value in line.values:
-            for one in FORMATS:
-                if one.claims(value):
-                    return one
-    if session_json.is_document(path):
-        return session_json
-    if not lines:
-        raise TranscriptError(path, "is empty")
-    known = ", ".join(one.NAME for one in FORMATS)
-    raise TranscriptError(path, f"no line of it belongs to a transcript of a known format ({known})")
+    likely: Format | None = None
+    line = None
+    for line in read_lines(source.path):
+        values = line.values
+        if line.number == 1 and (line.problem is not None or not values) and source.document is not None:
+            values = (source.document,)  # it begins on the first line and does not end there
+        for value in values:
+            if (found := _claiming(FORMATS, value)) is not None:
+                return found
+            likely = likely or _claiming(LIKELY, value)
+        if values is not line.values:
+            break
+    if line is None:
+        raise TranscriptError(source.path, "is empty")
+    found = likely or _claiming(TEXTS, source.bytes(HEAD).decode("utf-8", "replace"))
+    if found is not None:
+        return found
+    known = ", ".join(one.NAME for one in (*FORMATS, *LIKELY, *TEXTS))
+    raise TranscriptError(source.path, f"no line of it belongs to a transcript of a known format ({known})")
+
+
+def _claiming(formats: tuple[Format, ...], value: object) -> Format | None:
+    return next((one for one in formats if one.claims(value)), None)

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -36,8 +36,12 @@ class Line:
     problem: str | None
 
 
-def read_lines(path: Path) -> Iterator[Line]:
+def read_lines(path: Path, on_read: Callable[[int], object] | None = None) -> Iterator[Line]:
     """The lines of the file, in order.
+
+    Args:
+        path: The file.
+        on_read: Is told the bytes of each line, before it is given out.
 
     Raises:
         TranscriptError: The file cannot be opened or read.
@@ -51,6 +55,8 @@ def read_lines(path: Path) -> Iterator[Line]:
             values, problem = parse(raw)
             if problem and not raw.endswith(b"\n"):
                 problem = CUT_OFF
+            if on_read is not None:
+                on_read(len(raw))
             del raw  # a line may be tens of megabytes: not to be held while its values are worked on
             yield Line(number, values, problem)
             del values

@@ -21,10 +21,11 @@ from pathlib import Path
 from session.errors import TranscriptError
 from session.transcripts.account import TranscriptAccount
 from session.transcripts.reading import read_lines
+from session.transcripts.source import Source
+from session.transcripts.values import text_at
 
 from .file import NAME, File, read_file
 from .notices import LINES
-from .values import text_at
 
 __all__ = ["NAME", "claims", "read"]
 
@@ -40,30 +41,31 @@ def claims(value: object) -> bool:
     return (kind in LINES or kind in ("system", "attachment")) and any(text_at(value, mark) for mark in marks)
 
 
-def read(path: Path, *, sidechains: bool) -> TranscriptAccount:
+def read(source: Source, *, sidechains: bool) -> TranscriptAccount:
     """The sessions in the file and, where they are asked for, those of its sub-agents in files of their own.
 
     Args:
-        path: The file.
+        source: The file.
         sidechains: Whether to read sub-agents' files: `agent-*.jsonl` in `<session>/subagents/`, or beside the file where
             they name its session.
 
     Raises:
         TranscriptError: Nobody says anything in the file.
     """
-    main = read_file(path, account=sidechains)
+    path = source.path
+    main = read_file(path, source.lines(), account=sidechains)
     others: list[File] = []
     failures: list[str] = []
     if sidechains and not main.sessions[0].metadata.get("sidechain"):
         for file in _agent_files(path, main.session_ids):
             try:
-                others.append(read_file(file))
+                others.append(read_file(file, read_lines(file)))
             except TranscriptError as error:
                 failures.append(f"{file.name}: {error.problem}")
         others.sort(key=lambda one: one.sessions[0].items[0].created_at)
         agents = frozenset(agent for one in others for agent in one.agents)
         if agents & main.agents:  # told twice: in lines of the main file, and whole in their own
-            main = read_file(path, elsewhere=agents)
+            main = read_file(path, read_lines(path), elsewhere=agents)
     main.sessions[0].metadata["warnings"] += failures
     sessions, lines = list(main.sessions), list(main.lines)
     for other in others:

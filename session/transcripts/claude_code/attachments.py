@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from session.parts import Part, Text
-
-from .blocks import image_of, parts_of
-from .values import JsonObject, count_at, list_at, object_at, text_at
+from session.transcripts.blocks import image_of, parts_of
+from session.transcripts.values import JsonObject, count_at, list_at, object_at, text_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from session.errors import TranscriptError
 from session.session import Session
 from session.transcripts.account import DAMAGED, ITEM, MERGED, NOT_CONTEXT, Fate, LineRecord, shortened
-from session.transcripts.reading import read_lines
+from session.transcripts.reading import Line
 
 from .arrange import fill
 from .entry import Entry
@@ -42,18 +42,19 @@ class File:
     agents: frozenset[str]
 
 
-def read_file(path: Path, *, elsewhere: frozenset[str] = frozenset(), account: bool = True) -> File:
+def read_file(path: Path, told: Iterable[Line], *, elsewhere: frozenset[str] = frozenset(), account: bool = True) -> File:
     """The sessions in one file.
 
     Args:
         path: The file.
+        told: Its lines.
         elsewhere: Sidechains to leave out, since they are whole in files of their own.
         account: False where nobody will ask what became of the lines.
 
     Raises:
         TranscriptError: The file cannot be read, or nobody says anything in it.
     """
-    entries, problems, warnings, count = _entries(path)
+    entries, problems, warnings, count = _entries(told)
     for entry in entries:
         if entry.thread in elsewhere and entry.items:
             entry.items, entry.fate, entry.reason = (), NOT_CONTEXT, "the sub-agent's own file has it"
@@ -75,12 +76,12 @@ def read_file(path: Path, *, elsewhere: frozenset[str] = frozenset(), account: b
     return File(sessions, equals(found), lines, session_ids, frozenset(one.thread for one in found if one.thread))
 
 
-def _entries(path: Path) -> tuple[list[Entry], dict[int, str], list[str], int]:
+def _entries(told: Iterable[Line]) -> tuple[list[Entry], dict[int, str], list[str], int]:
     """The file's entries, what is wrong with which line, the warnings, and how many lines there are."""
     lines = Lines()
     problems: dict[int, str] = {}
     count = 0
-    for line in read_lines(path):
+    for line in told:
         count = line.number
         for value in line.values:
             lines.feed(count, value)

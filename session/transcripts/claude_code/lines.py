@@ -11,15 +11,15 @@ from session.errors import FormatError
 from session.items import Compaction, Item
 from session.parts import Part, Text
 from session.transcripts.account import DAMAGED, ITEM, MERGED
+from session.transcripts.blocks import is_result, part_of, parts_of
+from session.transcripts.values import JsonObject, count_at, id_at, list_at, object_at, seconds, text_at
 
 from .attachments import shown
-from .blocks import is_result, part_of, parts_of
 from .entry import BOUNDARY, CAVEAT, COMMAND, QUEUED, Entry, Ids
 from .injected import is_command, source_of
 from .notices import API_ERROR, EMPTY, reason_for
 from .queue import Queue
 from .said import Writer, usage_of
-from .values import JsonObject, count_at, id_at, list_at, object_at, seconds, text_at
 
 SYNTHETIC = "<synthetic>"
 """The model's name on lines that the tool wrote in its place. They are sent like any other, but no request gave them."""

@@ -8,12 +8,12 @@ from typing import TypedDict
 
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.parts import Part, Text
+from session.transcripts.blocks import is_call, is_result, part_of, parts_of
+from session.transcripts.values import REDACTED, JsonObject, count_at, json_text, text_at
 from session.usage import Usage
 
-from .blocks import is_call, is_result, part_of, parts_of
 from .entry import name
 from .injected import memory_path, source_of
-from .values import REDACTED, JsonObject, count_at, json_text, text_at
 
 UNKNOWN_TOOL = "unknown"
 """The name of an output whose call is not in the file."""

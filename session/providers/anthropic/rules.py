@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from session.images import image_size
+from session.providers.violations import Violation
 
-from .anthropic_shape import Payload, Turn, read_payload
-from .violations import Violation
+from .shape import Payload, Turn, read_payload
 
 MARKS = 4
 """A7: blocks with cache_control."""

@@ -1,5 +1,5 @@
 """A session as messages for Anthropic's Messages API. The rules it keeps are cited as A1 to A9 (VALIDITY.md); the validator
-in `anthropic_rules.py` knows nothing of this file.
+in `rules.py` knows nothing of this file.
 
 What is on the wire and not in the log: `additions.PREAMBLE` at the head, `additions.INTERRUPTED` for every call without an
 output, notes for images and documents that cannot be sent. What is in the log and not on the wire: handoffs, config updates,
@@ -13,13 +13,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from session.items import Compaction, FunctionCall, Reasoning
 from session.parts import Document, Image, Part
+from session.providers import additions
+from session.providers.calls import CallIds, arguments_object, safe
+from session.providers.media import Inline, Link, Note, Upload, document_source, image_source, note
+from session.providers.shrinking import within
+from session.providers.steps import Response, conversation
 from session.session import Session
-
-from . import additions
-from .calls import CallIds, arguments_object, safe
-from .media import Inline, Link, Note, Upload, document_source, image_source, note
-from .shrinking import within
-from .steps import Response, conversation
 
 Block: TypeAlias = dict[str, Any]
 

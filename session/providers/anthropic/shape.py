@@ -1,4 +1,4 @@
-"""A0: whether a payload has the shape of Anthropic's messages, and its blocks laid out for the rules in `anthropic_rules.py`.
+"""A0: whether a payload has the shape of Anthropic's messages, and its blocks laid out for the rules in `rules.py`.
 
 Written from the API's published types. It shares no code with the converter it checks.
 """
@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from session.errors import FormatError
-
-from .violations import Violation
+from session.providers.violations import Violation
 
 _CACHED = {"cache_control"}
 _FIELDS: dict[str, tuple[dict[str, type], set[str]]] = {

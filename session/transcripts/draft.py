@@ -1,0 +1,174 @@
+"""A session under construction, record by record: what all readers do alike but Claude Code's, which has trees to climb.
+
+Ids are made unique here, the items of one response are put together, and each record's fate is written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from session.errors import TranscriptError
+from session.items import Item
+from session.session import Session
+from session.units import is_answer
+from session.usage import Usage
+
+from .account import DAMAGED, ITEM, MERGED, NOT_CONTEXT, Fate, LineRecord, TranscriptAccount, shortened
+from .source import Source
+
+
+@dataclass(slots=True)
+class Record:
+    """One record of the file: a line, or an entry of its document.
+
+    Attributes:
+        place: Its line or its place in the document, counted from 1.
+        fate: What became of it.
+        reasons: Why, and what was left out.
+        items: What it gave.
+    """
+
+    place: int
+    fate: Fate = NOT_CONTEXT
+    reasons: list[str] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
+
+    def skip(self, reason: str) -> None:
+        """The model was never shown it, for this reason."""
+        self.reasons.append(reason)
+
+    def merge(self, reason: str) -> None:
+        """What it says is in another record's item."""
+        if self.fate is NOT_CONTEXT:
+            self.fate = MERGED
+        self.reasons.append(reason)
+
+
+class Draft:
+    """A session that grows record by record.
+
+        draft = Draft(NAME, source, "5d1c")
+        record = draft.record(1)
+        draft.put(record, Message("user", "hi", id=draft.new_id("m1", record)))
+        account = finish(NAME, source, [draft])
+
+    Attributes:
+        id: The session's.
+        metadata: The session's; `source`, `warnings` and `lines` are filled in at the end.
+    """
+
+    def __init__(self, name: str, source: Source, session_id: str, metadata: Mapping[str, Any] | None = None) -> None:
+        """
+        Args:
+            name: Of the format.
+            source: The file.
+            session_id: As the file has it, else something that tells this session from the others in it.
+            metadata: JSON values to carry along.
+        """
+        self.id = session_id
+        self.metadata: dict[str, Any] = {"source": {"format": name, "path": source.name}, **(metadata or {})}
+        self._records: list[Record] = []
+        self._taken: set[str] = set()
+        self._runs: list[tuple[str, list[Item]]] = []  # in order: the response, or an empty text, and its items
+        self._by_response: dict[str, list[Item]] = {}
+        self._usage: dict[str, Usage] = {}
+        self._warnings: list[str] = []
+
+    def record(self, place: int) -> Record:
+        """A new record, which is not context until it is said to be something else."""
+        record = Record(place)
+        self._records.append(record)
+        return record
+
+    def damage(self, record: Record, problem: str) -> None:
+        """The record, or a part of it, cannot be read: a warning of the session."""
+        if record.fate is NOT_CONTEXT:
+            record.fate = DAMAGED
+        record.reasons.append(problem)
+        self._warnings.append(f"line {record.place}: {problem}")
+
+    def new_id(self, wanted: str, record: Record) -> str:
+        """An item id that nobody has yet: the one wanted, or one made from it; from the record's place where none is wanted."""
+        base = found = wanted or f"L{record.place}"
+        number = 1
+        while found in self._taken:
+            number += 1
+            found = f"{base}.{number}"
+        self._taken.add(found)
+        return found
+
+    def put(self, record: Record, item: Item, response: str = "") -> None:
+        """Adds an item.
+
+        Args:
+            record: Where it comes from.
+            item: With an id from `new_id`.
+            response: What all items of one answer of the model share: they come to stand together, where its first one
+                stands. Empty for what is no answer.
+        """
+        record.fate = ITEM
+        record.items.append(item)
+        if response and (run := self._by_response.get(response)) is not None:
+            run.append(item)
+            return
+        run = [item]
+        self._runs.append((response, run))
+        if response:
+            self._by_response[response] = run
+
+    def report(self, response: str, usage: Usage) -> None:
+        """What the provider reported for a response: its first item will carry it. A later report replaces an earlier one."""
+        self._usage[response] = usage
+
+    def session(self) -> Session:
+        """The session, once all records are in."""
+        session = Session(id=self.id, metadata=self.metadata)
+        breaks: set[str] = set()
+        last = ""
+        for response, run in self._runs:
+            usage = self._usage.get(response) if response else None
+            for item in run:
+                if is_answer(item):
+                    if last not in ("", response):
+                        breaks.add(item.id)
+                    last = response
+                else:
+                    last = ""
+                session.append(item if usage is None else replace(item, usage=usage))
+                usage = None
+        if breaks:
+            session.restore_seams(frozenset(breaks), 0)
+        counts: dict[str, int] = {}
+        for record in self._records:
+            counts[record.fate] = counts.get(record.fate, 0) + 1
+        session.metadata["lines"] = counts
+        session.metadata["warnings"] = shortened(self._warnings)
+        return session
+
+    def lines(self, file: str) -> Iterable[LineRecord]:
+        """What became of each record."""
+        for record in self._records:
+            ids = tuple(item.id for item in record.items)
+            yield LineRecord(file, record.place, record.fate, "; ".join(record.reasons), self.id, ids)
+
+
+def finish(name: str, source: Source, drafts: list[Draft], *, equals: int | None = None) -> TranscriptAccount:
+    """The account of a file.
+
+    Args:
+        name: Of the format.
+        source: The file.
+        drafts: One a session; those without items are left out, unless all are.
+        equals: How many at the head have the same right to be the main one; all where not given.
+
+    Raises:
+        TranscriptError: Nobody says anything in the file.
+    """
+    made = [(draft, draft.session()) for draft in drafts]
+    told = [(draft, session) for draft, session in made if session.items]
+    if not told:
+        raise TranscriptError(source.path, "nobody says anything in it")
+    lines = sorted((line for draft, _ in made for line in draft.lines(source.name)), key=lambda line: line.line)
+    return TranscriptAccount(name, tuple(session for _, session in told), min(equals or len(told), len(told)), tuple(lines))

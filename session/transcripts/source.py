@@ -1,0 +1,74 @@
+"""A file as a format wants to read it: line by line, or as the one JSON document it holds. Which format that is, `detect.py` tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from session.errors import TranscriptError
+
+from .reading import Line, open_file, parse, read_lines
+
+_UNREAD = object()
+
+
+class Source:
+    """A transcript's file.
+
+    Attributes:
+        path: Where it is.
+        on_read: Is told, as the lines or the document are read for good, how many more bytes are behind us; or None.
+    """
+
+    def __init__(self, path: Path, on_read: Callable[[int], object] | None = None) -> None:
+        self.path = path
+        self.on_read = on_read
+        self._document: object = _UNREAD
+
+    @property
+    def name(self) -> str:
+        """The file's name, without its folder."""
+        return self.path.name
+
+    def lines(self) -> Iterator[Line]:
+        """Its lines, as a stream: the whole file is never in memory.
+
+        Raises:
+            TranscriptError: The file cannot be opened or read.
+        """
+        return read_lines(self.path, self.on_read)
+
+    @property
+    def document(self) -> object:
+        """The one JSON value that the whole file is, on one line or many; None where it is none. Parsed once.
+
+        Raises:
+            TranscriptError: The file cannot be opened or read.
+        """
+        if self._document is _UNREAD:
+            values, problem = parse(self.bytes().removeprefix(b"\xef\xbb\xbf"))
+            self._document = values[0] if len(values) == 1 and problem is None else None
+        return self._document
+
+    def text(self) -> str:
+        """All of it as text; bytes that are no UTF-8 become U+FFFD.
+
+        Raises:
+            TranscriptError: The file cannot be opened or read.
+        """
+        return self.bytes().removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+
+    def bytes(self, most: int = -1) -> bytes:
+        """The first `most` bytes of it; all where that is -1.
+
+        Raises:
+            TranscriptError: The file cannot be opened or read.
+        """
+        with open_file(self.path) as file:
+            try:
+                raw = file.read(most)
+            except OSError as error:
+                raise TranscriptError(self.path, f"cannot be read: {error}") from None
+        if most < 0 and self.on_read is not None:
+            self.on_read(len(raw))
+        return raw
