@@ -16,6 +16,7 @@ from session.errors import SessionError
 
 from .. import __version__
 from ..errors import ContextOverflowError, ContextWindowError
+from .convert import convert
 from .demo import demo
 from .output import BAD_INPUT, BROKEN_PROMISE, DONE, INTERRUPTED, PROGRAM, complain, prepare_streams, reader_may_go
 from .plan import plan
@@ -27,6 +28,7 @@ Examples:
   context-window demo
   context-window usage session.jsonl
   context-window process session.jsonl --max-tokens 32000 -o trimmed.json
+  context-window convert rollout.jsonl --to openai -o messages.json
 
 Exit codes: 0 done; 1 a promise broken, such as over budget with --strict; 2 bad input or usage.
 """
@@ -46,7 +48,7 @@ def commands(context: click.Context) -> None:
         context.exit(BAD_INPUT)
 
 
-for command in (demo, usage, plan, process):
+for command in (demo, usage, plan, process, convert):
     commands.add_command(command)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from .output import BrokenPromiseError, say_values, show
+from .progress import working
 from .settings import Settings, window_options
 
 EPILOG = """\b
@@ -37,7 +38,8 @@ def plan(path: str, one_shot: bool, everything: bool, as_json: bool, **options: 
     settings = Settings(**options)
     transcript = read_one(path, settings.session_id)
     manager, budget_from = settings.manager(transcript.session)
-    planned = manager.plan_session(transcript.session, one_shot=one_shot)
+    with working("counting tokens"):
+        planned = manager.plan_session(transcript.session, one_shot=one_shot)
     if as_json:
         said = {"path": path, "session_id": transcript.session.id, "budget_from": budget_from}
         say_values(said | planned.to_dict())

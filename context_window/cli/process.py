@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..printable import printable
 from .output import BrokenPromiseError, complain, say, say_values
+from .payloads import payload_of, to_option
+from .progress import working
 from .saving import STDOUT, check_target, save
 from .settings import Settings, window_options
-
-if TYPE_CHECKING:
-    from session.session import Session
 
 EPILOG = """\b
 Examples:
@@ -25,13 +24,7 @@ Examples:
 @click.command(epilog=EPILOG)
 @click.argument("path")
 @click.option("-o", "--output", "out", required=True, metavar="OUT", help="The file to write; - for standard output.")
-@click.option(
-    "--to",
-    "to",
-    type=click.Choice(["session", "anthropic"]),
-    default="session",
-    help="What to write: a session that can be read again (default), or `messages` and `system` for Anthropic's API.",
-)
+@to_option
 @window_options
 @click.option("--one-shot", is_flag=True, help="Trim the whole once, exactly to the budget, instead of once at each turn.")
 @click.option("--json", "as_json", is_flag=True, help="What was done as JSON.")
@@ -47,15 +40,16 @@ def process(path: str, out: str, to: str, one_shot: bool, as_json: bool, **optio
     check_target(out, path)
     transcript = read_one(path, settings.session_id)
     manager, budget_from = settings.manager(transcript.session)
-    view = manager.trim_session(transcript.session) if one_shot else manager.process_session(transcript.session)
-    planned = manager.plan_session(transcript.session, one_shot=one_shot)
+    with working("counting tokens"):
+        view = manager.trim_session(transcript.session) if one_shot else manager.process_session(transcript.session)
+        planned = manager.plan_session(transcript.session, one_shot=one_shot)
     if planned.over_budget:
         largest = ", ".join(f"{one.what} ({one.after:,} tokens: {one.reason.value})" for one in planned.culprits[:3])
         fault = f"over budget by {planned.after - planned.budget:,} tokens although all that could go is gone; largest: {largest or 'none'}"
         if settings.strict:
             raise BrokenPromiseError(f"{fault}. Nothing was written: allow more tokens, or leave out --strict")
         complain(fault)
-    save(_content(view, to), out)
+    save(payload_of(view, to).content, out)
     told = {"path": path, "output": out, "to": to, "session_id": view.id, "budget_from": budget_from}
     figures = {name: value for name, value in planned.to_dict().items() if name != "decisions"}
     line = f"{headline(planned)}; wrote {'standard output' if out == STDOUT else out}"
@@ -65,12 +59,3 @@ def process(path: str, out: str, to: str, one_shot: bool, as_json: bool, **optio
         say_values(told | figures)
     else:
         say(printable(line))
-
-
-def _content(view: Session, to: str) -> bytes:
-    if to == "anthropic":
-        messages, system = view.to_anthropic_messages()
-        payload: dict[str, Any] = {"messages": messages} if system is None else {"system": system, "messages": messages}
-    else:
-        payload = view.to_dict()
-    return f"{json.dumps(payload, ensure_ascii=False)}\n".encode()

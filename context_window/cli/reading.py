@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..printable import printable
 from .output import BadInputError, complain
+from .progress import working
 
 if TYPE_CHECKING:
     from session.session import Session
@@ -85,8 +87,17 @@ def read_one(path: str, session_id: str | None) -> Transcript:
 def _read(path: str) -> tuple[tuple[Session, ...], int]:
     from session.transcripts import read_account
 
-    account = read_account(path)
+    with working(f"reading {printable(Path(path).name)}", _size(path)) as done:
+        account = read_account(path, on_read=done)
     return account.sessions, account.equals
+
+
+def _size(path: str) -> int | None:
+    """Bytes of the file; None where that cannot be told, which its reader will explain."""
+    try:
+        return Path(path).expanduser().stat().st_size
+    except (OSError, RuntimeError, ValueError):
+        return None
 
 
 def _read_stdin() -> tuple[tuple[Session, ...], int]:

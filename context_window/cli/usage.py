@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .output import BAD_INPUT, BrokenPromiseError, complain, say, say_values, show
+from .progress import working
 from .settings import Settings, window_options
 
 if TYPE_CHECKING:
@@ -45,8 +46,9 @@ def usage(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
         try:
             transcript = read(path, settings.session_id)
             manager, budget_from = settings.manager(transcript.session)
-            report = replace(manager.usage(transcript.session, title=transcript.name), budget_from=budget_from)
-            others = _others(transcript, manager)
+            with working("counting tokens"):
+                report = replace(manager.usage(transcript.session, title=transcript.name), budget_from=budget_from)
+                others = _others(transcript, manager)
         except (SessionError, ContextWindowError, click.ClickException) as error:
             if len(paths) == 1:
                 raise

@@ -1,0 +1,78 @@
+"""`context-window convert`: a transcript of any tool as a session, or as the messages of any provider."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+from ..printable import printable
+from .output import BrokenPromiseError, complain, say, say_values
+from .payloads import payload_of, to_option
+from .saving import STDOUT, check_target, save
+
+if TYPE_CHECKING:
+    from session.providers import Violation
+
+SHOWN = 3
+"""Violations that are told one by one."""
+
+EPILOG = """\b
+Examples:
+  context-window convert ~/.codex/sessions/rollout.jsonl -o session.json
+  context-window convert session.jsonl --to openai -o messages.json
+  context-window convert request.json --to anthropic -o - | jq .messages
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("path", metavar="IN")
+@click.option("-o", "--output", "out", required=True, metavar="OUT", help="The file to write; - for standard output.")
+@to_option
+@click.option("--session", "session_id", metavar="ID", help="The session to take, where there are several; its first letters do.")
+@click.option("--strict", is_flag=True, help="Write nothing and exit 1 where a provider would refuse it as a request.")
+@click.option("--json", "as_json", is_flag=True, help="What was done as JSON.")
+def convert(path: str, out: str, to: str, session_id: str | None, strict: bool, as_json: bool) -> None:
+    """Write a transcript in another form, whole: nothing is trimmed.
+
+    IN is a session log of any tool that is known, a saved session, a provider's messages, or - for standard input. It is
+    never changed. A log that ends in the model's answer is no request; that is said, and written all the same.
+    """
+    from .reading import read_one
+
+    check_target(out, path)
+    transcript = read_one(path, session_id)
+    payload = payload_of(transcript.session, to)
+    if payload.violations and strict:
+        raise BrokenPromiseError(f"as a request it would be refused: {_told(payload.violations)}. Nothing was written")
+    save(payload.content, out)
+    if payload.violations:
+        complain(f"as a request it would be refused: {_told(payload.violations)}")
+    line = (
+        f"{len(transcript.session.items):,} items -> {payload.length:,} {payload.unit}; wrote {'standard output' if out == STDOUT else out}"
+    )
+    figures = {
+        "path": path,
+        "output": out,
+        "to": to,
+        "session_id": transcript.session.id,
+        "items": len(transcript.session.items),
+        "length": payload.length,
+        "violations": [one._asdict() for one in payload.violations],
+    }
+    if out == STDOUT:
+        complain(json.dumps(figures) if as_json else line)
+    elif as_json:
+        say_values(figures)
+    else:
+        say(printable(line))
+
+
+def _told(violations: tuple[Violation, ...]) -> str:
+    """The first of each rule, then how many more there are."""
+    first = {one.rule: one for one in reversed(violations)}
+    counts = Counter(one.rule for one in violations)
+    told = [f"{one}{f' (and {counts[rule] - 1} more)' if counts[rule] > 1 else ''}" for rule, one in sorted(first.items())]
+    return "; ".join(told[:SHOWN]) + ("; …" if len(told) > SHOWN else "")

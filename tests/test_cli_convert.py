@@ -1,0 +1,197 @@
+"""`context-window convert`, and the bar that shows while a command works."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from context_window.cli import progress
+from context_window.cli.progress import working
+from session import Session
+from session.providers import Violation, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
+from session.transcripts import read_transcript
+from tests.support.claude_lines import a_bit_of_everything
+from tests.support.screens import long_session, saved
+from tests.support.shared import ROOT
+from tests.support.shell import Shell
+
+PROVIDERS = {
+    "anthropic": validate_anthropic,
+    "openai": validate_openai_chat,
+    "openai-responses": validate_openai_responses,
+    "google": validate_google,
+}
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(capsys, monkeypatch)
+
+
+def asking(tmp_path: Path) -> str:
+    """A saved session that ends where the model is called."""
+    session = Session(long_session().items, id="asking")
+    session.add_message("user", "And now?", message_id="last", created_at=1e9)
+    return saved(session, tmp_path / "asking.json")
+
+
+def test_a_tools_log_becomes_a_session_that_can_be_read_again(shell: Shell, tmp_path: Path) -> None:
+    log, out = a_bit_of_everything().write(tmp_path, "log.jsonl"), tmp_path / "out.json"
+    code, told, err = shell("convert", log, "-o", out)
+    session = read_transcript(log)
+    assert (code, err) == (0, "")
+    assert re.fullmatch(rf"{len(session.items)} items -> {len(session.items)} items; wrote .*out\.json\n", told)
+    assert read_transcript(out).to_dict() == session.to_dict()
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_session_becomes_what_each_provider_takes(shell: Shell, tmp_path: Path, provider: str) -> None:
+    out = tmp_path / "payload.json"
+    code, _, err = shell("convert", asking(tmp_path), "--to", provider, "-o", out)
+    assert (code, err) == (0, "")
+    assert PROVIDERS[provider](json.loads(out.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_what_a_provider_takes_is_a_transcript_itself(shell: Shell, tmp_path: Path, provider: str) -> None:
+    source, payload, again = asking(tmp_path), tmp_path / "payload.json", tmp_path / "again.json"
+    assert shell("convert", source, "--to", provider, "-o", payload)[0] == 0
+    assert shell("convert", payload, "-o", again)[0] == 0
+    texts = [message.text for message in read_transcript(again).messages()]
+    assert [message.text for message in read_transcript(source).messages() if message.text.strip()] == texts
+
+
+def test_a_log_that_ends_in_an_answer_is_written_and_said_to_be_no_request(shell: Shell, tmp_path: Path) -> None:
+    session = Session(id="answered")
+    session.add_message("user", "Hi", message_id="1", created_at=1)
+    session.add_message("assistant", "Hello", message_id="2", created_at=2)
+    path, out = saved(session, tmp_path / "answered.json"), tmp_path / "payload.json"
+    code, told, err = shell("convert", path, "--to", "anthropic", "-o", out)
+    assert code == 0
+    assert "2 items -> 2 messages" in told
+    assert err.startswith("context-window: as a request it would be refused: A1 messages[1]")
+    code, told, err = shell("convert", path, "--to", "anthropic", "-o", tmp_path / "none.json", "--strict")
+    assert (code, told) == (1, "")
+    assert "Nothing was written" in err
+    assert not (tmp_path / "none.json").exists()
+
+
+def test_figures_are_there_as_json(shell: Shell, tmp_path: Path) -> None:
+    out = tmp_path / "payload.json"
+    told = json.loads(shell("convert", asking(tmp_path), "--to", "google", "-o", out, "--json")[1])
+    assert told["to"] == "google"
+    assert told["length"] == len(json.loads(out.read_text(encoding="utf-8"))["contents"])
+    assert told["violations"] == []
+    code, piped, err = shell("convert", asking(tmp_path), "--to", "google", "-o", "-", "--json")
+    assert code == 0
+    assert json.loads(err.removeprefix("context-window: ")) == told | {"output": "-"}
+    assert piped.encode() == out.read_bytes()
+
+
+def test_many_violations_are_told_one_a_rule() -> None:
+    from context_window.cli.convert import _told
+
+    several = (Violation("A2", "messages[1]", "b"), Violation("A1", "messages[0]", "a"), Violation("A2", "messages[3]", "c"))
+    assert _told(several) == "A1 messages[0]: a; A2 messages[1]: b (and 1 more)"
+
+
+def test_wrong_input_is_one_line_and_code_2(shell: Shell, tmp_path: Path) -> None:
+    source = asking(tmp_path)
+    for args, said in (
+        (("convert", tmp_path / "nothing.json", "-o", tmp_path / "o.json"), "no such file"),
+        (("convert", source, "-o", source), "never overwritten"),
+        (("convert", source, "-o", tmp_path / "o.json", "--to", "word"), "'word' is not one of"),
+        (("convert", source, "-o", tmp_path / "o.json", "--session", "zzz"), "begins with 'zzz'"),
+        (("convert", source), "Missing option '-o'"),
+    ):
+        code, told, err = shell(*args)
+        assert (code, told, err.count("\n")) == (2, "", 1)
+        assert said in err
+
+
+# The bar
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def a_screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    """In the place of standard error. No fixture: pytest puts its own stream there once fixtures are set up."""
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    return screen
+
+
+def test_long_work_shows_a_bar_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = a_screen(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    with working("reading log.jsonl", 100) as done:
+        done(20)
+        give_up = time.monotonic() + 20
+        while "reading log.jsonl" not in screen.getvalue() and time.monotonic() < give_up:
+            time.sleep(0.01)
+        done(30)
+        while "50%" not in screen.getvalue() and time.monotonic() < give_up:
+            time.sleep(0.01)
+    sent = screen.getvalue()
+    assert "reading log.jsonl" in sent
+    assert "50%" in sent
+    assert sent.rstrip().endswith("\x1b[2K")  # the line is erased
+
+
+def test_short_work_shows_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = a_screen(monkeypatch)
+    with working("reading log.jsonl", 100) as done:
+        done(100)
+    assert screen.getvalue() == ""
+
+
+def test_work_that_fails_takes_its_bar_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = a_screen(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+
+    def fails() -> None:
+        with working("counting"):
+            give_up = time.monotonic() + 20
+            while "counting" not in screen.getvalue() and time.monotonic() < give_up:
+                time.sleep(0.01)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+    assert screen.getvalue().rstrip().endswith("\x1b[2K")
+
+
+def test_what_is_no_terminal_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    with working("counting"):
+        time.sleep(0.05)
+    assert stream.getvalue() == ""
+
+
+def test_a_command_that_takes_long_shows_it_on_the_terminal(tmp_path: Path) -> None:
+    pexpect = pytest.importorskip("pexpect", reason="needs a pty, which Windows has not")
+    path = saved(long_session(), tmp_path / "session.json")
+    code = (
+        "import time, sys\nimport session.transcripts as t\nfrom context_window.cli import main, progress\n"
+        "progress.PATIENCE = 0.0\nread = t.read_account\n"
+        "def slow(path, *, on_read):\n    account = read(path, on_read=on_read)\n    time.sleep(1)\n    return account\n"
+        "t.read_account = slow\nmain(sys.argv[1:])"
+    )
+    child = pexpect.spawn(sys.executable, ["-c", code, "usage", path], dimensions=(24, 80), encoding="utf-8", timeout=60, cwd=str(ROOT))
+    child.expect("reading session.json")
+    child.expect("100%")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
