@@ -8,6 +8,7 @@ import pytest
 
 from context_window.following import Following
 from context_window.trimming.limits import Limits
+from context_window.trimming.placeholders import cleared
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.parts import Image
 from session.session import Session
@@ -58,7 +59,26 @@ def late(category: MessageCategory) -> list[Item]:
     ]
 
 
+def as_large_as_its_placeholder(name: str) -> FunctionCallOutput:
+    """An output that costs what it would cost cleared, so that clearing it gains nothing."""
+    outputs = (output(name, "x" * size) for size in range(999))
+    return next(one for one in outputs if cost(one) == cost(cleared(one)))
+
+
 LOGS: dict[str, list[Item]] = {
+    "outputs that cost what their placeholders cost": [
+        said("user", "go"),
+        call("a"),
+        as_large_as_its_placeholder("a"),
+        call("b"),
+        output("b", "x" * 200),
+        said("assistant", "so"),
+        said("user", "well?"),
+        call("c"),
+        as_large_as_its_placeholder("c"),
+        said("assistant", "fine"),
+        said("user", "bye"),
+    ],
     "an answer comes late to a unit that was cleared and dropped": late(MessageCategory.SYSTEM_OUTPUT),
     "an answer comes late to a unit that was dropped as it was": late(MessageCategory.CONTEXT),
     "two answers come late, in turn": [
@@ -143,3 +163,19 @@ def test_the_fold_agrees_with_its_twin(name: str, images_kept: int, *, binds_thi
             assert list(outcome.view.items) == twin.view()
             assert outcome.total == twin.total()
             check_sums(outcome)
+
+
+@pytest.mark.parametrize("percent", [10, 50, 65, 100])
+@pytest.mark.parametrize("name", LOGS)
+def test_the_fold_agrees_with_its_twin_where_items_are_too_many(name: str, percent: int) -> None:
+    """At every number of items, so that some leave a category exactly its share."""
+    items = LOGS[name]
+    shares = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1, 4))
+    for most in range(1, len(items)):
+        target = max(1, most * percent // 100)
+        bounds = Limits(9_999, 9_999, 9_999, shares, 9, 9, items_max=most, items_target=target)
+        log = copy_of(Session(id="s"))
+        following = Following(log, bounds, MEASURER)
+        for item in items:
+            log.append(item)
+            assert list(again(following, log).view.items) == fold(log, bounds).view()

@@ -60,7 +60,7 @@ def take_images(view: ViewState) -> None:
     groups, tally = view.groups, view.tally
     tally.pictured = [place for place in tally.pictured if view.live_images(place)]
     live = [(place, *image) for place in tally.pictured for image in view.live_images(place)]
-    for place, part, saved in live[: max(0, len(live) - view.limits.images_kept)]:
+    for place, part, saved in live[: len(live) - view.limits.images_kept]:
         frontier = place >= groups.frontier or place == groups.last_user
         if not (frontier or groups.own[place] != FREE or groups.held[groups.head[place]] == HELD):
             view.replace_image(place, part, saved)
