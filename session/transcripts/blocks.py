@@ -74,6 +74,26 @@ def image_of(data: object, media_type: str, notes: list[str]) -> Part | None:
     return _media({"source": {"data": data, "media_type": media_type}}, "image", notes)
 
 
+def media_of(url: str, media_type: str, notes: list[str], *, title: str = "") -> Part | None:
+    """The image or document that a URL names or, as a `data:` URL, holds.
+
+    Args:
+        url: Of any kind. One of a local file is left out: it says nothing on another machine.
+        media_type: For example `image/png`; may be empty.
+        notes: Gets a sentence where it could not be taken over.
+        title: Of a document; may be empty.
+    """
+    source: JsonObject = {"media_type": media_type, "url": url}
+    if url.startswith("data:"):
+        head, _, data = url.partition(",")
+        source = {"media_type": media_type or head[5:].partition(";")[0], "data": data}
+    elif not url.startswith(("http://", "https://")):
+        notes.append("left out a file that the log names and does not hold")
+        return None
+    kind = "image" if media_type.startswith("image/") or url.startswith("data:image/") else "document"
+    return _media({"source": source, "title": title}, kind, notes)
+
+
 def _bytes(data: object) -> bytes | None:
     if not isinstance(data, str) or not data:
         return None

@@ -5,11 +5,13 @@ Ids are made unique here, the items of one response are put together, and each r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from session.errors import TranscriptError
+from session.door import clean
+from session.errors import FormatError, TranscriptError
 from session.items import Item
 from session.session import Session
 from session.units import is_answer
@@ -67,7 +69,7 @@ class Draft:
             session_id: As the file has it, else something that tells this session from the others in it.
             metadata: JSON values to carry along.
         """
-        self.id = session_id
+        self.id = clean(session_id)
         self.metadata: dict[str, Any] = {"source": {"format": name, "path": source.name}, **(metadata or {})}
         self._records: list[Record] = []
         self._taken: set[str] = set()
@@ -75,6 +77,7 @@ class Draft:
         self._by_response: dict[str, list[Item]] = {}
         self._usage: dict[str, Usage] = {}
         self._warnings: list[str] = []
+        self._order: list[tuple[Record, list[Item]]] = []  # for each item, as it was put: its record and its run
 
     def record(self, place: int) -> Record:
         """A new record, which is not context until it is said to be something else."""
@@ -87,11 +90,56 @@ class Draft:
         if record.fate is NOT_CONTEXT:
             record.fate = DAMAGED
         record.reasons.append(problem)
-        self._warnings.append(f"line {record.place}: {problem}")
+        self.warn(record, problem)
+
+    def warn(self, record: Record, warning: str) -> None:
+        """Something that a user of the session should know, though nothing is broken."""
+        self._warnings.append(f"line {record.place}: {warning}")
+
+    @contextmanager
+    def guard(self, record: Record) -> Iterator[None]:
+        """Whatever is wrong with the values read inside costs them only: their items are taken back, and the record is damaged."""
+        before = self.mark()
+        try:
+            yield
+        except FormatError as error:
+            self.undo(before)
+            self.damage(record, str(error))
+        except RecursionError:
+            self.undo(before)
+            self.damage(record, "nested too deeply to be read")
+
+    def mark(self) -> int:
+        """The place in the session that `undo` goes back to."""
+        return len(self._order)
+
+    def undo(self, mark: int, reason: str = "") -> None:
+        """Takes out the items that were put since the mark.
+
+        Args:
+            mark: From `mark`.
+            reason: Why the model sees them no more. Where there is none, nothing is written down.
+        """
+        while len(self._order) > mark:
+            record, run = self._order.pop()
+            run.pop()
+            record.items.pop()
+            if not record.items:
+                record.fate = NOT_CONTEXT
+                if reason:
+                    record.skip(reason)
+
+    def standing(self) -> Iterator[tuple[Record, Item]]:
+        """The items so far, each with its record, in the order in which they were put."""
+        counts: dict[int, int] = {}
+        for record, _ in self._order:
+            number = counts.get(id(record), 0)
+            counts[id(record)] = number + 1
+            yield record, record.items[number]
 
     def new_id(self, wanted: str, record: Record) -> str:
         """An item id that nobody has yet: the one wanted, or one made from it; from the record's place where none is wanted."""
-        base = found = wanted or f"L{record.place}"
+        base = found = clean(wanted) or f"L{record.place}"
         number = 1
         while found in self._taken:
             number += 1
@@ -110,13 +158,14 @@ class Draft:
         """
         record.fate = ITEM
         record.items.append(item)
-        if response and (run := self._by_response.get(response)) is not None:
-            run.append(item)
-            return
-        run = [item]
-        self._runs.append((response, run))
-        if response:
-            self._by_response[response] = run
+        run = self._by_response.get(response) if response else None
+        if run is None:
+            run = []
+            self._runs.append((response, run))
+            if response:
+                self._by_response[response] = run
+        run.append(item)
+        self._order.append((record, run))
 
     def report(self, response: str, usage: Usage) -> None:
         """What the provider reported for a response: its first item will carry it. A later report replaces an earlier one."""

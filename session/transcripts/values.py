@@ -70,3 +70,52 @@ def seconds(value: object) -> float | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
+
+
+def millis(value: object) -> float | None:
+    """Unix seconds of a number of milliseconds, or None where it is none that can be meant."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < MAX_MILLIS:
+        return None
+    return value / 1000
+
+
+MAX_MILLIS = 10**15
+"""More than thirty thousand years after 1970: damage."""
+
+
+class Clock:
+    """The time of each record: its own, else that of the record before it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        """Unix seconds."""
+
+    def at(self, *found: float | None) -> float:
+        """Unix seconds: the first of these that is known."""
+        self.now = next((time for time in found if time is not None), self.now)
+        return self.now
+
+
+LAST_SECOND = 253_402_300_800
+"""The first second of the year 10000. A number beyond it counts milliseconds or less."""
+
+
+def moment(value: object) -> float | None:
+    """Unix seconds of a time: ISO 8601, or a number of seconds, milliseconds, microseconds or nanoseconds; None where it is none."""
+    if isinstance(value, str):
+        return seconds(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 10**19:
+        return None
+    found = float(value)
+    while found >= LAST_SECOND / 10:  # so that milliseconds are told from seconds from 1970 on
+        found /= 1000
+    return found
+
+
+def carried(value: object, most: int) -> object:
+    """The value, fit to be carried in metadata: at most `most` characters of JSON. None where it is not."""
+    try:
+        text = json_text(value)
+    except (RecursionError, TypeError, ValueError):
+        return None
+    return json.loads(text) if len(text) <= most else None
