@@ -1,0 +1,204 @@
+"""O0: whether a payload has the shape of Chat Completions messages, and its messages laid out for the rules in `rules.py`.
+
+Written from the API's published types, and tried on requests that it took. It shares no code with the converter it checks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from session.errors import FormatError
+from session.providers.violations import Violation
+
+ROLES: dict[str, set[str]] = {
+    "system": {"name"},
+    "developer": {"name"},
+    "user": {"name"},
+    "assistant": {"name", "refusal", "audio", "tool_calls", "function_call", "annotations"},
+    "tool": {"tool_call_id"},
+    "function": {"name"},
+}
+"""By role: the fields a message may have beside role and content."""
+
+PARTS: dict[str, tuple[str, type]] = {
+    "text": ("text", str),
+    "refusal": ("refusal", str),
+    "image_url": ("image_url", Mapping),
+    "file": ("file", Mapping),
+    "input_audio": ("input_audio", Mapping),
+}
+"""By type of part: its one field, and what that is."""
+_DETAILS = ("auto", "low", "high", "original")
+_INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a content; a content that is a text is one part."""
+
+    where: str
+    type: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call: its id, and the name and the text it was made with."""
+
+    where: str
+    id: str
+    name: str
+    given: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message."""
+
+    where: str
+    role: str
+    parts: tuple[Part, ...] = ()
+    calls: tuple[Call, ...] = ()
+    answers: str | None = None
+    """The id of the call that a tool message answers."""
+
+
+@dataclass(slots=True)
+class Payload:
+    """What the rules read.
+
+    Attributes:
+        whole: Whether it is a whole request.
+        model: The model of a whole request, or an empty text.
+        reasons: Whether a whole request sets how hard the model is to think.
+        messages: What had no shape is left out.
+        faults: The violations of O0.
+    """
+
+    whole: bool
+    model: str = ""
+    reasons: bool = False
+    messages: list[Message] = field(default_factory=list)
+    faults: list[Violation] = field(default_factory=list)
+
+    def fault(self, where: str, message: str) -> None:
+        """Notes a violation of O0."""
+        self.faults.append(Violation("O0", where, message))
+
+    def every_part(self) -> Iterator[tuple[Message, Part]]:
+        """Every part, with the message it is in."""
+        for message in self.messages:
+            for part in message.parts:
+                yield message, part
+
+
+def read_payload(given: object) -> Payload:
+    """The payload laid out, with what is wrong with its shape.
+
+    Raises:
+        FormatError: It is neither a list nor a mapping with `messages`.
+    """
+    if isinstance(given, Mapping) and "messages" in given:
+        payload = Payload(whole=True, reasons=given.get("reasoning_effort") is not None)
+        payload.model = given["model"] if isinstance(given.get("model"), str) else ""
+        messages = given["messages"]
+    elif isinstance(given, list | tuple):
+        payload = Payload(whole=False)
+        messages = given
+    else:
+        raise FormatError("payload", "pass the messages as the converter returns them, or a request with `messages`")
+    try:
+        json.dumps(given, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        payload.fault("payload", f"cannot be written as JSON: {error}")
+    if not isinstance(messages, list | tuple):
+        payload.fault("messages", "not a list")
+        return payload
+    if payload.whole and not messages:
+        payload.fault("messages", "an empty list: expected at least one message")
+    for place, message in enumerate(messages):
+        _read_message(payload, message, f"messages[{place}]")
+    return payload
+
+
+def _read_message(payload: Payload, message: object, where: str) -> None:
+    if not isinstance(message, Mapping):
+        return payload.fault(where, "not an object")
+    role = message.get("role")
+    if not isinstance(role, str) or role not in ROLES:
+        return payload.fault(f"{where}.role", f"{role!r} is none of {', '.join(ROLES)}")
+    for key in sorted(map(str, message.keys() - ROLES[role] - {"role", "content"})):
+        payload.fault(f"{where}.{key}", f"no field of a message of role {role}")
+    if not isinstance(message.get("name", ""), str) or (role == "function" and not message.get("name")):
+        payload.fault(f"{where}.name", "missing, or not a text")
+    answers = message.get("tool_call_id")
+    if role == "tool" and not isinstance(answers, str):
+        payload.fault(f"{where}.tool_call_id", "missing, or not a text")
+    parts = tuple(_parts(payload, message, role, f"{where}.content"))
+    calls = tuple(_calls(payload, message, f"{where}.tool_calls"))
+    payload.messages.append(Message(where, role, parts, calls, answers if isinstance(answers, str) else None))
+    return None
+
+
+def _parts(payload: Payload, message: Mapping[str, Any], role: str, where: str) -> Iterator[Part]:
+    content = message.get("content")
+    if isinstance(content, str):
+        yield Part(where, "text", {"type": "text", "text": content})
+    elif isinstance(content, list | tuple):
+        if not content:
+            payload.fault(where, "an empty list: expected at least one part")
+        for place, part in enumerate(content):
+            yield from _part(payload, part, f"{where}[{place}]")
+    elif content is not None:
+        payload.fault(where, "neither a text nor a list of parts")
+    elif role != "assistant" or not any(message.get(name) for name in _INSTEAD_OF_CONTENT):
+        payload.fault(where, "expected a text or a list of parts, got null")
+
+
+def _part(payload: Payload, part: object, where: str) -> Iterator[Part]:
+    if not isinstance(part, Mapping):
+        return payload.fault(where, "not an object")
+    kind = part.get("type")
+    if not isinstance(kind, str) or kind not in PARTS:
+        return payload.fault(f"{where}.type", f"{kind!r} is no type of part")
+    name, wanted = PARTS[kind]
+    if not isinstance(part.get(name), wanted):
+        return payload.fault(f"{where}.{name}", f"missing, or not of type {wanted.__name__}")
+    for key in sorted(map(str, part.keys() - {"type", name, "prompt_cache_breakpoint"})):
+        payload.fault(f"{where}.{key}", "no field of such a part")
+    if kind == "image_url":
+        image = part["image_url"]
+        if not isinstance(image.get("url"), str) or not image["url"]:
+            return payload.fault(f"{where}.image_url.url", "missing, empty or not a text")
+        if image.get("detail", "auto") not in _DETAILS:
+            payload.fault(f"{where}.image_url.detail", f"{image['detail']!r} is none of {', '.join(_DETAILS)}")
+    if kind == "file" and not any(isinstance(part["file"].get(one), str) and part["file"][one] for one in ("file_data", "file_id")):
+        return payload.fault(f"{where}.file", "neither file_data nor file_id")
+    yield Part(where, kind, part)
+    return None
+
+
+def _calls(payload: Payload, message: Mapping[str, Any], where: str) -> Iterator[Call]:
+    calls = message.get("tool_calls")
+    if calls is None or message.get("role") != "assistant":
+        return
+    if not isinstance(calls, list | tuple) or not calls:
+        payload.fault(where, "not a list of at least one call")
+        return
+    for place, call in enumerate(calls):
+        at = f"{where}[{place}]"
+        kind = call.get("type") if isinstance(call, Mapping) else None
+        if not isinstance(call, Mapping) or kind not in ("function", "custom"):
+            payload.fault(f"{at}.type", f"{kind!r} is none of function, custom")
+            continue
+        field_name = "arguments" if kind == "function" else "input"
+        inner = call.get(kind)
+        found = [call.get("id"), *((inner.get("name"), inner.get(field_name)) if isinstance(inner, Mapping) else (None, None))]
+        texts = [one for one in found if isinstance(one, str)]
+        if len(texts) < len(found):
+            payload.fault(at, f"id, {kind}.name or {kind}.{field_name} missing, or not a text")
+            continue
+        yield Call(at, *texts)

@@ -1,0 +1,160 @@
+"""A session as messages for OpenAI's Chat Completions API. The rules it keeps are cited as O1 to O3 (VALIDITY.md); the
+validator in `rules.py` knows nothing of this file.
+
+What is on the wire and not in the log: `additions.INTERRUPTED` for every call without an output; where an output holds images or
+files, `ELSEWHERE` in their place and, after the response's outputs, a user message of `ATTACHED` and what they are (O2); notes
+for what cannot be sent. What is in the log and not on the wire: reasoning, handoffs, config updates, outputs without a call,
+messages without any part, blank summaries, and that an output is an error: the API has no word for it, and its text says so.
+
+Blank texts are sent: the API takes them. Where the texts of a response stood among its calls is lost: a message has first the
+one, then the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Message
+from session.providers import additions
+from session.providers.calls import CallIds, safe
+from session.providers.steps import Response, conversation
+from session.session import Session
+
+from .pieces import UNSAFE, File, Picture, Piece, Said, Sound, arguments_text, pieces, texts
+
+Json: TypeAlias = dict[str, Any]
+
+ID_LENGTH = 40
+"""Characters of a call's id."""
+NAME_LENGTH = 64
+CALLS = 128
+"""Calls a message may hold (O2). The rest of a response's calls are in a message of their own, behind the results of the first."""
+
+ELSEWHERE = "[shown below]"
+"""In a tool message, in place of an image or a file: there it may hold texts only (O2)."""
+ATTACHED = "[Shown above as a tool's output:]"
+"""The first text of the user message that holds them."""
+
+REFUSAL = "refusal"
+"""In `extra` of an assistant's message: its text is a refusal, for which the API has a part of its own."""
+NAME = "openai_name"
+"""In `extra` of a message: the name of who speaks. An assistant's is not sent again."""
+CUSTOM = ("openai_type", "custom_tool_call")
+"""In `metadata` of a call: the tool takes a text and not JSON."""
+
+
+def to_openai_chat(session: Session, *, reasoning_model: bool = False) -> list[Json]:
+    """The session as `messages` for `client.chat.completions.create`. The session is left as it is.
+
+        client.chat.completions.create(model=…, messages=to_openai_chat(session))
+
+    Args:
+        session: A log or a view.
+        reasoning_model: Whether the model is one that takes `developer` messages where others take `system` (O3).
+    """
+    messages: list[Json] = []
+    ids = CallIds(UNSAFE, ID_LENGTH)
+    for step in conversation(session, system_in_place=True).steps:
+        if isinstance(step, Response):
+            messages.extend(_response(step, ids))
+        elif isinstance(step, Compaction):
+            if step.summary.strip():
+                messages.append({"role": "user", "content": _content(_spoken([additions.SUMMARY_HEADER + step.summary]))})
+        elif step.content:
+            messages.append(_message(step, reasoning_model=reasoning_model))
+    return messages
+
+
+def _message(message: Message, *, reasoning_model: bool) -> Json:
+    role = "developer" if message.role == "system" and reasoning_model else message.role
+    parts = [_part(piece) for piece in pieces(message.content)] if role == "user" else _spoken(texts(message.content))
+    said: Json = {"role": role, "content": _content(parts)}
+    name = message.extra.get(NAME)
+    if role != "assistant" and isinstance(name, str) and re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
+        said["name"] = name
+    return said
+
+
+def _response(response: Response, ids: CallIds) -> Iterator[Json]:
+    """The messages of a response: what the assistant said and called, then what the tools answered, then what those showed."""
+    content = [part for item in response.items if isinstance(item, Message) for part in _answer(item)]
+    calls = [(call, ids.take(call.call_id)) for call in response.calls]
+    if not calls:
+        if content:
+            yield {"role": "assistant", "content": _content(content)}
+        return
+    for first in range(0, len(calls), CALLS):
+        batch = calls[first : first + CALLS]
+        yield {
+            "role": "assistant",
+            "content": _content(content) if content else None,
+            "tool_calls": [_tool_call(call, wire_id) for call, wire_id in batch],
+        }
+        content = []
+        shown: list[Json] = []
+        for call, wire_id in batch:
+            yield {"role": "tool", "tool_call_id": wire_id, "content": _result(response.outputs.get(call.id), shown)}
+        if shown:
+            yield {"role": "user", "content": [*_spoken([ATTACHED]), *shown]}
+
+
+def _answer(message: Message) -> list[Json]:
+    if message.extra.get(REFUSAL) is True:
+        return [{"type": "refusal", "refusal": text} for text in texts(message.content)]
+    return _spoken(texts(message.content))
+
+
+def _tool_call(call: FunctionCall, wire_id: str) -> Json:
+    name = safe(call.name, UNSAFE, NAME_LENGTH, "tool")
+    if call.metadata.get(CUSTOM[0]) == CUSTOM[1]:
+        given = call.arguments if call.arguments.strip() == "" else arguments_text(call.arguments)
+        return {"id": wire_id, "type": "custom", "custom": {"name": name, "input": given}}
+    return {"id": wire_id, "type": "function", "function": {"name": name, "arguments": arguments_text(call.arguments)}}
+
+
+def _result(output: FunctionCallOutput | None, shown: list[Json]) -> str | list[Json]:
+    """The content of a tool message. What is no text is added to `shown`."""
+    if output is None:
+        return additions.INTERRUPTED
+    content: list[Json] = []
+    for piece in pieces(output.output):
+        part = _part(piece)
+        if part["type"] == "text":
+            content.append(part)
+        else:
+            shown.append(part)
+            content.extend(_spoken([ELSEWHERE]))
+    return _content(content)
+
+
+def _content(parts: list[Json]) -> str | list[Json]:
+    """One text as a text, all else as a list of parts; nothing as a blank text."""
+    if not parts:
+        return ""
+    return parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else parts
+
+
+def _spoken(said: Iterable[str]) -> list[Json]:
+    return [{"type": "text", "text": text} for text in said]
+
+
+def _part(piece: Piece) -> Json:
+    if isinstance(piece, Said):
+        return {"type": "text", "text": piece.text}
+    if isinstance(piece, Picture):
+        if piece.url is None:  # this API knows no images by id
+            return {"type": "text", "text": "[image not shown]"}
+        return {"type": "image_url", "image_url": {"url": piece.url, **({"detail": piece.detail} if piece.detail else {})}}
+    if isinstance(piece, Sound):
+        return {"type": "input_audio", "input_audio": {"data": piece.data, "format": piece.format}}
+    return _file(piece)
+
+
+def _file(file: File) -> Json:
+    if file.data is not None:
+        return {"type": "file", "file": {"file_data": file.data, "filename": file.name}}
+    if file.file_id is not None:
+        return {"type": "file", "file": {"file_id": file.file_id}}
+    return {"type": "text", "text": file.instead}  # this API fetches no files
