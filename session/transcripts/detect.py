@@ -13,7 +13,7 @@ from typing import Protocol
 from session.errors import TranscriptError
 from session.session import Session
 
-from . import claude_code, codex, session_json
+from . import claude_code, codex, copilot_cli, gemini_cli, opencode, pi, session_json
 from .account import TranscriptAccount
 from .reading import read_lines
 from .source import Source
@@ -44,7 +44,7 @@ class Format(Protocol):
         """
 
 
-FORMATS: tuple[Format, ...] = (claude_code, codex, session_json)
+FORMATS: tuple[Format, ...] = (claude_code, codex, copilot_cli, gemini_cli, opencode, pi, session_json)
 """Those that are known by marks of their own."""
 LIKELY: tuple[Format, ...] = ()
 """Those that take what others may have too: asked where none of `FORMATS` claims anything in the file."""

@@ -97,7 +97,7 @@ def compact(draft: Draft, record: Record, summary: str, sealed: JsonObject, kept
         return
     extra = {"source": "compaction", **({"provider": "openai", "data": data} if data else {})}
     text = summary or (SEALED if text_at(sealed, "encrypted_content") else "")
-    draft.put(record, Compaction(text, replaces, extra=extra, id=draft.new_id("", record), created_at=time))
+    draft.put(record, Compaction(text, replaces, extra=extra, id=draft.new_id(id_at(sealed, "id"), record), created_at=time))
 
 
 def _shown(draft: Draft) -> list[Item]:
