@@ -16,6 +16,8 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.register_profile(
     "mutation", settings.get_profile("ci"), max_examples=60, phases=[Phase.explicit, Phase.generate], print_blob=False
 )
+# For faults that one of these must find (tests/test_bites.py): it ends with the first example that does.
+settings.register_profile("bites", settings.get_profile("mutation"), max_examples=1_000)
 # For a night, or before a release: HYPOTHESIS_PROFILE=deep pytest tests/properties -n auto
 settings.register_profile(
     "deep", settings.get_profile("default"), max_examples=20_000, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -74,7 +74,7 @@ def test_a_property_catches(fault: str, copy: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", test],
         cwd=copy,
-        env={**clean, "HYPOTHESIS_PROFILE": "mutation", "COLUMNS": "300"},
+        env={**clean, "HYPOTHESIS_PROFILE": "bites", "COLUMNS": "300"},
         capture_output=True,
         text=True,
         check=False,
