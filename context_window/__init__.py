@@ -21,7 +21,7 @@ from session import *  # noqa: F403 - all of session's public names are ours too
 from session import __all__ as _session_names
 
 from .budget import ModelConfig
-from .config import ContextWindow, Shares, Summarizer, TokenBudget
+from .config import ContextWindow, Shares, TokenBudget
 from .counting import CharacterCounter, TiktokenCounter, TokenCounter
 from .errors import BudgetError, ContextOverflowError, ContextWindowError, CountingError, RecallError, UnknownModelError
 from .events import OverBudget, ThresholdCrossed, Trimmed, WindowEvent
@@ -54,7 +54,6 @@ __all__ = [
     "RecallTool",
     "SessionStats",
     "Shares",
-    "Summarizer",
     "ThresholdCrossed",
     "TiktokenCounter",
     "TokenBudget",

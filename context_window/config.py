@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any
 
 from session.items import MessageCategory
+from session.summarizers import Summarizer
 
 from .errors import BudgetError
 from .strategies import PriorityTrim, Strategy
 from .whole import as_whole
-
-Summarizer: TypeAlias = Callable[[str], Awaitable[str]]
-"""`async (prompt) -> summary`."""
 
 ROUNDING = Fraction(1, 10**9)
 """How far floats that were meant to sum to 1 may sum to more: 1/6 and 5/6 do, in the 17th digit."""

@@ -1,6 +1,15 @@
 """What was said: the log of a conversation, its items, and the files it is read from and saved to."""
 
-from .errors import DuplicateItemError, FormatError, ReadOnlyError, SessionError, TranscriptError, UnknownItemError
+from .errors import (
+    DuplicateItemError,
+    FormatError,
+    PositionError,
+    ReadOnlyError,
+    SessionError,
+    SummaryError,
+    TranscriptError,
+    UnknownItemError,
+)
 from .items import (
     AgentConfigUpdate,
     AgentHandoff,
@@ -14,7 +23,10 @@ from .items import (
     Role,
 )
 from .parts import Content, Document, Image, Part, Text
+from .read_only import ReadOnlySession
+from .rendering import render_items
 from .session import Session
+from .summarizers import AnthropicSummarizer, Summarizer
 from .usage import Usage
 
 SESSION_OF_CONTEXT_WINDOW = True
@@ -23,6 +35,7 @@ SESSION_OF_CONTEXT_WINDOW = True
 __all__ = [
     "AgentConfigUpdate",
     "AgentHandoff",
+    "AnthropicSummarizer",
     "Compaction",
     "Content",
     "Document",
@@ -35,13 +48,18 @@ __all__ = [
     "Message",
     "MessageCategory",
     "Part",
+    "PositionError",
     "ReadOnlyError",
+    "ReadOnlySession",
     "Reasoning",
     "Role",
     "Session",
     "SessionError",
+    "Summarizer",
+    "SummaryError",
     "Text",
     "TranscriptError",
     "UnknownItemError",
     "Usage",
+    "render_items",
 ]

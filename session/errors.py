@@ -3,11 +3,14 @@
 SessionError
 ├── DuplicateItemError   an item's id is already in the session          (also a ValueError)
 ├── UnknownItemError     no item of the session has this id              (also a KeyError)
+├── PositionError        the session has no item at this position        (also an IndexError)
 ├── ReadOnlyError        an edit of a read-only session                  (also a TypeError)
+├── SummaryError         nobody wrote a usable summary; the log is as it was
 ├── FormatError          data that does not have the documented shape    (also a ValueError; `.where`)
 └── TranscriptError      a file that cannot be read as a transcript      (`.path`, `.line`)
 
-The first three are the caller's doing; FormatError is of whoever made the data, TranscriptError of the file.
+The first four are the caller's doing; SummaryError is of whoever was asked to write one, FormatError of whoever made the data,
+TranscriptError of the file.
 """
 
 from __future__ import annotations
@@ -62,6 +65,33 @@ class UnknownItemError(SessionError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])  # a KeyError would show the message in quotes
+
+
+class PositionError(SessionError, IndexError):
+    """The session has no item at this position.
+
+    Attributes:
+        position: What was asked for.
+        length: How many items there are.
+    """
+
+    def __init__(self, position: int, length: int) -> None:
+        self.position = position
+        self.length = length
+        there = f"the session has {length}; pass {-length} to {length - 1}" if length else "the session is empty"
+        super().__init__(f"no item at position {short(position)}: {there}")
+
+
+class SummaryError(SessionError):
+    """Nobody wrote a usable summary. The log is as it was before it was asked for.
+
+    Attributes:
+        problem: What came instead.
+    """
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"no summary was written, and the log is unchanged: {problem}")
 
 
 class ReadOnlyError(SessionError, TypeError):

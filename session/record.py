@@ -231,10 +231,14 @@ class Record:
             return self.append(message)
         if role != "system":
             raise FormatError("add_message.replace", f"only the system message can be replaced, not role {role!r}")
-        kept = [item for item in self.items if not (isinstance(item, Message) and item.role == "system")]
-        if any(item.id == message.id for item in kept):
+        from .excerpts import read
+
+        log = read(self)  # type: ignore[arg-type]  # every record is a session
+        kept = log.excerpt(place for place, item in enumerate(log.items) if not (isinstance(item, Message) and item.role == "system"))
+        if any(item.id == message.id for item in kept.items):
             raise DuplicateItemError(message.id)
-        self._rewrite([message, *kept])
+        self._rewrite([message, *kept.items])
+        self._breaks = kept.breaks
         return message
 
     def add_context(self, content: Content, *, source: str | None = None, role: Role = "user", pinned: bool = False) -> Message:

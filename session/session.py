@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace as changed
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from .errors import UnknownItemError
-from .items import Item
-from .record import Record
+from .items import Item, Message
+from .record import AnyItem, Record
 
 if TYPE_CHECKING:
+    from .excerpts import Excerpt
     from .providers.anthropic import AnthropicMessages
+    from .read_only import ReadOnlySession
+    from .summarizers import Summarizer
 
 
 class Session(Record):
@@ -55,6 +60,259 @@ class Session(Record):
         """
         return self._set_pinned(id, False)
 
+    def insert(self, item: AnyItem) -> AnyItem:
+        """The item, now after the last one that is not younger. A log need not be in order of time: see `merge`.
+
+        Raises:
+            DuplicateItemError: Its id is taken.
+            FormatError: It is no item.
+        """
+        self.insert_many([item])  # type: ignore[list-item]  # what is no Item is refused
+        return item
+
+    def insert_many(self, items: Iterable[Item]) -> list[Item]:
+        """The items, each now where `insert` would have put it, one after the other. All come in, or none.
+
+        Raises:
+            DuplicateItemError: An id is taken, or given twice.
+            FormatError: Something is no item.
+        """
+        from .editing import checked_new, inserted
+
+        new = checked_new(self, items)
+        if new:
+            self._become(inserted(self, new))
+        return new
+
+    def truncate(self, max_items: int | None = None, max_tokens: int | None = None) -> Session:
+        """This session, rewritten: its oldest units are gone until it keeps the limits, or nothing is left that may go.
+
+        A unit is a response's reasoning, its calls and their outputs, or one item: calls and outputs never part. What stays: items of
+        category SYSTEM, system and developer messages, handoffs, config updates, summaries, pinned items, the last user message,
+        calls that wait for their outputs, and the units those are in. Within the limits nothing changes. To show a model less and
+        keep the log, use a manager's `process_session`.
+
+        Args:
+            max_items: Items the log may have; None for any number.
+            max_tokens: Tokens it may have, as `estimated_tokens` counts them; None for any number.
+
+        Raises:
+            FormatError: A limit is no whole number of 0 or more.
+        """
+        from .editing import truncated
+
+        found = truncated(self, max_items, max_tokens)
+        if found is not None:
+            self._become(found)
+        return self
+
+    async def summarize(self, llm: Summarizer, *, keep_recent_turns: int = 3) -> Session:
+        """This session, rewritten: one summary stands for all before the last turns.
+
+        An earlier summary is folded into it. System and developer messages, handoffs, config updates, items of category SYSTEM,
+        pinned items, calls that wait for their outputs, and the units those are in stay as they are. What is appended while the
+        summary is written stays too. Where there is nothing to sum up, `llm` is not asked.
+
+        The summary is an assistant message with `extra={"summary": True}`; its time is that of the last item it stands for.
+
+        Args:
+            llm: Who writes it.
+            keep_recent_turns: Turns that stay as they are; with 0 everything is summed up.
+
+        Raises:
+            SummaryError: `llm` failed or gave no text, or what was to be summed up is gone by now. The log is as it was.
+            FormatError: An argument has the wrong type.
+        """
+        from .summary import check_summarizer, job, replaced, written
+
+        check_summarizer(llm)
+        due = job(self, keep_recent_turns)
+        if due is not None:
+            text = await written(llm, due.prompt)
+            self._become(replaced(self, due, text))
+        return self
+
+    def cleanup(self) -> None:
+        """Lets go of all items, indexes and metadata. The session is empty then, and may be used again.
+
+        What others hold stays whole: items, snapshots, views, copies, and lists shared with them.
+        """
+        self._rewrite([])
+        self._breaks = frozenset()
+        self._origin = None
+        self.metadata = {}
+
+    # What is in force
+
+    def active_config_at(self, target: str | int | None = None) -> tuple[str | None, tuple[str, ...] | None]:
+        """`(instructions, tools)` that config updates put in force, after the item at a place; None for what none of them set.
+
+        Args:
+            target: An item's id, its position (counted from the end if negative), or None for the end of the log.
+
+        Raises:
+            UnknownItemError: No item has this id.
+            PositionError: No item has this position.
+            FormatError: It is neither.
+        """
+        from .copying import active_config
+
+        return active_config(self, target)
+
+    # Sessions made of it
+
+    def copy(
+        self,
+        *,
+        exclude_system_messages: bool = False,
+        exclude_instructions: bool = False,
+        exclude_empty_messages: bool = False,
+        exclude_handoffs: bool = False,
+        exclude_config_updates: bool = False,
+        tools: Iterable[str | Callable[..., object]] | None = None,
+        filter_agent_id: str | None = None,
+    ) -> Session:
+        """A new session of the same items, or of some of them. It has an id of its own, and the metadata.
+
+        Args:
+            exclude_system_messages: Leave out messages of role system.
+            exclude_instructions: Leave out messages of role system and developer.
+            exclude_empty_messages: Leave out messages that hold nothing but white space.
+            exclude_handoffs: Leave out handoffs.
+            exclude_config_updates: Leave out config updates.
+            tools: Keep calls of these tools alone, with their outputs: names, or the functions themselves. None keeps all calls, an
+                empty list none. Where none of a response's calls stays, its reasoning goes too: providers take it back only with them.
+            filter_agent_id: Keep this agent's items alone, beside those of no agent, handoffs and config updates. An output goes with
+                its call.
+
+        Raises:
+            FormatError: `tools` holds what is neither a name nor a function.
+        """
+        from .copying import Choice, tool_names, without
+        from .excerpts import read
+
+        choice = Choice(
+            system_messages=exclude_system_messages,
+            instructions=exclude_instructions,
+            empty_messages=exclude_empty_messages,
+            handoffs=exclude_handoffs,
+            config_updates=exclude_config_updates,
+            tools=tool_names(tools),
+            agent_id=filter_agent_id,
+        )
+        log = read(self)
+        return self._made(log.excerpt(without(log, lambda place: choice.excludes(log.items[place]))))
+
+    def fork(self) -> Session:
+        """A new session of the same items, which goes its own way; `metadata["forked_from"]` is this one's id."""
+        from .excerpts import Excerpt
+
+        return self._made(Excerpt(list(self.items), self.response_breaks), forked=True)
+
+    def fork_filtered(self, recent_turns: int = 3, tools: Iterable[str | Callable[..., object]] | None = None) -> Session:
+        """A new session for an agent that takes over: instructions, the config in force, handoffs, the summary, the last turns.
+
+        The config is one update behind the leading instructions. `metadata["forked_from"]` is this session's id.
+
+        Args:
+            recent_turns: Turns that come along, at least 1.
+            tools: As in `copy`.
+
+        Raises:
+            FormatError: `recent_turns` is below 1, or `tools` holds what is neither a name nor a function.
+        """
+        from .branching import filtered
+
+        return self._made(filtered(self, recent_turns, tools), forked=True)
+
+    def fork_brief(
+        self, instructions: str, task_brief: str | None = None, agent_id: str | None = None, *, recent_turns: int = 0
+    ) -> Session:
+        """A new session for an agent with a task of its own: its instructions, the last turns if wanted, and the task.
+
+        Of the last turns neither instructions nor config updates come along, nor calls without an output. The last handoff does, if it
+        hands over to this agent. `metadata["forked_from"]` is this session's id.
+
+        Args:
+            instructions: What the agent is to be, its system message.
+            task_brief: What it is to do, its last user message.
+            agent_id: Whose these two messages are.
+            recent_turns: Turns that come along.
+
+        Raises:
+            FormatError: The instructions say nothing, or `recent_turns` is no whole number of 0 or more.
+        """
+        from .branching import brief
+
+        return self._made(brief(self, instructions, task_brief, agent_id, recent_turns), forked=True)
+
+    def read_only(self) -> ReadOnlySession:
+        """A view that sees this session as it grows and changes, and refuses to change it."""
+        from .read_only import ReadOnlySession
+
+        return ReadOnlySession(self)
+
+    # Other sessions brought in
+
+    async def merge(self, other: Session) -> Session:
+        """This session, rewritten: the other's items are in it, by time, each id once.
+
+        Each log keeps its order, so that a summary stays before what it was put before, however young it is; at equal times this
+        session's items come first. Nothing is put into a response, nor between it and its outputs. Where both answer one call, this
+        session's answer counts.
+
+        Raises:
+            FormatError: `other` is no session.
+        """
+        from .merging import check_other, merged
+
+        check_other(other, "merge.other")
+        found = merged(self, other)
+        if found is not None:
+            self._become(found)
+        return self
+
+    def merge_result(self, other: Session, *, agent_id: str | None = None) -> Session:
+        """This session, with the last assistant message of the other appended. The same message again is passed over.
+
+        Args:
+            other: Whose result it is.
+            agent_id: The agent it belongs to here; None leaves the agent it has.
+
+        Raises:
+            FormatError: `other` is no session, or its assistant said nothing.
+        """
+        from .merging import check_other, result_of
+
+        check_other(other, "merge_result.other")
+        self._say(result_of(other, agent_id))
+        return self
+
+    async def merge_with_summary(self, other: Session, *, llm: Summarizer, agent_id: str | None = None) -> Session:
+        """This session, with a summary of the other appended: an assistant message headed `[Sub-agent Summary]`.
+
+        Its time is that of the last item of either log.
+
+        Args:
+            other: What is summed up, its instructions left out.
+            llm: Who writes the summary.
+            agent_id: The agent whose work it sums up.
+
+        Raises:
+            SummaryError: `llm` failed or gave no text. The log is as it was.
+            FormatError: An argument has the wrong type, or nothing was said in `other`.
+        """
+        from .merging import check_other
+        from .summary import SUB_AGENT_HEADER, check_summarizer, headed, prompt_of, written
+
+        check_other(other, "merge_with_summary.other")
+        check_summarizer(llm)
+        prompt, last = prompt_of(other), other.items[-1].created_at
+        text = headed(SUB_AGENT_HEADER, await written(llm, prompt))
+        time = max([last, *(item.created_at for item in self.items[-1:])])
+        self.append(Message("assistant", text, agent_id=agent_id, created_at=time, extra={"summary": True}))
+        return self
+
     # Saving and sending
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,6 +343,35 @@ class Session(Record):
         return to_anthropic(self, caching=caching)
 
     # Inside
+
+    def _made(self, found: Excerpt, *, forked: bool = False) -> Session:
+        """A session of its own with these items."""
+        made = Session(metadata={**self.metadata, "forked_from": self.id} if forked else self.metadata)
+        whole = len(found.items) == len(self.items) and all(map(is_, found.items, self.items))
+        made._rewrite(found.items)
+        made.restore_seams(found.breaks, self.settled if whole else 0)
+        return made
+
+    def _become(self, found: Excerpt) -> None:
+        """Takes on these items: as growth where they go on from those there are, else as an edit."""
+        length = self._length
+        if len(found.items) >= length and all(map(is_, self.items, found.items)):
+            for item in found.items[length:]:
+                self.append(item)
+        else:
+            self._rewrite(found.items)
+        self._breaks = found.breaks
+
+    def _say(self, message: Message) -> None:
+        """Appends a message that stands apart from an answer before it, unless the log holds it."""
+        from .units import is_answer
+
+        if self.position(message.id) is not None:
+            return
+        last = self._items[self._length - 1] if self._length else None
+        self.append(message)
+        if last is not None and is_answer(last) and last.agent_id == message.agent_id:
+            self._breaks |= {message.id}
 
     def _set_pinned(self, id: str, pinned: bool) -> Item:
         place = self.position(id)

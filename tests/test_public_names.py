@@ -10,6 +10,7 @@ import session
 NAMES = [
     "AgentConfigUpdate",
     "AgentHandoff",
+    "AnthropicSummarizer",
     "Compaction",
     "Content",
     "Document",
@@ -22,15 +23,20 @@ NAMES = [
     "Message",
     "MessageCategory",
     "Part",
+    "PositionError",
     "ReadOnlyError",
+    "ReadOnlySession",
     "Reasoning",
     "Role",
     "Session",
     "SessionError",
+    "Summarizer",
+    "SummaryError",
     "Text",
     "TranscriptError",
     "UnknownItemError",
     "Usage",
+    "render_items",
 ]
 
 OWN_NAMES = [
@@ -52,7 +58,6 @@ OWN_NAMES = [
     "RecallTool",
     "SessionStats",
     "Shares",
-    "Summarizer",
     "ThresholdCrossed",
     "TiktokenCounter",
     "TokenBudget",
@@ -75,7 +80,7 @@ def test_each_of_them_is_there() -> None:
 
 def test_every_error_is_a_session_error() -> None:
     errors = [getattr(session, name) for name in NAMES if name.endswith("Error")]
-    assert len(errors) == 6
+    assert len(errors) == 8
     assert all(issubclass(error, session.SessionError) for error in errors)
 
 
