@@ -5,6 +5,7 @@ shares no code with them. What all ways there share stands beside the packages.
 """
 
 from .anthropic import validate_anthropic
+from .google import validate_google
 from .violations import Violation
 
-__all__ = ["Violation", "validate_anthropic"]
+__all__ = ["Violation", "validate_anthropic", "validate_google"]

@@ -22,6 +22,13 @@ SHOWN = 200
 """Characters of a path or title that a note repeats."""
 
 
+_HEIF = {
+    **dict.fromkeys((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"), "image/heic"),
+    **dict.fromkeys((b"mif1", b"msf1", b"heif"), "image/heif"),
+}
+"""By brand of the file's first box: the media type."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inline:
     """Bytes to be sent along; the media type as the bytes tell it, else as it was declared, else None."""
@@ -98,6 +105,8 @@ def sniff(data: bytes) -> str | None:
         return "image/gif"
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"
+    if data[4:8] == b"ftyp" and data[8:12] in _HEIF:
+        return _HEIF[data[8:12]]
     return "application/pdf" if data.startswith(b"%PDF-") else None
 
 
