@@ -13,7 +13,21 @@ from typing import Protocol
 from session.errors import TranscriptError
 from session.session import Session
 
-from . import claude_code, codex, copilot_cli, gemini_cli, opencode, pi, session_json
+from . import (
+    aider,
+    claude_code,
+    cline,
+    codex,
+    copilot_cli,
+    gemini_cli,
+    message_lists,
+    mini_swe_agent,
+    opencode,
+    openhands,
+    pi,
+    session_json,
+    swe_agent,
+)
 from .account import TranscriptAccount
 from .reading import read_lines
 from .source import Source
@@ -44,11 +58,23 @@ class Format(Protocol):
         """
 
 
-FORMATS: tuple[Format, ...] = (claude_code, codex, copilot_cli, gemini_cli, opencode, pi, session_json)
+FORMATS: tuple[Format, ...] = (
+    claude_code,
+    codex,
+    copilot_cli,
+    gemini_cli,
+    opencode,
+    pi,
+    cline,
+    mini_swe_agent,
+    swe_agent,
+    openhands,
+    session_json,
+)
 """Those that are known by marks of their own."""
-LIKELY: tuple[Format, ...] = ()
+LIKELY: tuple[Format, ...] = (message_lists,)
 """Those that take what others may have too: asked where none of `FORMATS` claims anything in the file."""
-TEXTS: tuple[Format, ...] = ()
+TEXTS: tuple[Format, ...] = (aider,)
 """Those that are no JSON."""
 
 HEAD = 4096
