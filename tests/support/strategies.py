@@ -26,11 +26,11 @@ from session.items import (
 from session.parts import Image, Part, Text
 from session.session import Session
 
-SIZES = st.sampled_from((1, 3, 10, 40) * 4 + (120, 300, 900, 0))
-OUTPUT_SIZES = st.sampled_from((1, 300, 900) * 3 + (10, 120, 0))
+SIZES = (1, 3, 10, 40) * 4 + (120, 300, 900, 0)
+OUTPUT_SIZES = (1, 300, 900) * 3 + (10, 120, 0)
 """Characters. Most outputs are larger than the placeholder that clears them."""
-TEXTS = st.sampled_from(("x", "ab cd\n", "é", "e\u0301", "👩‍👩‍👧 ", "line of words\n", "\r\n", "日本"))
-CATEGORIES = st.sampled_from((None,) * 32 + tuple(reversed(MessageCategory)))
+TEXTS = ("x", "ab cd\n", "é", "e\u0301", "👩‍👩‍👧 ", "line of words\n", "\r\n", "日本")
+CATEGORIES = (None,) * 32 + tuple(reversed(MessageCategory))
 
 STEPS = st.sampled_from(
     ("respond",) * 13 + ("answer",) * 13 + ("user",) * 6 + ("context",) * 3 + ("summary", "system", "handoff", "config", "compaction")
@@ -38,6 +38,8 @@ STEPS = st.sampled_from(
 OPENINGS: tuple[tuple[Role, ...], ...] = (("system", "user"), ("system", "user"), ("system", "user"), ("user",), ("system",), ())
 BLOCKS = st.lists(st.sampled_from("cctctrR"), min_size=1, max_size=5)
 """What a response consists of: calls, texts, reasoning with a text, and sealed."""
+BREAKS = st.lists(st.integers(0, 59), max_size=4)
+"""Where a response breaks off, though nothing stands between it and the next."""
 
 
 def _shares(weights: tuple[int, int, int, int, int]) -> tuple[Fraction, Fraction, Fraction, Fraction]:
@@ -67,17 +69,25 @@ class Draft:
         return f"i{len(self.items)}"
 
 
+_NUMBERS = {count: st.integers(0, count - 1) for count in (2, 4, 6, 8, 10, 16, 40 * 36, 12 * 8, 20 * 8)}
+"""By count: a number below it."""
+
+
 def _rarely(draw: st.DrawFn, one_in: int) -> bool:
-    return draw(st.integers(0, one_in - 1)) == one_in - 1
+    return draw(_NUMBERS[one_in]) == one_in - 1
 
 
-def _text(draw: st.DrawFn, sizes: st.SearchStrategy[int] = SIZES) -> str:
-    size, piece = draw(sizes), draw(TEXTS)
+# Drawing is most of what an example costs: what goes together is one number.
+
+
+def _text(draw: st.DrawFn, sizes: tuple[int, ...] = SIZES) -> str:
+    drawn = draw(_NUMBERS[len(sizes) * len(TEXTS)])
+    size, piece = sizes[drawn // len(TEXTS)], TEXTS[drawn % len(TEXTS)]
     return (piece * (size // len(piece) + 1))[:size].removesuffix("\ud83d")
 
 
-def _parts(draw: st.DrawFn, sizes: st.SearchStrategy[int] = SIZES) -> tuple[Part, ...]:
-    kind = draw(st.integers(0, 9))
+def _parts(draw: st.DrawFn, sizes: tuple[int, ...] = SIZES) -> tuple[Part, ...]:
+    kind = draw(_NUMBERS[10])
     if kind < 8:
         return (Text(_text(draw, sizes)),)
     images = [Image(url=f"u{n}", width=draw(st.sampled_from((1, 30, 200))), height=10) for n in range(draw(st.integers(1, 3)))]
@@ -87,8 +97,9 @@ def _parts(draw: st.DrawFn, sizes: st.SearchStrategy[int] = SIZES) -> tuple[Part
 
 
 def _common(draw: st.DrawFn, draft: Draft) -> dict[str, object]:
-    given: dict[str, object] = {"id": draft.id(), "created_at": float(len(draft.items)), "pinned": _rarely(draw, 40)}
-    category = draw(CATEGORIES)
+    drawn = draw(_NUMBERS[40 * len(CATEGORIES)])
+    given: dict[str, object] = {"id": draft.id(), "created_at": float(len(draft.items)), "pinned": drawn % 40 == 39}
+    category = CATEGORIES[drawn // 40]
     if category is not None:
         given["category"] = category
     return given
@@ -169,7 +180,7 @@ def sessions(draw: st.DrawFn, *, max_steps: int = 24) -> Session:
     if _rarely(draw, 2) and draft.open_calls:  # as most logs end when the model is called
         _answer(draw, draft)
     session = Session(draft.items, id="s")
-    breaks = [item.id for item in draft.items if draw(st.integers(0, 29)) == 0]
+    breaks = [draft.items[place].id for place in draw(BREAKS) if place < len(draft.items)]
     session.restore_seams(frozenset(breaks), 0)
     return session
 
