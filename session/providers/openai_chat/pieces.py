@@ -43,8 +43,15 @@ IMAGE_ENCODED = STRING_LENGTH - 40
 FILE_ENCODED = 32 * 1024 * 1024
 """Characters of a file's base64. Files are exempt from the limit of strings, but not without one of their own."""
 TITLE_LENGTH = 200
-UNTITLED = "document.pdf"
-"""A file sent along needs a name, also where the document has no title."""
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+UNTITLED = {
+    "application/pdf": "document.pdf",
+    "application/msword": "document.doc",
+    f"{_OFFICE}wordprocessingml.document": "document.docx",
+    f"{_OFFICE}presentationml.presentation": "document.pptx",
+    f"{_OFFICE}spreadsheetml.sheet": "document.xlsx",
+}
+"""By media type of what is sent as a file: its name where the document has no title, for it needs one."""
 SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mp3": "mp3", "audio/mpeg": "mp3"}
 """By media type: what Chat Completions takes as sound."""
 
@@ -76,8 +83,9 @@ class File:
     url: str | None = None
     file_id: str | None = None
     name: str | None = None
+    media_type: str | None = None
     instead: str = ""
-    """The text for where this source is not taken."""
+    """The text for where this source, or this type, is not taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +131,9 @@ def arguments_text(arguments: str) -> str:
     return arguments if len(arguments) <= STRING_LENGTH else TOO_LONG
 
 
-def title_of(name: str) -> str | None:
+def title_of(name: str | None, media_type: str | None) -> str | None:
     """The title of a document that was sent with this name."""
-    return None if name == UNTITLED else name
+    return None if name == UNTITLED.get(media_type or "") else name
 
 
 def _split(text: str) -> Iterator[str]:
@@ -163,13 +171,13 @@ def _document(document: Document) -> Iterator[Piece]:
         yield File(file_id=source.file_id, instead=instead)
     elif source.media_type in SOUNDS:
         yield Sound(source.base64, SOUNDS[source.media_type], instead)
-    elif source.media_type == "application/pdf":
-        data = f"data:application/pdf;base64,{source.base64}"
+    elif source.media_type in UNTITLED:
+        data = f"data:{source.media_type};base64,{source.base64}"
         if len(data) > FILE_ENCODED:
             yield Said(f"[document too large to send: {len(source.data)} bytes]")
         else:
-            title = document.title if document.title and document.title.strip() else UNTITLED
-            yield File(data=data, name=title[:TITLE_LENGTH], instead=instead)
+            title = document.title if document.title and document.title.strip() else UNTITLED[source.media_type]
+            yield File(data=data, name=title[:TITLE_LENGTH], media_type=source.media_type, instead=instead)
     elif (text := _decoded(source)) is not None:
         yield from map(Said, _split(_titled(document, text)))
     else:

@@ -88,6 +88,8 @@ def _read_answer(log: Log, message: Place) -> None:
         else:
             said.append(part)
     extra = _say(log, said, extra)
+    if not any(message.data.get(name) for name in ("tool_calls", "function_call")) and extra:
+        log.put(Message("assistant", (), extra=extra, **log.common()))  # says nothing, but carries something
     for call in message.each("tool_calls"):
         _read_call(log, call, extra)
         extra = {}

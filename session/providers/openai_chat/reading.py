@@ -192,19 +192,18 @@ def document_at(place: Place, data: str | None, url: str | None, file_id: str | 
         FormatError: There is none of them, or the data is no base64.
     """
     name = place.text_or_none("filename")
-    title = None if name is None else title_of(name)
     if data is not None and data[:4].lower() == "http":  # some that speak this format take an address here
         data, url = None, data
     if data is not None:
         inline = unpacked(data) or unpacked(f"data:application/pdf;base64,{data}")
         if inline is None:
             raise place.wrong("file_data", "not base64")
-        return Document(data=inline[0], media_type=inline[1] or None, title=title)
+        return Document(data=inline[0], media_type=inline[1] or None, title=title_of(name, inline[1]))
     if url is not None:
-        return Document(url=url, title=title)
+        return Document(url=url, title=name)
     if file_id is None:
         raise place.wrong("", "a file without its source")
-    return Document(file_id=file_id, title=title)
+    return Document(file_id=file_id, title=name)
 
 
 def unpacked(url: str) -> tuple[bytes, str] | None:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message
+from session.parts import Text
 from session.providers import additions
 from session.providers.calls import CallIds, safe
 from session.providers.steps import Response, conversation
@@ -61,7 +62,7 @@ def to_openai_chat(session: Session, *, reasoning_model: bool = False) -> list[J
             messages.extend(_response(step, ids))
         elif isinstance(step, Compaction):
             if step.summary.strip():
-                messages.append({"role": "user", "content": _content(_spoken([additions.SUMMARY_HEADER + step.summary]))})
+                messages.append({"role": "user", "content": _content(_spoken(texts([Text(additions.SUMMARY_HEADER + step.summary)])))})
         elif step.content:
             messages.append(_message(step, reasoning_model=reasoning_model))
     return messages
@@ -153,8 +154,8 @@ def _part(piece: Piece) -> Json:
 
 
 def _file(file: File) -> Json:
-    if file.data is not None:
+    if file.data is not None and file.media_type == "application/pdf":
         return {"type": "file", "file": {"file_data": file.data, "filename": file.name}}
     if file.file_id is not None:
         return {"type": "file", "file": {"file_id": file.file_id}}
-    return {"type": "text", "text": file.instead}  # this API fetches no files
+    return {"type": "text", "text": file.instead}  # this API fetches no files, and reads no others
