@@ -74,7 +74,7 @@ def image_of(data: object, media_type: str, notes: list[str]) -> Part | None:
     return _media({"source": {"data": data, "media_type": media_type}}, "image", notes)
 
 
-def media_of(url: str, media_type: str, notes: list[str], *, title: str = "") -> Part | None:
+def media_of(url: str, media_type: str, notes: list[str], *, title: str = "", image: bool = False) -> Part | None:
     """The image or document that a URL names or, as a `data:` URL, holds.
 
     Args:
@@ -82,6 +82,7 @@ def media_of(url: str, media_type: str, notes: list[str], *, title: str = "") ->
         media_type: For example `image/png`; may be empty.
         notes: Gets a sentence where it could not be taken over.
         title: Of a document; may be empty.
+        image: Whether it is one, whatever its type says.
     """
     source: JsonObject = {"media_type": media_type, "url": url}
     if url.startswith("data:"):
@@ -90,8 +91,9 @@ def media_of(url: str, media_type: str, notes: list[str], *, title: str = "") ->
     elif not url.startswith(("http://", "https://")):
         notes.append("left out a file that the log names and does not hold")
         return None
-    kind = "image" if media_type.startswith("image/") or url.startswith("data:image/") else "document"
-    return _media({"source": source, "title": title}, kind, notes)
+    found = media_type or text_at(source, "media_type")
+    is_image = image or found.startswith("image/")
+    return _media({"source": source, "title": title}, "image" if is_image else "document", notes)
 
 
 def _bytes(data: object) -> bytes | None:

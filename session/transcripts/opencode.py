@@ -172,6 +172,9 @@ class _Message:
             self._draft.metadata["provider"] = provider
         if isinstance(cwd := object_at(self._info, "path").get("cwd"), str):
             self._draft.metadata.setdefault("cwd", cwd)
+        if self._failed(parts):
+            self._record.skip("an answer that failed: opencode does not send it again")
+            return
         steps, reported, response = 0, False, f"M{self._record.place}"
         for part in parts:
             kind = text_at(part, "type") if isinstance(part, dict) else ""
@@ -192,8 +195,13 @@ class _Message:
         if not reported:
             self._report(response, object_at(self._info, "tokens"))
         self._tell()
-        if not self._record.items and "error" in self._info:
-            self._record.skip("an answer that failed before it said anything")
+
+    def _failed(self, parts: list[object]) -> bool:
+        """Whether the answer came to nothing. One that the user stopped half-way is kept as far as it got."""
+        if not isinstance(error := self._info.get("error"), dict):
+            return False
+        said = any(isinstance(part, dict) and part.get("type") not in ("step-start", "reasoning") for part in parts)
+        return not (text_at(error, "name") == "MessageAbortedError" and said)
 
     def _report(self, response: str, tokens: JsonObject) -> bool:
         cache = object_at(tokens, "cache")

@@ -61,7 +61,7 @@ def _part(block: object, notes: list[str]) -> Part | None:
         text = text_at(block, "text", "refusal")
         return Text(text) if text else None
     if kind == "input_image":
-        found = media_of(text_at(block, "image_url"), "image/*", notes)
+        found = media_of(text_at(block, "image_url"), "", notes, image=True)
         detail = block.get("detail")
         if isinstance(found, Image) and detail in get_args(Detail):
             return Image(data=found.data, url=found.url, media_type=found.media_type, detail=cast(Detail, detail))
