@@ -64,7 +64,7 @@ class Fold(ViewState):
         if not groups.in_response:
             self.queues[rank].append(here)
         if replaces:
-            self.tally.compacted = sorted({*self.tally.compacted, *replaces})
+            self.summarise(replaces)
         if kind == KIND_CALL:
             self.tally.unanswered += 1
         elif kind == KIND_OUTPUT:

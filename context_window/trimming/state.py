@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import copy
 from typing import Any, NamedTuple, Protocol
 
@@ -129,6 +129,7 @@ class ViewState:
         self._tokens = array("q")
         self._gone = bytearray()  # the reason's code, or IN_VIEW
         self._cleared = bytearray()
+        self._summarised = bytearray()  # 1 where a summary stands for the item
         self._cuts: dict[int, Cut] = {}
         self._replaced: dict[int, tuple[int, ...]] = {}
         self._images: dict[int, tuple[tuple[int, int], ...]] = {}
@@ -193,6 +194,10 @@ class ViewState:
         """Whether anything of the unit is in the view."""
         return not all(self._gone[member] for member in self.groups.members(head))
 
+    def is_summarised(self, head: int) -> bool:
+        """Whether summaries stand for the whole unit."""
+        return all(self._summarised[member] for member in self.groups.members(head))
+
     def in_frontier(self, head: int) -> bool:
         """Whether the unit is part of what the model is about to read, or of what that answers."""
         groups = self.groups
@@ -210,6 +215,7 @@ class ViewState:
         tally, here = self.tally, len(self._tokens)
         self._tokens.append(measured.tokens)
         self._cleared.append(0)
+        self._summarised.append(0)
         self._gone.append(IN_VIEW)
         tally.count(rank, measured.tokens, 1)
         if tally.shown is not None:
@@ -224,10 +230,17 @@ class ViewState:
         here = len(self._tokens)
         self._tokens.append(measured.tokens)
         self._cleared.append(0)
+        self._summarised.append(0)
         self._gone.append(_CODES[Reason.ORPHAN])
         self.tally.altered += 1
         if self.tally.shown is None:
             self.tally.shown = array("q", range(here))
+
+    def summarise(self, places: Collection[int]) -> None:
+        """A summary stands for these items: they are to go."""
+        for place in places:
+            self._summarised[place] = 1
+        self.tally.compacted = sorted({*self.tally.compacted, *places})
 
     def recategorise(self, place: int, rank: int) -> None:
         """An item counts for another category than for `rank`."""
@@ -255,6 +268,7 @@ class ViewState:
                     insort(tally.pictured, place)
             if tally.shown is not None:
                 insort(tally.shown, place)
+        self.summarise([place for place in groups.members(head) if self._summarised[place]])
         self.edited(head)
 
     # What a trim changes

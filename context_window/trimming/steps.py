@@ -42,13 +42,12 @@ def trim(view: ViewState) -> None:
 def take_compacted(view: ViewState) -> None:
     """Drops what a summary stands for, whole units only; what is in the frontier waits until it is not."""
     groups = view.groups
-    replaced = set(view.tally.compacted)
     waiting = []
     for place in view.tally.compacted:
         head = groups.head[place]
         if view.gone(place) or groups.held[head] == HELD:
             continue
-        if view.in_frontier(head) or not replaced.issuperset(groups.members(head)):
+        if view.in_frontier(head) or not view.is_summarised(head):
             waiting.append(place)
         else:
             view.drop(head, Reason.COMPACTED)
