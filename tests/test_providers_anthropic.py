@@ -336,6 +336,12 @@ def test_unsigned_thinking_is_left_out() -> None:
     ]
 
 
+@pytest.mark.parametrize(("provider", "sent"), [("anthropic", 2), ("openai", 1), ("google", 1)])
+def test_thinking_of_another_provider_is_left_out(provider: str, sent: int) -> None:
+    log = user("a"), Reasoning("hm", "sealed", extra={"provider": provider}), assistant("b")
+    assert len(blocks(*log)[1]) == sent
+
+
 def test_thinking_keeps_its_place() -> None:
     log = user("a"), Reasoning("1", "s"), assistant("b"), Reasoning("2", "s"), call("c1"), Reasoning("3", "s"), call("c2")
     assert outline(*log)[1] == "a: thinking b thinking c1 thinking c2"
@@ -449,11 +455,11 @@ def marked(sent: AnthropicMessages) -> list[str]:
     return [f"{where}[{place}]" for where, content in every for place, block in enumerate(content) if "cache_control" in block]
 
 
-def test_caching_marks_system_the_end_of_the_last_request_and_the_end_of_this_one() -> None:
+def test_caching_marks_system_the_turn_the_end_of_the_last_request_and_the_end_of_this_one() -> None:
     log = Message("system", "Be terse."), user("a"), call("c1"), output("c1"), call("c2"), output("c2"), user("b")
     sent = wire(*log, caching=True)
     assert sent.system == [{"type": "text", "text": "Be terse.", "cache_control": {"type": "ephemeral"}}]
-    assert marked(sent) == ["system[0]", "messages[2][0]", "messages[4][1]"]
+    assert marked(sent) == ["system[0]", "messages[0][0]", "messages[2][0]", "messages[4][1]"]
 
 
 def test_caching_changes_nothing_but_the_marks() -> None:
