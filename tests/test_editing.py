@@ -1,0 +1,317 @@
+"""Insertions, truncations and cleaning up: what they do to a log, and what they never do."""
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session import (
+    AgentConfigUpdate,
+    AgentHandoff,
+    Compaction,
+    DuplicateItemError,
+    FormatError,
+    FunctionCall,
+    FunctionCallOutput,
+    Message,
+    MessageCategory,
+    Reasoning,
+    Session,
+)
+from session.estimate import estimate_item
+from session.items import Item
+from tests.support.derived import check_derived, ids
+from tests.support.strategies import sessions
+from tests.support.twin import answers, is_summary, is_system, responses, unit_of
+
+
+def at(when: float, id_: str) -> Message:
+    return Message("user", id_, id=id_, created_at=when)
+
+
+def log(**times: float) -> Session:
+    return Session([at(when, id_) for id_, when in times.items()])
+
+
+# Inserting
+
+
+def test_an_item_goes_by_its_time_after_equal_ones() -> None:
+    session = log(a=1, b=2, c=2, d=3)
+    item = at(2, "x")
+    assert session.insert(item) is item
+    assert ids(session) == ["a", "b", "c", "x", "d"]
+    session.insert(at(0, "first"))
+    session.insert(at(9, "last"))
+    assert ids(session) == ["first", "a", "b", "c", "x", "d", "last"]
+    assert session.position("x") == 4
+
+
+def test_an_item_goes_after_the_last_one_that_is_not_younger_where_the_log_is_not_in_order() -> None:
+    session = log(replaced=100, a=1, b=2)
+    session.insert(at(1.5, "x"))
+    assert ids(session) == ["replaced", "a", "x", "b"]
+
+
+def test_an_insertion_at_the_end_is_growth_and_any_other_is_an_edit() -> None:
+    session = log(a=1)
+    before = session.lineage
+    session.insert(at(1, "b"))
+    assert session.lineage is before
+    session.insert_many([])
+    assert session.lineage is before
+    session.insert(at(0, "c"))
+    assert session.lineage is not before
+
+
+@pytest.mark.parametrize("new", [[at(1, "x"), at(1, "a")], [at(1, "x"), at(2, "x")]], ids=["taken", "twice"])
+def test_ids_that_are_not_free_leave_the_log_as_it_was(new: list[Item]) -> None:
+    session = log(a=1, b=2)
+    before = session.lineage, ids(session)
+    with pytest.raises(DuplicateItemError):
+        session.insert_many(new)
+    assert (session.lineage, ids(session)) == before
+
+
+@pytest.mark.parametrize("wrong", ["text", None, {}], ids=range(3))
+def test_what_is_no_item_leaves_the_log_as_it_was(wrong: Any) -> None:
+    session = log(a=1)
+    for insert in (session.insert, lambda item: session.insert_many(iter([at(0, "x"), item]))):
+        with pytest.raises(FormatError, match=r"^Session\.insert"):
+            insert(wrong)
+    assert ids(session) == ["a"]
+
+
+def test_an_insertion_into_a_view_leaves_the_log_alone() -> None:
+    origin = log(a=1, b=2)
+    view = Session.showing(origin, list(origin.items), breaks=frozenset({"b"}), settled=2)
+    view.insert(at(1, "x"))
+    assert (ids(view), ids(origin)) == (["a", "x", "b"], ["a", "b"])
+    assert (view.settled, view.response_breaks) == (0, frozenset("b"))
+
+
+def test_many_are_inserted_in_a_moment() -> None:
+    session = Session(at(float(number), f"a{number}") for number in range(20_000))
+    begun = time.perf_counter()
+    session.insert_many([at(float(number % 20_000) + 0.5, f"b{number}") for number in range(20_000)])
+    assert time.perf_counter() - begun < 2  # one after the other it is 20,000 times the list
+    assert [item.created_at for item in session.items] == sorted(item.created_at for item in session.items)
+
+
+@given(sessions(max_steps=8), st.lists(st.integers(-1, 30), max_size=8))
+def test_many_at_once_stand_where_one_after_the_other_would(session: Session, times: list[int]) -> None:
+    new: list[Item] = [at(float(when), f"new{number}") for number, when in enumerate(times)]
+    one_by_one = session.fork()
+    for item in new:
+        one_by_one.insert(item)
+    origin = session.copy()
+    assert session.insert_many(iter(new)) == new
+    assert ids(session) == ids(one_by_one)
+    assert [id_ for id_ in ids(session) if not id_.startswith("new")] == ids(origin)
+    for place, item in enumerate(session.items):
+        if item in new:
+            assert all(later.created_at > item.created_at for later in session.items[place + 1 :] if later not in new)
+    check_derived(session)
+
+
+def test_a_new_system_message_keeps_apart_what_the_old_one_kept_apart() -> None:
+    session = Session([Message("assistant", "1", id="1"), Message("system", "x"), Message("assistant", "2", id="2")])
+    session.add_message("system", "new", "s", replace=True)
+    assert (ids(session), session.response_breaks) == (["s", "1", "2"], frozenset("2"))
+
+
+@given(sessions(max_steps=10))
+def test_a_new_system_message_swaps_all_others_and_nothing_else(session: Session) -> None:
+    origin = session.copy()
+    session.add_message("system", "new", "s", created_at=0, replace=True)
+    check_derived(session, origin)
+    others = [item.id for item in origin.items if not (isinstance(item, Message) and item.role == "system")]
+    assert ids(session) == ["s", *others]
+
+
+# A live model that reports its own calls
+
+
+def test_what_a_live_model_reports_of_its_calls_is_recorded_once() -> None:
+    session = Session()
+    call = session.append(FunctionCall("f", '{"a": 1}', "c"))
+    assert session.add_function_call("f", '{"a": 1}', "c") is call
+    output = session.append(FunctionCallOutput("f", "out", "c"))
+    assert session.add_function_output("f", "out", "c") is output
+    assert list(session.items) == [call, output]
+    session.insert(Message("user", "earlier", created_at=0))
+    assert session.add_function_call("f", '{"a": 1}', "c") is call
+    session.truncate(max_items=0)
+    assert session.fork().add_function_call("f", '{"a": 2}', "c").arguments == '{"a": 2}'
+
+
+# Truncating
+
+
+def full() -> Session:
+    return Session(
+        [
+            Message("system", "s", id="system"),
+            Message("user", "1", id="u1"),
+            Message("assistant", "a", extra={"summary": True}, id="summary"),
+            Compaction("c", id="compaction"),
+            AgentHandoff("b", "a", "why", id="handoff"),
+            AgentConfigUpdate("x", id="config"),
+            Message("user", "held", category=MessageCategory.SYSTEM, id="held"),
+            Message("user", "pinned", pinned=True, id="pinned"),
+            Reasoning("r", id="r"),
+            FunctionCall("f", "{}", "1", id="c1"),
+            FunctionCallOutput("f", "x" * 400, "1", id="o1"),
+            Message("user", "2", id="u2"),
+            Message("assistant", "looking", id="t"),
+            FunctionCall("f", "{}", "2", id="c2"),
+        ]
+    )
+
+
+STAY = ["system", "summary", "compaction", "handoff", "config", "held", "pinned", "u2", "c2"]
+
+
+def test_what_is_protected_stays_whatever_the_limits() -> None:
+    assert ids(full().truncate(max_items=0)) == STAY
+    assert ids(full().truncate(max_tokens=0)) == STAY
+
+
+def test_the_oldest_go_first_and_no_more_than_must() -> None:
+    assert ids(full().truncate(max_items=13)) == [id_ for id_ in ids(full()) if id_ != "u1"]
+    assert ids(full().truncate(max_items=12)) == [id_ for id_ in ids(full()) if id_ not in ("u1", "r", "c1", "o1")]
+    assert ids(full().truncate(max_items=10)) == [id_ for id_ in ids(full()) if id_ not in ("u1", "r", "c1", "o1")]
+    tokens = full().estimated_tokens()
+    assert ids(full().truncate(max_tokens=tokens - 100)) == [id_ for id_ in ids(full()) if id_ not in ("u1", "r", "c1", "o1")]
+
+
+def test_a_pin_holds_the_whole_unit() -> None:
+    session = full()
+    session.pin("o1")
+    assert set(ids(session.truncate(max_items=0))) == {*STAY, "r", "c1", "o1"}
+
+
+def test_a_call_that_was_interrupted_may_go_and_one_in_flight_stays_with_its_answered_neighbours() -> None:
+    session = Session()
+    session.append(FunctionCall("f", "{}", "1", id="interrupted"))
+    session.add_message("user", "u", "u")
+    for number in ("2", "3"):
+        session.append(FunctionCall("f", "{}", number, id=f"c{number}"))
+    session.append(FunctionCallOutput("f", "", "3", id="o3"))
+    assert ids(session.truncate(max_items=0)) == ["u", "c2", "c3", "o3"]
+
+
+def test_a_call_that_need_not_change_anything_changes_nothing() -> None:
+    session = full()
+    before = session.lineage
+    assert session.truncate() is session
+    assert session.truncate(max_items=14, max_tokens=session.estimated_tokens()) is session
+    assert session.lineage is before
+    session.truncate(max_items=0)
+    before = session.lineage
+    assert session.truncate(max_items=0, max_tokens=0) is session
+    assert session.lineage is before
+    assert Session().truncate(0, 0).items == ()
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, True, "5", float("nan")], ids=range(5))
+def test_a_limit_that_makes_no_sense_is_named_and_nothing_changes(limit: Any) -> None:
+    session = full()
+    for name in ("max_items", "max_tokens"):
+        with pytest.raises(FormatError, match=rf"^truncate\.{name}"):
+            session.truncate(**{name: limit})
+    assert ids(session) == ids(full())
+
+
+def test_a_long_log_is_truncated_in_a_moment() -> None:
+    def taken(count: int) -> float:
+        session = Session(at(float(number), f"a{number}") for number in range(count))
+        begun = time.perf_counter()
+        session.truncate(max_items=10)
+        assert len(session.items) == 10
+        return time.perf_counter() - begun
+
+    taken(100)
+    assert taken(40_000) < 40 * max(taken(4_000), 0.005)  # ten times the work; quadratic it would be a hundred times
+
+
+def must_stay(session: Session) -> set[int]:
+    """Positions that no truncation takes, the slow way."""
+    items = list(session.items)
+    said = [place for place, item in enumerate(items) if isinstance(item, Message) and item.role == "user"]
+    last_user = ([place for place in said if items[place].category is not MessageCategory.CONTEXT] or said)[-1:]
+    last = responses(items, session.response_breaks)[-1:]
+    answered = set(answers(items).values())
+    waiting = [place for run in last for place in run if isinstance(items[place], FunctionCall) and place not in answered]
+    held = {
+        place
+        for place, item in enumerate(items)
+        if item.pinned
+        or item.category is MessageCategory.SYSTEM
+        or is_summary(item)
+        or is_system(item)
+        or isinstance(item, AgentHandoff | AgentConfigUpdate)
+        or place in last_user
+        or place in waiting
+    }
+    units = unit_of(items, session.response_breaks)
+    return {place for place in units if held.intersection(units[place])}
+
+
+@given(sessions(), st.one_of(st.none(), st.integers(0, 60)), st.one_of(st.none(), st.integers(0, 3_000)))
+def test_a_truncation_keeps_the_limits_or_leaves_only_what_is_protected(
+    session: Session, max_items: int | None, max_tokens: int | None
+) -> None:
+    origin = session.copy()
+    stay = must_stay(origin)
+    assert session.truncate(max_items, max_tokens) is session
+    check_derived(session, origin)
+    places = [origin.position(item.id) for item in session.items]
+    assert stay <= set(places)
+    assert places == sorted(place for place in places if place is not None)
+
+    def over(items: list[Item]) -> bool:
+        too_many = max_items is not None and len(items) > max_items
+        return too_many or (max_tokens is not None and sum(map(estimate_item, items)) > max_tokens)
+
+    items = list(origin.items)
+    units = unit_of(items, origin.response_breaks)
+    kept = {place for place in places if place is not None}
+    assert not over(list(session.items)) or kept == stay
+    gone = sorted({max(units[place]) for place in range(len(items)) if place not in kept})
+    free = sorted({max(units[place]) for place in range(len(items)) if place not in stay})
+    assert gone == free[: len(gone)], "not the oldest"
+    if gone:  # and the last one had to go
+        assert over([item for place, item in enumerate(items) if place in kept or max(units[place]) == gone[-1]])
+    before = session.lineage
+    assert session.truncate(max_items, max_tokens).lineage is before
+
+
+# Cleaning up
+
+
+def test_cleaning_up_frees_this_session_and_nothing_that_others_share() -> None:
+    session = Session([at(1, "a"), at(2, "b")], id="s", metadata={"k": 1})
+    session.restore_seams(frozenset("b"), 2)
+    session.add_function_call("f", "{}", "c")
+    snapshot, fork, view = session.items, session.fork(), Session.showing(session, list(session.items), breaks=frozenset(), settled=3)
+    metadata = session.metadata
+    session.cleanup()
+    assert (len(session.items), session.metadata, session.response_breaks, session.settled) == (0, {}, frozenset(), 0)
+    assert session.position("a") is None
+    assert session.id == "s"
+    assert metadata == {"k": 1}
+    assert len(snapshot) == len(fork.items) == len(view.items) == 3
+    session.add_message("user", "again", "a")
+    session.add_function_call("f", "[]", "c")
+    assert len(session.items) == 2
+
+
+def test_a_view_that_is_cleaned_up_leaves_its_log_alone() -> None:
+    origin = log(a=1, b=2)
+    shared = list(origin.items)
+    view = Session.showing(origin, shared, breaks=frozenset(), settled=2)
+    view.cleanup()
+    assert (len(view.items), view.origin, len(shared), ids(origin)) == (0, None, 2, ["a", "b"])
