@@ -111,8 +111,8 @@ def test_deep_and_endless_values_cost_their_record(tmp_path: Path, form: str) ->
     text = json.dumps(whole) if form in DOCUMENTS else "\n".join(map(json.dumps, whole))
     for hostile in (DEEP, "9" * 5_000, "NaN", "-Infinity", '"\\ud800"'):
         path = tmp_path / "log.jsonl"
-        for marked in ('"look"', '"ls"', '{"x": 1}', '{"p": 1}', '"{}"', "8", "7", "5"):
-            path.write_text(text.replace(marked, hostile, 1))
+        for marked in ('"look"', '"ls"', '{"x": 1}', '{"p": 1}', '"{}"', " 8,", " 7,", " 5,"):
+            path.write_text(text.replace(marked, f" {hostile}," if marked.endswith(",") else hostile, 1))
             assert read_any(path) is not None
 
 
