@@ -64,9 +64,10 @@ def carried(message: Message) -> list[Block]:
         return []
     allowed = _CARRIABLE["assistant" if message.role == "assistant" else "user"]
     for block in found:
-        if not (block.get("type") in allowed or (message.role == "assistant" and is_server_result(block))):
+        kind = block.get("type")
+        if not isinstance(kind, str) or not (kind in allowed or (message.role == "assistant" and is_server_result(block))):
             return []
-        if block["type"] == "text" and not (isinstance(block.get("text"), str) and block["text"].strip()):
+        if kind == "text" and not (isinstance(block.get("text"), str) and block["text"].strip()):
             return []
     asked = [block.get("id") for block in found if is_server_call(block)]
     if sorted(map(str, asked)) != sorted(str(block.get("tool_use_id")) for block in found if is_server_result(block)):

@@ -125,7 +125,7 @@ class _Telling:
         self._close()
         bare = [clean_json(one, at) for at, one in blocks[first : last + 1]]
         extra: dict[str, Any] = {CARRIED: bare}
-        if block["type"] == "compaction":
+        if block.get("type") == "compaction":
             extra["summary"] = True  # A9: it is kept, as summaries are; what was before it the API no longer reads
         texts = [Text(_told(one, where)) for one in bare]
         self._add(Message(self._role, texts, extra=extra, **self.out.name()))
