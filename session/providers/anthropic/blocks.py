@@ -102,7 +102,7 @@ class Album:
 
     What the limits of a request take is a function of the images in their order, taken in big steps, as trims are: so a longer
     log nearly always extends the messages of a shorter one, and where it does not, the prompt cache is lost once. That is at the
-    21st image or document, if any image before it has a side of more than 2000 pixels; at the 101st image and then at every 20th;
+    21st image or document, if any image before it has a side of more than 2000 pixels; at the 101st image and then at every 21st after it;
     and wherever 12 MB have come together again.
     """
 
