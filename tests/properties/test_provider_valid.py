@@ -1,0 +1,49 @@
+"""Guarantee: provider_valid, of views. What converters make of any log at all: `tests/test_providers_*.py`, `test_anthropic_valid.py`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from session.providers import Violation, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
+from session.providers.anthropic import to_anthropic
+from session.providers.google import to_google
+from session.providers.openai_chat import to_openai_chat
+from session.providers.openai_responses import to_openai_responses
+from session.session import Session
+from session.units import request_points
+from tests.support.harness import copy_of, process, trim
+from tests.support.strategies import limits, sessions
+from tests.support.twin import cost
+
+FORMATS: dict[str, tuple[Callable[[Session], Any], Callable[[Any], list[Violation]]]] = {
+    "anthropic": (lambda session: to_anthropic(session, caching=True), validate_anthropic),
+    "openai chat": (to_openai_chat, validate_openai_chat),
+    "openai responses": (to_openai_responses, validate_openai_responses),
+    "google": (to_google, validate_google),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(data=st.data())
+def test_provider_valid(name: str, data: st.DataObject) -> None:
+    """every view of a log cut at a request point, in every wire format, passes the strict rules of VALIDITY.md"""
+    convert, validate = FORMATS[name]
+    whole = data.draw(sessions())
+    log = copy_of(whole)
+    for item in whole.items[: data.draw(st.sampled_from(request_points(whole) or [0]))]:
+        log.append(item)
+    if not log.items:
+        return
+    bounds = data.draw(limits(sum(map(cost, log.items))))
+    for outcome in (process(log, bounds), trim(log, bounds)):
+        sent = convert(outcome.view)
+        event(f"trims: {bool(outcome.plan.changes)}")
+        if sent and (name.startswith("openai") or sent[0]):  # nothing but system messages is no request
+            assert validate(sent) == []
+        json.dumps(sent, allow_nan=False).encode()
