@@ -60,15 +60,17 @@ def validate_openai_chat(payload: object) -> list[Violation]:
 
 def o1_calls_are_answered(payload: Payload) -> Iterator[Violation]:
     """O1: an assistant message with tool_calls is followed by tool messages that answer each of them."""
-    for place, message in enumerate(payload.messages):
-        answered = set()
-        for after in payload.messages[place + 1 :] if message.calls else ():
-            if after.role != "tool":
-                break
-            answered.add(after.answers)
-        for call in message.calls:
+    answered: set[str | None] = set()  # by the run of tool messages behind the place we are at
+    found: list[Violation] = []
+    for message in reversed(payload.messages):
+        if message.role == "tool":
+            answered.add(message.answers)
+            continue
+        for call in reversed(message.calls):
             if call.id not in answered:
-                yield Violation("O1", call.where, f"tool_call {call.id!r} without a tool message right after its message")
+                found.append(Violation("O1", call.where, f"tool_call {call.id!r} without a tool message right after its message"))
+        answered = set()
+    yield from reversed(found)
 
 
 def o1_tool_messages_have_calls(payload: Payload) -> Iterator[Violation]:

@@ -79,12 +79,10 @@ def r0_image_bytes(payload: Payload) -> Iterator[Violation]:
 
 
 def r1_calls_have_outputs(payload: Payload) -> Iterator[Violation]:
-    """R1: every call has its output behind it, before the user says something else or the model goes on by itself."""
+    """R1: every call has its output somewhere behind it."""
+    last = {(item.type, str(item.data.get(OUTPUTS[item.type]))): place for place, item in enumerate(payload.items) if item.type in OUTPUTS}
     for place, item in enumerate(payload.items):
-        if (call_id := _call_id(item)) is None:
-            continue
-        wanted = CALLS[item.type][1]
-        if not any(after.type == wanted and after.data.get(OUTPUTS[wanted]) == call_id for after in payload.items[place + 1 :]):
+        if (call_id := _call_id(item)) is not None and last.get((CALLS[item.type][1], call_id), -1) < place:
             yield Violation("R1", item.where, f"no tool output found for {item.type} {call_id!r}")
 
 
