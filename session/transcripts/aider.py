@@ -92,6 +92,7 @@ class _Chat:
             self._question()
             self._said.append((record, line.rstrip("\r")))
         else:
+            self._question()  # lines of one message have no blank ones between them that are not the user's own
             record.skip("a blank line")
 
     def end(self) -> None:

@@ -6,7 +6,6 @@ What an event of each kind says is in `openhands_events.py` and `openhands_sdk.p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 from . import openhands_sdk
 from .account import TranscriptAccount
@@ -14,6 +13,7 @@ from .draft import Draft, finish
 from .feeding import feed, feed_entries
 from .openhands_events import Events, is_event
 from .reading import Line
+from .shape import document_or_lines
 from .source import Source
 from .usages import usage_of
 from .values import JsonObject, carried, id_at, list_at, object_at, text_at
@@ -52,9 +52,7 @@ def read(source: Source, *, sidechains: bool) -> TranscriptAccount:  # noqa: ARG
     Raises:
         TranscriptError: Nobody says anything in it.
     """
-    lines = source.lines()
-    head = [line for _, line in zip(range(2), lines, strict=False)]
-    document = source.document if len(head) == 1 or (head and head[0].problem and not head[0].values) else None
+    document, lines = document_or_lines(source)
     if isinstance(document, list):
         draft = Draft(NAME, source, source.path.stem)
         _entries(draft, document)
@@ -64,7 +62,7 @@ def read(source: Source, *, sidechains: bool) -> TranscriptAccount:  # noqa: ARG
         _entries(draft, list_at(document, "history"))
         _metrics(draft, document)
         return finish(NAME, source, [draft])
-    return finish(NAME, source, _of_lines(source, chain(head, lines)))
+    return finish(NAME, source, _of_lines(source, lines))
 
 
 def _entries(draft: Draft, history: list[object]) -> None:

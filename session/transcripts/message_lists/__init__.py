@@ -5,12 +5,13 @@ bare lists. One session a list; in a file of lines, one a line, or one of lines 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, count
+from itertools import count
 
 from session.transcripts.account import TranscriptAccount
 from session.transcripts.draft import Draft, Record, finish
 from session.transcripts.feeding import feed
 from session.transcripts.reading import Line
+from session.transcripts.shape import document_or_lines
 from session.transcripts.source import Source
 from session.transcripts.values import JsonObject
 from session.transcripts.writer import Writer, is_message
@@ -32,16 +33,9 @@ def read(source: Source, *, sidechains: bool) -> TranscriptAccount:  # noqa: ARG
     Raises:
         TranscriptError: Nobody says anything in it.
     """
-    lines = source.lines()
-    head = [line for _, line in zip(range(2), lines, strict=False)]
-    whole = source.document if _is_document(head) else None
-    drafts = _of_document(source, whole) if whole is not None else _of_lines(source, chain(head, lines))
+    whole, lines = document_or_lines(source)
+    drafts = _of_document(source, whole) if whole is not None else _of_lines(source, lines)
     return finish(NAME, source, drafts)
-
-
-def _is_document(head: list[Line]) -> bool:
-    """Whether the file is one document: it ends on its first line, or does not end there."""
-    return len(head) == 1 or bool(head and head[0].problem and not head[0].values)
 
 
 def _of_document(source: Source, document: object) -> list[Draft]:

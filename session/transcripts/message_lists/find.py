@@ -66,9 +66,22 @@ def find(document: object) -> Iterator[Found]:
                 for name in names:
                     yield Found(value[name], name, here)
             elif depth < DEPTH:
-                names = tuple(name for name in RUNS if isinstance(value.get(name), dict | list)) or tuple(value)
+                names = _request_in(value) or tuple(name for name in RUNS if isinstance(value.get(name), dict | list)) or tuple(value)
                 members = [(value[name], here if name in ENVELOPES else (), depth + 1) for name in reversed(names)]
                 waiting += [one for one in members if isinstance(one[0], dict | list)]
+
+
+def _request_in(value: JsonObject) -> tuple[str, ...]:
+    """The name of the envelope that has the request, in a record of one: what stands beside it is its answer."""
+    for name in ENVELOPES:
+        inner = value.get(name)
+        for _ in range(len(ENVELOPES)):
+            if not isinstance(inner, dict):
+                break
+            if _lists_in(inner, asked=True):
+                return (name,)
+            inner = next((inner[one] for one in ENVELOPES if isinstance(inner.get(one), dict)), None)
+    return ()
 
 
 def _lists_in(value: JsonObject, *, asked: bool) -> tuple[str, ...]:
