@@ -29,6 +29,7 @@ from session.providers import validate_anthropic
 from session.providers.additions import INTERRUPTED, PREAMBLE, SUMMARY_HEADER
 from session.providers.anthropic import from_anthropic, to_anthropic
 from session.units import request_points
+from tests.properties.test_anthropic_valid import logs
 from tests.support.strategies import sessions
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
@@ -339,7 +340,7 @@ def test_junk_is_read_or_refused_and_never_tripped_over(messages: Any, system: A
 # Every log
 
 
-@given(sessions())
+@given(sessions() | logs())
 def test_the_way_back_and_forth_changes_nothing(session: Session) -> None:
     for end in sorted({*request_points(session)[-2:], len(session.items)}):
         sent = to_anthropic(Session.showing(session, list(session.items[:end]), breaks=session.response_breaks, settled=0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from session.providers.additions import FAILED, INTERRUPTED, PREAMBLE, SUMMARY_H
 from session.providers.google import GoogleContents, from_google, to_google
 from session.providers.google.signatures import DUMMY
 from session.units import KIND_CALL, grouping, request_points
+from tests.properties.test_anthropic_valid import logs
 from tests.support.strategies import sessions
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
@@ -501,6 +503,33 @@ def test_every_log_cut_at_a_request_point_is_valid_comes_back_and_extends_the_sh
             assert flat[: len(previous)] == previous
             previous = flat
     assert json.dumps(session.to_dict()) == before
+
+
+@st.composite
+def signed_logs(draw: st.DrawFn) -> Session:
+    """Logs without sense, whose calls, texts and thoughts carry signatures here and there, damaged ones too."""
+    session = draw(logs())
+    signature = st.sampled_from([None, None, SEALED, "-_8", DUMMY, "§"])
+    items: list[Item] = []
+    for item in session.items:
+        one: Item = item
+        key = draw(signature)
+        if isinstance(one, FunctionCall):
+            one = replace(one, metadata={"thought_signature": key})
+        elif isinstance(one, Message):
+            one = replace(one, extra={**one.extra, "thought_signature": key, "provider": draw(st.sampled_from(["google", "x"]))})
+        elif isinstance(one, Reasoning):
+            one = replace(one, signature=key, extra={"provider": draw(st.sampled_from(["google", "openai"]))})
+        items.append(one)
+    return Session.showing(session, items, breaks=session.response_breaks, settled=0)
+
+
+@given(signed_logs())
+def test_signed_logs_of_any_items_are_valid_and_come_back(session: Session) -> None:
+    sent = to_google(session)
+    assert validate_google(sent) == []
+    json.dumps(sent, allow_nan=False).encode()
+    assert to_google(from_google(*sent)) == sent
 
 
 def _answered_late(session: Session, place: int) -> bool:

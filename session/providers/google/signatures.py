@@ -18,7 +18,12 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}|[A-Za-z0-9_-]*={0,2}")
 
 
 def sendable(signature: object) -> str | None:
-    """The signature as text, where it is base64 that every decoder takes; else None: what is damaged would be refused."""
+    """The signature as text, where it is base64 that every decoder takes; else None: what is damaged would be refused.
+
+    None of the dummy, too: the converter says where that is needed.
+    """
+    if isinstance(signature, str | bytes) and is_dummy(signature):
+        return None
     if isinstance(signature, bytes):
         return base64.b64encode(signature).decode("ascii") or None
     if not isinstance(signature, str) or not signature or not _BASE64.fullmatch(signature):
