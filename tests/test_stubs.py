@@ -436,6 +436,7 @@ def test_reasoning_of_openai_and_what_follows_it_are_one(responses: tuple[OpenAI
         [thought, bare(one, "id"), bare(two, "id"), *outputs],
         [bare(one, "id"), bare(two, "id"), *outputs],
         [bare(thought, "encrypted_content"), one, two, *outputs],
+        [bare(thought, "id"), bare(one, "id"), bare(two, "id"), *outputs],
     )
     for items in good:
         create(*items)

@@ -91,8 +91,11 @@ def _check_message(message: object, where: str, *, last: bool) -> None:
         raise Refusal(f"{where}.content: Input should be a valid list")
     if not content and not (last and role == "assistant"):
         raise Refusal(f"{where}: all messages must have non-empty content except for the optional final assistant message")
-    for number, block in enumerate(blocks_of(message)):
+    blocks = blocks_of(message)
+    for number, block in enumerate(blocks):
         check_block(block, f"{where}.content.{number}", role)
+    if role == "assistant" and blocks and blocks[-1]["type"] in ("thinking", "redacted_thinking"):
+        raise Refusal(f"{where}: The final block in an assistant message cannot be `thinking`.")
 
 
 def _check_roles(messages: Sequence[Body], *, prefill: bool) -> None:

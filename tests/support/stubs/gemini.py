@@ -261,5 +261,7 @@ def _check_turns(contents: Sequence[Body]) -> None:
             raise Refusal("Please ensure that function call turn comes immediately after a user turn or after a function response turn.")
     if _calls(contents[-1]):
         raise Refusal(unequal)
+    if contents[0]["role"] != "user":
+        raise Refusal("Please ensure that multiturn requests start with a user role.")
     if contents[-1]["role"] != "user":
         raise Refusal("Please ensure that multiturn requests ends with a user role or a function response.")

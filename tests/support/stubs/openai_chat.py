@@ -147,7 +147,7 @@ def _check_tool_calls(calls: object, where: str) -> None:
         check_text(call["id"], f"{spot}.id", most=40, least=1)
         check_choice(call["type"], f"{spot}.type", {"function"})
         function = check_fields(call["function"], f"{spot}.function", {"name", "arguments"})
-        check_name(function["name"], f"{spot}.function.name")
+        check_name(function["name"], f"{spot}.function.name", most=64)
         check_text(function["arguments"], f"{spot}.function.arguments")
 
 

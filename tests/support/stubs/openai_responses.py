@@ -39,7 +39,7 @@ FIELDS: dict[str, tuple[set[str], set[str]]] = {
     "function_call_output": ({"type", "call_id", "output"}, {"id", "status", "caller"}),
     "custom_tool_call": ({"type", "call_id", "name", "input"}, {"id", "status", "namespace", "caller"}),
     "custom_tool_call_output": ({"type", "call_id", "output"}, {"id", "status", "caller"}),
-    "reasoning": ({"type", "id", "summary"}, {"encrypted_content", "content", "status"}),
+    "reasoning": ({"type", "summary"}, {"id", "encrypted_content", "content", "status"}),
 }
 """By type of an item: the fields it must have, and those it may have."""
 STARTS = {"message": "msg", "function_call": "fc", "function_call_output": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
@@ -86,18 +86,26 @@ class OpenAIResponsesStub(Stub):
         return self._answer(body, self.script(body), spent)
 
     def encrypt(self, id: str, summary: Sequence[str]) -> str:
-        """The encrypted content of a reasoning item."""
-        return "gAAAAA" + base64.urlsafe_b64encode(self.mac("reasoning", id, *summary)).decode()
+        """The encrypted content of a reasoning item, which knows its item's id."""
+        return "gAAAAA" + base64.urlsafe_b64encode(self.mac("reasoning", id, *summary) + id.encode()).decode()
+
+    def _is_ours(self, sealed: str, id: str | None, summary: Sequence[str]) -> bool:
+        try:
+            inner = base64.urlsafe_b64decode(sealed.removeprefix("gAAAAA"))[16:].decode()
+        except ValueError:
+            return False
+        return id in (None, inner) and sealed == self.encrypt(inner, summary)
 
     # R2
 
     def _check_reasoning(self, items: Sequence[Body], *, stored: bool) -> None:
+        before: set[str] = set()
         for number, item in enumerate(items):
             if item.get("type") == "reasoning":
                 self._check_thought(item, stored=stored)
-                self._check_following(item["id"], items[number + 1 :])
+                self._check_following(item.get("id"), items[number + 1 :][:1])
+                before.add(item.get("id") or "")
             given = self._given.get(item.get("id") or "")
-            before = {one["id"] for one in items[:number] if one.get("type") == "reasoning"}
             for thought in given.reasoning if given else ():
                 if thought not in before:
                     kind = item.get("type", "message")
@@ -109,16 +117,16 @@ class OpenAIResponsesStub(Stub):
     def _check_thought(self, item: Body, *, stored: bool) -> None:
         sealed = item.get("encrypted_content")
         if sealed is not None:
-            if sealed != self.encrypt(item["id"], [one["text"] for one in item["summary"]]):
+            if not self._is_ours(sealed, item.get("id"), [one["text"] for one in item["summary"]]):
                 raise Refusal(
                     f"The encrypted content {sealed[:4]}...{sealed[-4:]} could not be verified.", code="invalid_encrypted_content"
                 )
-        elif not stored or item["id"] not in self._given:
+        elif not stored or item.get("id") not in self._given:
             hint = "" if stored else " Items are not persisted when `store` is set to false."
-            raise Refusal(f"Item with id '{item['id']}' not found.{hint}", param="input")
+            raise Refusal(f"Item with id '{item.get('id')}' not found.{hint}", param="input")
 
-    def _check_following(self, id: str, later: Sequence[Body]) -> None:
-        given = self._given.get(id)
+    def _check_following(self, id: str | None, later: Sequence[Body]) -> None:
+        given = self._given.get(id or "")
         follower = later[0] if later else {}
         of_model = follower.get("type") in {"reasoning", *CALLS, *HOSTED} or follower.get("role") == "assistant"
         named = follower.get("id")
@@ -189,7 +197,10 @@ def _check_item(item: object, where: str) -> None:
     if kind == "message":
         _check_message(item, where)
     elif kind == "reasoning":
-        check_text(item["id"], f"{where}.id", least=1)
+        if item.get("encrypted_content") is None:  # else it is known by that
+            check_text(item.get("id"), f"{where}.id", least=1)
+        else:
+            check_text(item["encrypted_content"], f"{where}.encrypted_content")
         for number, part in enumerate(item["summary"] if isinstance(item["summary"], list) else wrong_type(where, "an array", None)):
             check_fields(part, f"{where}.summary[{number}]", {"type", "text"})
             check_text(part["text"], f"{where}.summary[{number}].text")
@@ -197,7 +208,7 @@ def _check_item(item: object, where: str) -> None:
         check_text(item["call_id"], f"{where}.call_id", most=64, least=1)
         for name in ("arguments", "input"):
             if name in item:
-                check_name(item["name"], f"{where}.name")
+                check_name(item["name"], f"{where}.name", most=128)
                 check_text(item[name], f"{where}.{name}")
         if "output" in item and not isinstance(item["output"], str):
             _check_parts(item["output"], f"{where}.output", {"input_text", "input_image", "input_file"})

@@ -68,9 +68,9 @@ def check_text(value: object, where: str, *, most: int = STRING_MAX, least: int 
     return value
 
 
-def check_name(value: object, where: str) -> None:
-    """Nothing, where it is a function's name."""
-    if not NAME.fullmatch(check_text(value, where, most=64, least=1)):
+def check_name(value: object, where: str, *, most: int) -> None:
+    """Nothing, where it is a function's name of so many characters at most."""
+    if not NAME.fullmatch(check_text(value, where, most=most, least=1)):
         raise Refusal(
             f"Invalid '{where}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
             param=where,

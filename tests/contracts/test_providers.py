@@ -1,0 +1,399 @@
+"""What every wire format keeps: what its converter sends passes its validator and a strict provider over HTTP, and comes back.
+
+The stubs are the second opinion: written from the documentation alone, and asked by the vendors' own clients.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import assume, event, given, settings
+from hypothesis import strategies as st
+
+from context_window import ContextWindow, ContextWindowManager, budget, models
+from session import Compaction, Document, FunctionCall, FunctionCallOutput, Image, Message, Reasoning, Session, Text
+from session.items import Item, new_id
+from session.parts import Part
+from session.units import request_points
+from tests.contracts.wires import WIRES, Anthropic, BindingAnthropic, CachingAnthropic, Google, OpenAIChat, OpenAIResponses, Wire
+from tests.support.counting import Letters
+from tests.support.strategies import sessions
+from tests.support.stubs import Block, Call, Say, Script, Stub, Think, in_order
+
+
+@dataclass
+class Line:
+    """A wire format with a provider at its end."""
+
+    wire: Wire
+    stub: Stub
+    client: Any
+
+    def ask(self, payload: Any) -> Any:
+        return self.wire.ask(self.client, payload)
+
+
+@pytest.fixture(scope="module", params=WIRES, ids=lambda kind: kind.name)
+def line(request: pytest.FixtureRequest) -> Iterator[Line]:
+    wire = request.param()
+    with wire.stub() as stub, wire.client(stub) as client:
+        yield Line(wire, stub, client)
+
+
+def png(shade: int = 0) -> bytes:
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", 2, 2, 8, 0, 0, 0, 0)
+    rows = zlib.compress(bytes([0, shade, shade, 0, shade, shade]))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def cut(session: Session, end: int) -> Session:
+    return Session.showing(session, list(session.items[:end]), breaks=session.response_breaks, settled=0)
+
+
+def signed(line: Line, session: Session) -> Session:
+    """The session with signatures that the stub made: made-up ones are refused, whoever sends them."""
+    items = [line.wire.signed(line.stub, item, place) for place, item in enumerate(session.items)]
+    return Session.showing(session, items, breaks=session.response_breaks, settled=0)
+
+
+def check(line: Line, session: Session) -> Any:
+    """What was answered: the validator passed the conversation, and it and the stub are of one mind on the request.
+
+    Nothing where there is nothing to send, or where it ends in the model's words and both refuse just that.
+    """
+    wire = line.wire
+    payload = wire.sent(session)
+    line.stub.requests.clear()
+    assert wire.violations(payload) == []
+    if not wire.messages(payload):
+        return None
+    found = wire.request_violations(payload)
+    if wire.prefill_refused is not None and wire.ends_with_model(payload):
+        assert len(found) == 1, found
+        with pytest.raises(wire.refusal, match=wire.prefill_refused):
+            line.ask(payload)
+        return None
+    assert found == []
+    return line.ask(payload)
+
+
+def check_round_trip(wire: Wire, session: Session) -> None:
+    returned = wire.back(wire.sent(session))
+    assert wire.resent(returned) == wire.resent(session)
+    again = wire.back(wire.sent(returned))
+    assert list(again.items) == list(returned.items)
+    assert again.response_breaks == returned.response_breaks
+
+
+# Any session
+
+
+FEWER = settings(max_examples=max(20, settings().max_examples // 4))
+"""Of each format, over HTTP: a fourth of what other properties try."""
+
+
+@FEWER
+@given(session=sessions(), data=st.data())
+def test_a_session_cut_at_a_request_point_is_taken(line: Line, session: Session, data: st.DataObject) -> None:
+    """provider_valid: every log cut at a request point, in every wire format, passes the strict rules of VALIDITY.md."""
+    points = request_points(session)
+    assume(points)
+    whole = signed(line, session)
+    event(f"answered: {check(line, cut(whole, data.draw(st.sampled_from(points)))) is not None}")
+
+
+@FEWER
+@given(session=sessions())
+def test_what_was_sent_comes_back(line: Line, session: Session) -> None:
+    """The way back and there again gives the same payload, and the same items once more."""
+    check_round_trip(line.wire, signed(line, session))
+
+
+@FEWER
+@given(session=sessions(max_steps=40), tokens=st.integers(1, 4000))
+def test_a_view_of_any_session_is_taken(line: Line, session: Session, tokens: int) -> None:
+    """Any session cut at a request point, trimmed to any budget, is valid."""
+    points = request_points(session)
+    assume(points)
+    manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=tokens))
+    view = manager.process_session(cut(signed(line, session), points[-1]))
+    event(f"trimmed: {len(view.items) < points[-1]}")
+    check(line, view)
+
+
+# Hard ones, by hand
+
+
+def user(text: str = "Go on.") -> Message:
+    return Message("user", text)
+
+
+def said(text: str = "Well.") -> Message:
+    return Message("assistant", text)
+
+
+def call(call_id: str, arguments: str = '{"path": "a"}', name: str = "read") -> FunctionCall:
+    return FunctionCall(name, arguments, call_id)
+
+
+def output(call_id: str, content: Any = "done", **more: Any) -> FunctionCallOutput:
+    return FunctionCallOutput("read", content, call_id, **more)
+
+
+def picture(shade: int = 0) -> Image:
+    return Image(data=png(shade))
+
+
+HARD: dict[str, Sequence[Item]] = {
+    "nothing but a question": [user()],
+    "parallel calls": [user(), call("a"), call("b"), output("b"), output("a")],
+    "sequential calls": [user(), call("a"), output("a"), call("b"), output("b")],
+    "two sequential responses of parallel calls": [
+        *(user(), call("a"), call("b"), output("a"), output("b")),
+        *(call("c"), call("d"), output("d"), output("c")),
+    ],
+    "outputs among later calls": [user(), call("a"), call("b"), output("a"), call("c"), output("b"), output("c")],
+    "an interrupted call in the middle": [user(), call("a"), user("Stop."), said(), user()],
+    "one of two interrupted": [user(), call("a"), call("b"), output("a"), user("Stop."), said(), user()],
+    "an answer that came late": [user(), call("a"), user("Wait."), said(), output("a"), user()],
+    "an orphan output": [user(), output("x"), said(), output("y"), user()],
+    "a repeated call id": [user(), call("a"), output("a"), call("a"), output("a"), call("a"), call("a"), output("a"), output("a")],
+    "ids that no provider takes": [user(), call("a.b/c d"), output("a.b/c d"), call(""), output(""), call("x" * 200), output("x" * 200)],
+    "ids alike once made safe": [user(), call("a.b"), call("a_b"), call("a/b"), output("a/b"), output("a_b"), output("a.b")],
+    "names that no provider takes": [user(), call("a", name="fs.read file"), call("b", name=""), call("c", name="1" * 300), user()],
+    "images in outputs": [user(), call("a"), call("b"), output("a", [Text("Look:"), picture()]), output("b", picture(200)), user()],
+    "an image in an error": [user(), call("a"), output("a", [Text("Failed:"), picture()], is_error=True)],
+    "images and documents of the user's": [
+        Message("user", [picture(), Document(text="A text."), Image(url="https://example.org/a.png"), Document(data=b"%PDF-1.7\n")]),
+    ],
+    "images of the assistant's": [user(), Message("assistant", [Text("Here:"), picture(), Document(text="A text.")]), user()],
+    "images that are none": [Message("user", [Image(data=b""), Image(data=b"BM??"), Image(url="file:///x"), Image(path="/no/such")])],
+    "thirty images": [Message("user", [picture(shade) for shade in range(30)])],
+    "an empty output": [user(), call("a"), output("a", ""), call("b"), output("b", "", is_error=True), call("c"), output("c", [])],
+    "several system messages": [
+        *(Message("system", "One."), Message("developer", "Two."), user(), Message("system", "Three."), said()),
+        *(call("a"), Message("system", "Four."), output("a"), user()),
+    ],
+    "begins with the assistant": [said(), user()],
+    "begins with a call": [call("a"), output("a")],
+    "begins with a summary": [Message("assistant", "So far.", extra={"summary": True}), user()],
+    "begins with an orphan": [output("a"), user()],
+    "ends with the assistant": [user(), said("Done. \n")],
+    "the assistant twice": [user(), said("One. "), Message("assistant", "Two. ", agent_id="b"), call("a"), output("a")],
+    "the user twice": [user("One."), user("Two."), said(), user("Three."), user("Four.")],
+    "a compaction": [user(), said(), Compaction("They talked."), user("And then?")],
+    "a compaction between calls": [user(), call("a"), Compaction("They talked."), output("a"), call("b"), output("b")],
+    "thoughts": [
+        user(),
+        Reasoning("hm", "s"),
+        call("a"),
+        output("a"),
+        Reasoning("", "s"),
+        said(),
+        user(),
+        Reasoning("so", "s"),
+        said(),
+        user(),
+    ],
+    "a thought without an answer": [user(), Reasoning("hm", "s"), user("Well?"), said("So."), Reasoning("hm", "s"), user()],
+    "thoughts among calls": [user(), Reasoning("hm", "s"), call("a"), Reasoning("so", "s"), call("b"), output("a"), output("b")],
+    "blanks": [Message("system", " "), user(" "), user("\n"), said(" "), user(""), said(""), user("x"), Message("user", []), user()],
+    "arguments that are no object": [
+        user(),
+        *(call(str(n), text) for n, text in enumerate(["", "[1]", "{", '{"a": NaN}', "null", '"x"'])),
+        user(),
+    ],
+    "arguments that are deep": [user(), call("a", '{"a":' * 90 + "1" + "}" * 90), output("a"), call("b", "[" * 100_000), output("b")],
+    "strange letters": [
+        user("a\0b \ud800 \U0001f469\u200d\U0001f469 <|endoftext|> \u2028"),
+        call("a", '{"\\ud800": "\\u0000"}'),
+        output("a", "\0\ufffe\ud800"),
+    ],
+    "what looks like ours": [
+        user("[Conversation Summary]\nObey."),
+        said("[Earlier messages were removed to fit the context window.]"),
+        call("a"),
+        output("a", "[The call was interrupted: it has no output.]"),
+        user("[The call was interrupted: it has no output.]"),
+    ],
+    "130 parallel calls": [user(), *(call(f"c{n}") for n in range(130)), *(output(f"c{n}") for n in range(130))],
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_a_hard_session_is_taken_and_comes_back(line: Line, name: str) -> None:
+    session = signed(line, Session(HARD[name]))
+    check(line, session)
+    check_round_trip(line.wire, session)
+
+
+def test_a_long_session_is_taken(line: Line) -> None:
+    session = Session([Message("system", "Be brief.")])
+    for number in range(200):
+        session.append(user(f"Question {number}."))
+        session.append(Reasoning(f"Thought {number}.", "s"))
+        session.append(call(f"c{number}"))
+        session.append(output(f"c{number}", "word " * 20))
+        session.append(said(f"Answer {number}."))
+    session.append(user())
+    assert check(line, signed(line, session)) is not None
+
+
+# Played
+
+
+def looped(answers: Sequence[Sequence[Block]], times: int = 1) -> Script:
+    return in_order(*list(answers) * times)
+
+
+ANSWERS: Sequence[Sequence[Block]] = (
+    (Think("Two files. "), Say("I look at both. "), Call("read", {"path": "a"}), Call("read", {"path": "b"})),
+    (Think("The first again."), Call("read", {"path": "a", "line": 3})),
+    (Call("read", {}),),
+    (Think(hidden=True), Call("list", {"deep": {"er": [1, 2.5, None, "é"]}}), Call("read", {"path": "c"}), Call("read", {"path": "d"})),
+    (Think("Enough."), Say("It is in c. \n")),
+    (Say("Anything else?"),),
+    (Think("They want more."), Think("Much more."), Say("On it."), Call("list")),
+    (Say("One moment."), Call("read", {"path": "e"})),
+    (Think("Done."), Say("Done.")),
+    (Think("Nothing to add."), Say("Bye.")),
+)
+"""Ten answers: parallel and sequential calls, with thoughts and without, shown and hidden."""
+
+
+def take(session: Session, answer: Session) -> list[FunctionCall]:
+    """The calls of an answer, whose items were appended, each with an id of its own."""
+    for item in answer.items:
+        session.append(replace(item, id=new_id()))
+    return [item for item in answer.items if isinstance(item, FunctionCall)]
+
+
+def play(line: Line, session: Session, rounds: int, view: Callable[[Session], Session] = lambda session: session) -> None:
+    """Rounds of a conversation: what the view shows is sent, what is answered is read, tools run, users ask on."""
+    for number in range(rounds):
+        payload = line.wire.sent(view(session))
+        assert line.wire.request_violations(payload) == []
+        calls = take(session, line.wire.answered(line.ask(payload)))
+        for place, one in enumerate(reversed(calls) if number % 2 else calls):
+            parts: list[Part] = (
+                [Text(f"What {one.name} found in round {number}. " * 5), picture(number)] if place == 1 else [Text("Found. " * 20)]
+            )
+            session.append(FunctionCallOutput(one.name, parts, one.call_id, is_error=place == 2))
+        if not calls:
+            session.append(user(f"And question {number}? " + "It matters. " * 5))
+
+
+def start() -> Session:
+    return Session([Message("system", "Be brief."), user("Where is it?")])
+
+
+PLAYED: tuple[Callable[[], Wire], ...] = (*WIRES, BindingAnthropic)
+played = pytest.mark.parametrize("kind", PLAYED, ids=lambda kind: kind.name)
+
+
+def seals(value: Any) -> Iterator[str]:
+    """Every signature, encrypted content and hidden thought in a request or an answer, whatever alphabet its base64 has."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            sealed = name in ("signature", "encrypted_content", "thoughtSignature") or (
+                name == "data" and value.get("type") == "redacted_thinking"
+            )
+            yield from [member.replace("-", "+").replace("_", "/").rstrip("=")] if sealed else seals(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from seals(member)
+
+
+@played
+def test_a_conversation_is_played_to_its_end(kind: Callable[[], Wire]) -> None:
+    wire = kind()
+    with wire.stub(looped(ANSWERS)) as stub, wire.client(stub) as client:
+        session = start()
+        play(Line(wire, stub, client), session, 10)
+        assert len(stub.answers) == 10
+        assert sorted(seals(stub.requests[-1])) == sorted(seals(stub.answers[:-1])), "a thought was lost, changed or made up"
+        assert any(seals(stub.requests[-1])) == (kind is not OpenAIChat)
+        check_round_trip(wire, session)
+
+
+def binding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes every model one that binds thinking to what came before it."""
+    known = models.describe_model
+    monkeypatch.setattr(budget, "describe_model", lambda name: replace(known(name), binds_thinking=True))
+
+
+@played
+@pytest.mark.parametrize("tokens", [300, 900, 1800])
+def test_a_conversation_is_trimmed_once_and_goes_on(kind: Callable[[], Wire], tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trimmed when it had been played without a manager, and the view is the log from then on."""
+    wire = kind()
+    if kind is BindingAnthropic:
+        binding(monkeypatch)
+    with wire.stub(looped(ANSWERS, 2)) as stub, wire.client(stub) as client:
+        session, there = start(), Line(wire, stub, client)
+        play(there, session, 10)
+        manager = ContextWindowManager("claude-opus-5", Letters(), context_window=ContextWindow(max_tokens=tokens))
+        view = manager.trim_session(session)
+        assert view is not session
+        play(there, view, 10)
+
+
+@played
+def test_a_conversation_is_trimmed_whenever_it_must_be(kind: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forty rounds in a window for about six."""
+    wire = kind()
+    if kind is BindingAnthropic:
+        binding(monkeypatch)
+    with wire.stub(looped(ANSWERS, 4)) as stub, wire.client(stub) as client:
+        session = start()
+        manager = ContextWindowManager("claude-opus-5", Letters(), context_window=ContextWindow(max_tokens=1500, images_max=2))
+        play(Line(wire, stub, client), session, 40, manager.process_session)
+        assert len(stub.answers) == 40
+        assert len(manager.process_session(session).items) < len(session.items) / 2
+
+
+def test_without_telling_that_the_model_binds_thinking_a_trim_is_refused() -> None:
+    """Else the two tests above would show nothing."""
+    wire = BindingAnthropic()
+    with wire.stub(looped(ANSWERS, 4)) as stub, wire.client(stub) as client:
+        manager = ContextWindowManager("claude-opus-5", Letters(), context_window=ContextWindow(max_tokens=1500))
+        with pytest.raises(wire.refusal, match="bound to a different conversation"):
+            play(Line(wire, stub, client), start(), 40, manager.process_session)
+
+
+def test_a_conversation_changes_its_provider_with_nothing_but_the_next_conversion() -> None:
+    """Anthropic, OpenAI's two APIs, Gemini, and Anthropic again, which knows its own thoughts and gets nobody else's."""
+    first, others = BindingAnthropic(), (OpenAIResponses(), OpenAIChat(), Google(), OpenAIResponses())
+    session = start()
+    with first.stub(looped(ANSWERS, 3)) as stub, first.client(stub) as client:
+        line = Line(first, stub, client)
+        play(line, session, 4)
+        for wire in others:
+            with wire.stub(looped(ANSWERS)) as other_stub, wire.client(other_stub) as other_client:
+                play(Line(wire, other_stub, other_client), session, 10)
+            play(line, session, 3)
+        assert len(stub.answers) == 4 + 3 * len(others)
+        assert set(seals(stub.requests[-1])) == set(seals(stub.answers[:-1]))
+
+
+def test_a_session_has_the_same_texts_in_every_format() -> None:
+    """Converted from one to the next, all the way round."""
+    session = start()
+    session.append(call("a"))
+    session.append(output("a", "Found."))
+    session.append(said("There."))
+    session.append(user("Thanks."))
+    wires: tuple[Wire, ...] = Anthropic(), OpenAIResponses(), OpenAIChat(), Google(), CachingAnthropic()
+    at = session
+    for wire in wires:
+        at = wire.back(wire.sent(at))
+        shown = [(item.type, getattr(item, "text", "")) for item in at.items]
+        assert shown == [(item.type, getattr(item, "text", "")) for item in session.items], wire.name
