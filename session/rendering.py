@@ -37,7 +37,7 @@ def _rendered(items: Iterable[Item]) -> Iterator[str]:
         said = _said(item)
         if said is not None:
             who, text = said
-            yield f"{who}: {_indented(text)}".rstrip(" ")
+            yield f"{who}: {_indented(text)}" if text else f"{who}:"
 
 
 def _said(item: Item) -> tuple[str, str] | None:
