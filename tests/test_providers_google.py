@@ -488,10 +488,13 @@ def test_junk_is_read_or_refused_and_never_tripped_over(contents: Any, system: A
 @given(sessions())
 def test_every_log_cut_at_a_request_point_is_valid_comes_back_and_extends_the_shorter_one(session: Session) -> None:
     before = json.dumps(session.to_dict())
-    groups = grouping(session)
-    late = any(groups.answered[place] for place in range(len(groups)) if _answered_late(session, place))
+    groups, points = grouping(session), request_points(session)
+    late = any(
+        groups.kind[place] == KIND_CALL and any(place < point <= max(groups.members(groups.head[place])) for point in points)
+        for place in range(len(groups))
+    )
     previous: list[Any] = []
-    for end in sorted({*request_points(session), len(session.items)}):
+    for end in sorted({*points, len(session.items)}):
         cut = Session.showing(session, list(session.items[:end]), breaks=session.response_breaks, settled=0)
         sent = to_google(cut)
         assert validate_google(sent) == []
@@ -499,7 +502,7 @@ def test_every_log_cut_at_a_request_point_is_valid_comes_back_and_extends_the_sh
         assert to_google(returned) == sent
         assert from_google(*to_google(returned)).to_dict()["items"] == returned.to_dict()["items"]
         flat = [(content["role"], part) for content in sent.contents for part in content["parts"]]
-        if not late and end in request_points(session):
+        if not late and end in points:
             assert flat[: len(previous)] == previous
             previous = flat
     assert json.dumps(session.to_dict()) == before
@@ -530,13 +533,6 @@ def test_signed_logs_of_any_items_are_valid_and_come_back(session: Session) -> N
     assert validate_google(sent) == []
     json.dumps(sent, allow_nan=False).encode()
     assert to_google(from_google(*sent)) == sent
-
-
-def _answered_late(session: Session, place: int) -> bool:
-    """Whether a request was made between the call here and its output."""
-    groups, points = grouping(session), request_points(session)
-    members = list(groups.members(groups.head[place]))
-    return groups.kind[place] == KIND_CALL and any(place < point <= members[-1] for point in points)
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
