@@ -39,7 +39,7 @@ def claims(value: object) -> bool:
         return False
     if "projectHash" in value:
         return "messages" not in value or isinstance(value["messages"], list)
-    return any(isinstance(one, dict) and one.get("type") in TYPES and "content" in one for one in list_at(value, "messages"))
+    return any(isinstance(one, dict) and text_at(one, "type") in TYPES and "content" in one for one in list_at(value, "messages"))
 
 
 def read(source: Source, *, sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - there are none
