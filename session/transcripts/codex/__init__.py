@@ -27,7 +27,7 @@ KINDS = frozenset({"session_meta", "turn_context", "response_item", "event_msg",
 
 def claims(value: object) -> bool:
     """Whether the value is a line of Codex."""
-    if not isinstance(value, dict) or not isinstance(value.get("payload"), dict):
+    if not isinstance(value, dict) or not isinstance(value.get("payload"), dict) or "timestamp" not in value:
         return False
     kind = value.get("type")
     return isinstance(kind, str) and kind in KINDS
