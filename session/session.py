@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace as changed
 from operator import is_
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from .record import AnyItem, Record
 if TYPE_CHECKING:
     from .excerpts import Excerpt
     from .providers.anthropic import AnthropicMessages
+    from .providers.google import GoogleContents
     from .read_only import ReadOnlySession
     from .summarizers import Summarizer
 
@@ -341,6 +342,80 @@ class Session(Record):
         from .providers.anthropic import to_anthropic
 
         return to_anthropic(self, caching=caching)
+
+    def to_openai_messages(self, *, reasoning_model: bool = False) -> list[dict[str, Any]]:
+        """The messages for OpenAI's Chat Completions API. See `session.providers.openai_chat`.
+
+        Args:
+            reasoning_model: Whether system messages go out as developer messages, as reasoning models want them.
+        """
+        from .providers.openai_chat import to_openai_chat
+
+        return to_openai_chat(self, reasoning_model=reasoning_model)
+
+    def to_openai_responses(self) -> list[dict[str, Any]]:
+        """The input items for OpenAI's Responses API. See `session.providers.openai_responses`."""
+        from .providers.openai_responses import to_openai_responses
+
+        return to_openai_responses(self)
+
+    async def to_google_contents(self, *, thought_signatures: Mapping[str, str | bytes] | None = None) -> GoogleContents:
+        """`(contents, system)` for Google's Gemini API, made in a thread, so that no loop waits. See `session.providers.google`.
+
+        Args:
+            thought_signatures: By call id, the signature that a call's metadata does not hold.
+        """
+        import asyncio
+
+        from .providers.google import to_google
+
+        # The log may grow meanwhile; what is converted is the log as it is now.
+        now = Session.showing(self, self._items, breaks=self._breaks, settled=self._settled)
+        return await asyncio.to_thread(to_google, now, thought_signatures=thought_signatures)
+
+    @classmethod
+    def from_anthropic(cls, messages: object, system: object = None) -> Session:
+        """The session that these messages of Anthropic's API tell. See `session.providers.anthropic`.
+
+        Raises:
+            FormatError: They are none; `.where` names the place.
+        """
+        from .providers.anthropic import from_anthropic
+
+        return from_anthropic(messages, system)
+
+    @classmethod
+    def from_openai(cls, messages: object) -> Session:
+        """The session that these messages of OpenAI's Chat Completions API tell. See `session.providers.openai_chat`.
+
+        Raises:
+            FormatError: They are none; `.where` names the place.
+        """
+        from .providers.openai_chat import from_openai_chat
+
+        return from_openai_chat(messages)
+
+    @classmethod
+    def from_openai_responses(cls, items: object) -> Session:
+        """The session that these items of OpenAI's Responses API tell. See `session.providers.openai_responses`.
+
+        Raises:
+            FormatError: They are none; `.where` names the place.
+        """
+        from .providers.openai_responses import from_openai_responses
+
+        return from_openai_responses(items)
+
+    @classmethod
+    def from_google(cls, contents: object, system: object = None) -> Session:
+        """The session that these contents of Google's Gemini API tell. See `session.providers.google`.
+
+        Raises:
+            FormatError: They are none; `.where` names the place.
+        """
+        from .providers.google import from_google
+
+        return from_google(contents, system)
 
     # Inside
 
