@@ -66,9 +66,11 @@ def o1_calls_are_answered(payload: Payload) -> Iterator[Violation]:
         if message.role == "tool":
             answered.add(message.answers)
             continue
-        for call in reversed(message.calls):
-            if call.id not in answered:
-                found.append(Violation("O1", call.where, f"tool_call {call.id!r} without a tool message right after its message"))
+        found.extend(
+            Violation("O1", call.where, f"tool_call {call.id!r} without a tool message right after its message")
+            for call in reversed(message.calls)
+            if call.id not in answered
+        )
         answered = set()
     yield from reversed(found)
 
