@@ -34,12 +34,14 @@ class Wire(abc.ABC):
         path: Where requests go.
         refusal: What its client raises for a request that was refused.
         prefill_refused: What is said to a request that ends in the model's words; None where it is taken.
+        parts_field: Where a message holds its parts.
     """
 
     name: ClassVar[str]
     path: ClassVar[str]
     refusal: ClassVar[type[Exception]]
     prefill_refused: ClassVar[str | None] = None
+    parts_field: ClassVar[str] = "content"
 
     @abc.abstractmethod
     def stub(self, script: Script | None = None) -> Stub:
@@ -246,6 +248,7 @@ class Google(Wire):
     name = "google"
     path = "/v1beta/models/gemini-3-pro:generateContent"
     refusal = google_errors.ClientError
+    parts_field = "parts"
     prefill_refused = "ends with a user role or a function response"
 
     def stub(self, script: Script | None = None) -> Stub:
