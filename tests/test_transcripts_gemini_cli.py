@@ -190,7 +190,8 @@ def test_what_has_no_messages_is_no_chat_or_an_empty_one(tmp_path: Path, message
 
 
 def test_a_chat_without_a_hash_is_known_by_its_messages_whatever_else_is_among_them(tmp_path: Path) -> None:
-    document = gemini({"type": [], "content": ""}, {"type": {}}, 7, gemini_said("user", "u", "x"))
+    document = gemini({"type": [], "content": ""}, {"type": {}}, gemini_said("user", "u", "x"))
+    document["messages"].insert(2, 7)
     del document["projectHash"]
     account = read_account(write_document(tmp_path, document))
     assert account.format == "gemini_cli"
