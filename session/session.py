@@ -273,7 +273,7 @@ class Session(Record):
             self._become(found)
         return self
 
-    def merge_result(self, other: Session, *, agent_id: str | None = None) -> Session:
+    async def merge_result(self, other: Session, *, agent_id: str | None = None) -> Session:
         """This session, with the last assistant message of the other appended. The same message again is passed over.
 
         Args:

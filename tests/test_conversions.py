@@ -135,7 +135,7 @@ def test_what_was_forked_filtered_truncated_and_summed_up_is_valid_everywhere() 
         "truncated": session.fork().truncate(max_items=9),
         "summarized": asyncio.run(session.fork().summarize(llm)),
         "merged": asyncio.run(session.fork().merge(child)),
-        "result": session.fork().merge_result(child),
+        "result": asyncio.run(session.fork().merge_result(child)),
         "summary": asyncio.run(session.fork().merge_with_summary(child, llm=llm)),
     }
     for one in made.values():

@@ -50,6 +50,13 @@ def merge(mine: Session, theirs: Session) -> Session:
     return merged
 
 
+def taken(parent: Session, child: Session, agent_id: str | None = None) -> Session:
+    """The parent with the child's result."""
+    result = asyncio.run(parent.merge_result(child, agent_id=agent_id))
+    assert result is parent
+    return result
+
+
 def merged(mine: Session, theirs: Session) -> list[str]:
     return ids(merge(mine.copy(), theirs))
 
@@ -142,7 +149,7 @@ def test_what_is_no_session_is_refused(other: Any) -> None:
     with pytest.raises(FormatError, match=r"^merge\.other"):
         asyncio.run(session.merge(other))
     with pytest.raises(FormatError, match=r"^merge_result\.other"):
-        session.merge_result(other)
+        asyncio.run(session.merge_result(other))
     assert ids(session) == ["a"]
 
 
@@ -230,9 +237,9 @@ def test_the_result_is_the_last_thing_the_assistant_said_and_twice_is_once() -> 
     child.append(said(4, " "))
     child.append(said(5, "summary", extra={"summary": True}))
     child.append(user(6, "thanks"))
-    assert parent.merge_result(child) is parent
-    parent.merge_result(child)
-    parent.merge_result(child, agent_id="other")
+    taken(parent, child)
+    taken(parent, child)
+    taken(parent, child, "other")
     assert ids(parent) == ["u", "result"]
     result = parent.items[-1]
     assert isinstance(result, Message)
@@ -241,23 +248,23 @@ def test_the_result_is_the_last_thing_the_assistant_said_and_twice_is_once() -> 
 
 def test_a_result_can_be_given_to_an_agent_and_stands_apart_from_an_answer() -> None:
     parent = log(said(1, "mine", agent_id="a"))
-    parent.merge_result(log(said(2, "result")), agent_id="a")
+    taken(parent, log(said(2, "result")), "a")
     assert (ids(parent), parent.items[1].agent_id, parent.response_breaks) == (["mine", "result"], "a", frozenset({"result"}))
-    parent.merge_result(log(said(2, "other")))
+    taken(parent, log(said(2, "other")))
     assert parent.response_breaks == {"result"}
-    assert Session().merge_result(log(said(2, "other"))).response_breaks == frozenset()
+    assert taken(Session(), log(said(2, "other"))).response_breaks == frozenset()
 
 
 def test_a_fork_that_said_nothing_new_has_no_new_result() -> None:
     parent = log(said(1, "mine"))
-    assert ids(parent.merge_result(parent.fork())) == ["mine"]
+    assert ids(taken(parent, parent.fork())) == ["mine"]
 
 
 def test_where_nothing_was_said_there_is_no_result_and_that_is_told() -> None:
     parent = log(user(1, "u"))
     for child in (Session(), log(user(1, "x")), log(said(1, "s", extra={"summary": True})), log(Message("assistant", ""))):
         with pytest.raises(FormatError, match=r"^merge_result\.other: no assistant message"):
-            parent.merge_result(child)
+            taken(parent, child)
     assert ids(parent) == ["u"]
 
 
@@ -266,7 +273,7 @@ def test_a_result_leaves_all_else_as_it_was(ours: Session, other: Session) -> No
     theirs = renamed(other, "b", 0.5)
     theirs.append(said(99, "result"))
     before = ours.copy()
-    ours.merge_result(theirs).merge_result(theirs)
+    taken(taken(ours, theirs), theirs)
     check_derived(ours, before)
     assert list(ours.items[:-1]) == list(before.items)
     assert response_of(ours)["result"] == "result"
