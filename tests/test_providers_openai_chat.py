@@ -410,11 +410,49 @@ def test_what_is_no_message_is_an_error_that_says_where(messages: object, where:
     assert caught.value.where == where
 
 
+JSON = st.recursive(
+    st.sampled_from([None, True, 7, 1.5, "", "x", "user", "tool", "data:image/png;base64,§", "text"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["role", "content", "type", "text", "tool_calls", "id", "function", "image_url", "url", "file"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["user", "assistant", "tool", "function"]) | JSON},
+        optional={"content": JSON, "tool_calls": JSON, "name": JSON, "tool_call_id": JSON, "more": JSON},
+    )
+)
+def test_any_json_is_read_or_refused(message: Json) -> None:
+    """What comes from anywhere is a session whose payload has its shape, or a `FormatError`."""
+    try:
+        session = from_openai_chat([message, message])
+    except FormatError as error:
+        where = error.where
+    else:
+        where = "messages"
+        json.dumps(to_openai_chat(Session.from_dict(session.to_dict())))
+    assert where.startswith("messages")
+
+
+def test_deep_nesting_is_refused() -> None:
+    deep: Any = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    with pytest.raises(FormatError, match="nested deeper"):
+        from_openai_chat([{"role": "user", "content": "a", "more": deep}])
+    while deep:  # taken apart by hand: the interpreter's own way down would need as deep a stack
+        deep = deep.pop("a")
+
+
 # Of every log
-
-
-def as_view(session: Session) -> Session:
-    return Session.showing(session, list(session.items), breaks=session.response_breaks, settled=0)
 
 
 ANY_LOG = st.one_of(sessions(), logs())

@@ -467,6 +467,40 @@ def test_what_is_no_item_is_an_error_that_says_where(items: object, where: str) 
     assert caught.value.where == where
 
 
+FIELDS = ("role", "content", "call_id", "id", "name", "arguments", "output", "summary", "tools", "action", "execution", "more")
+TYPES = (
+    "message",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "reasoning",
+    "compaction",
+    "shell_call",
+    "shell_call_output",
+    "dream",
+)
+JSON = st.recursive(
+    st.sampled_from([None, True, 7, 1.5, "", "x", "user", "assistant", "input_text", "data:image/png;base64,§"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "image_url", "file_id", *FIELDS]), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.fixed_dictionaries({"type": st.sampled_from(TYPES) | JSON}, optional=dict.fromkeys(FIELDS, JSON)))
+def test_any_json_is_read_or_refused(item: Json) -> None:
+    """What comes from anywhere is a session that can be saved and sent, or a `FormatError`."""
+    try:
+        session = from_openai_responses([item, item])
+    except FormatError as error:
+        where = error.where
+    else:
+        where = "input"
+        json.dumps(to_openai_responses(Session.from_dict(session.to_dict())))
+    assert where.startswith("input")
+
+
 # Of every log
 
 
