@@ -45,12 +45,12 @@ def checked_new(session: Session, items: Iterable[Item]) -> list[Item]:
 
 
 def inserted(session: Session, new: list[Item]) -> Excerpt:
-    """The log with these items in it, each after the last one that is not younger: O(log + new × log new)."""
+    """The log with these items, which are in order of time, each after the last one that is not younger: linear but for the search."""
     log = read(session)
     times = earliest_after(log.items)
     pieces: list[Piece] = []
     here = 0
-    for item in sorted(new, key=lambda item: item.created_at):
+    for item in new:
         place = bisect_right(times, item.created_at)
         pieces += map(log.piece, range(here, place))
         pieces.append((item, None))

@@ -81,8 +81,14 @@ class Session(Record):
         from .editing import checked_new, inserted
 
         new = checked_new(self, items)
-        if new:
-            self._become(inserted(self, new))
+        if not new:
+            return new
+        in_order = sorted(new, key=lambda item: item.created_at)
+        if not self._length or self._items[self._length - 1].created_at <= in_order[0].created_at:
+            for item in in_order:  # the log as it grows: nothing of it need be read
+                self.append(item)
+        else:
+            self._become(inserted(self, in_order))
         return new
 
     def truncate(self, max_items: int | None = None, max_tokens: int | None = None) -> Session:

@@ -100,6 +100,15 @@ def test_many_are_inserted_in_a_moment() -> None:
     assert [item.created_at for item in session.items] == sorted(item.created_at for item in session.items)
 
 
+def test_insertions_in_order_of_time_cost_what_appending_costs() -> None:
+    session = Session()
+    begun = time.perf_counter()
+    for number in range(5_000):
+        session.insert(at(float(number), f"a{number}"))
+    assert time.perf_counter() - begun < 1
+    assert len(session.items) == 5_000
+
+
 @given(sessions(max_steps=8), st.lists(st.integers(-1, 30), max_size=8))
 def test_many_at_once_stand_where_one_after_the_other_would(session: Session, times: list[int]) -> None:
     new: list[Item] = [at(float(when), f"new{number}") for number, when in enumerate(times)]
