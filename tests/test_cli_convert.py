@@ -13,7 +13,7 @@ import pytest
 
 from context_window.cli import progress
 from context_window.cli.progress import working
-from session import Session
+from session import Session, Text
 from session.providers import Violation, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
 from session.transcripts import read_transcript
 from tests.support.claude_lines import a_bit_of_everything
@@ -50,6 +50,10 @@ def test_a_tools_log_becomes_a_session_that_can_be_read_again(shell: Shell, tmp_
     assert read_transcript(out).to_dict() == session.to_dict()
 
 
+def texts(session: Session) -> list[str]:
+    return [part.text for message in session.messages() for part in message.content if isinstance(part, Text) and part.text.strip()]
+
+
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_session_becomes_what_each_provider_takes(shell: Shell, tmp_path: Path, provider: str) -> None:
     out = tmp_path / "payload.json"
@@ -63,8 +67,8 @@ def test_what_a_provider_takes_is_a_transcript_itself(shell: Shell, tmp_path: Pa
     source, payload, again = asking(tmp_path), tmp_path / "payload.json", tmp_path / "again.json"
     assert shell("convert", source, "--to", provider, "-o", payload)[0] == 0
     assert shell("convert", payload, "-o", again)[0] == 0
-    texts = [message.text for message in read_transcript(again).messages()]
-    assert [message.text for message in read_transcript(source).messages() if message.text.strip()] == texts
+    # Texts one by one: some providers take neighbours of one role as one message.
+    assert texts(read_transcript(again)) == texts(read_transcript(source))
 
 
 def test_a_log_that_ends_in_an_answer_is_written_and_said_to_be_no_request(shell: Shell, tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_numbers_that_json_or_python_do_not_know(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"\n\n", "no line of it belongs to a transcript of a known format (claude_code, session_json)"),
+        (b"\n\n", "no line of it belongs to a transcript of a known format (claude_code, "),
         (b"# A readme\n\nWith words.\n", "no line of it belongs"),
         (b'{"a": 1}\n', "no line of it belongs"),
         (b'{"type":"response_item","payload":{}}\n', "no line of it belongs"),
