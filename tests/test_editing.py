@@ -94,18 +94,18 @@ def test_an_insertion_into_a_view_leaves_the_log_alone() -> None:
 
 def test_many_are_inserted_in_a_moment() -> None:
     session = Session(at(float(number), f"a{number}") for number in range(8_000))
-    begun = time.perf_counter()
+    begun = time.process_time()
     session.insert_many([at(float(number) + 0.5, f"b{number}") for number in range(8_000)])
-    assert time.perf_counter() - begun < 2  # one after the other it is 8,000 times the list
+    assert time.process_time() - begun < 2  # one after the other it is 8,000 times the list
     assert [item.created_at for item in session.items] == sorted(item.created_at for item in session.items)
 
 
 def test_insertions_in_order_of_time_cost_what_appending_costs() -> None:
     session = Session()
-    begun = time.perf_counter()
+    begun = time.process_time()
     for number in range(5_000):
         session.insert(at(float(number), f"a{number}"))
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
     assert len(session.items) == 5_000
 
 
@@ -237,10 +237,10 @@ def test_a_limit_that_makes_no_sense_is_named_and_nothing_changes(limit: Any) ->
 def test_a_long_log_is_truncated_in_a_moment() -> None:
     def taken(count: int) -> float:
         session = Session(at(float(number), f"a{number}") for number in range(count))
-        begun = time.perf_counter()
+        begun = time.process_time()
         session.truncate(max_items=10)
         assert len(session.items) == 10
-        return time.perf_counter() - begun
+        return time.process_time() - begun
 
     taken(100)
     assert taken(20_000) < 40 * max(taken(2_000), 0.005)  # ten times the work; quadratic it would be a hundred times

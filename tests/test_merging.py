@@ -155,9 +155,9 @@ def test_what_is_no_session_is_refused(other: Any) -> None:
 
 def test_long_logs_are_merged_in_a_moment() -> None:
     ours, theirs = (Session(user(number + half, f"{number}{half}") for number in range(6_000)) for half in (0.0, 0.5))
-    begun = time.perf_counter()
+    begun = time.process_time()
     merge(ours, theirs)
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2
     assert [item.created_at for item in ours.items] == [number / 2 for number in range(12_000)]
 
 
