@@ -94,6 +94,13 @@ def test_call_ids_that_repeat_become_unique(tmp_path: Path) -> None:
     assert told[1:] == ["call c ls {}", "output c ls: 0", "call c.2 ls {}", "output c.2 ls: 1", "call c.3 ls {}", "output c.3 ls: 2"]
 
 
+def test_one_id_for_everything_costs_no_more_than_ids_of_their_own(tmp_path: Path) -> None:
+    turn = [assistant(None, called("c"), id="m"), tool("c")]
+    session = session_of(tmp_path, [user("go"), *turn * 5_000])
+    assert len({item.id for item in session.items}) == 10_001
+    assert shown(session)[-1] == "output c.5000 ls: done"
+
+
 def test_a_second_answer_to_a_call_is_not_told_twice(tmp_path: Path) -> None:
     found = account(tmp_path, [user("go"), assistant(None, called("c")), tool("c", "a"), tool("c", "b")])
     assert shown(found.sessions[0])[-1] == "output c ls: a"

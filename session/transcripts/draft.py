@@ -73,6 +73,7 @@ class Draft:
         self.metadata: dict[str, Any] = {"source": {"format": name, "path": source.name}, **(metadata or {})}
         self._records: list[Record] = []
         self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
         self._runs: list[tuple[str, list[Item]]] = []  # in order: the response, or an empty text, and its items
         self._by_response: dict[str, list[Item]] = {}
         self._usage: dict[str, Usage] = {}
@@ -140,10 +141,11 @@ class Draft:
     def new_id(self, wanted: str, record: Record) -> str:
         """An item id that nobody has yet: the one wanted, or one made from it; from the record's place where none is wanted."""
         base = found = clean(wanted) or f"L{record.place}"
-        number = 1
+        number = self._numbers.get(base, 1)  # the last one in use: a file may have one id for everything
         while found in self._taken:
             number += 1
             found = f"{base}.{number}"
+        self._numbers[base] = number
         self._taken.add(found)
         return found
 

@@ -5,6 +5,7 @@ What a record means is each format's own business.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
@@ -76,7 +77,8 @@ class Calls:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[str, list[tuple[str, str]]] = {}  # by the file's id: ours, and the tool
+        self._numbers: dict[str, int] = {}
+        self._waiting: dict[str, deque[tuple[str, str]]] = {}  # by the file's id: ours, and the tool
         self._taken: set[str] = set()
         self._answered: dict[str, int] = {}
 
@@ -89,12 +91,13 @@ class Calls:
             item_id: Of the call: what its call id is made of, where it needs one.
         """
         base = found = f"call-{item_id}" if not given or REDACTED in given else clean(given)
-        number = 1
+        number = self._numbers.get(base, 1)  # the last one in use: a file may have one id for all its calls
         while found in self._taken:
             number += 1
             found = f"{base}.{number}"
+        self._numbers[base] = number
         self._taken.add(found)
-        self._waiting.setdefault(given, []).append((found, tool))
+        self._waiting.setdefault(given, deque()).append((found, tool))
         return found
 
     def answered(self, given: str, record: Record, tool: str = "") -> tuple[str, str] | None:
@@ -107,7 +110,7 @@ class Calls:
         """
         if waiting := self._waiting.get(given):
             self._answered[given] = record.place
-            call_id, called = waiting.pop(0)
+            call_id, called = waiting.popleft()
             return call_id, called
         if given in self._answered:
             record.merge(f"the call {given} was answered on line {self._answered[given]}")

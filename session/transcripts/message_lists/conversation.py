@@ -98,11 +98,13 @@ def _displayed(text: str) -> Iterator[JsonObject]:
     """The messages that were written out as one text. Of calls nothing is written there, or `None` where nothing else was said."""
     pieces = _SPEAKER.split(text)
     said = [(pieces[place], pieces[place + 1].strip("\n")) for place in range(1, len(pieces) - 1, 2)]
+    answers = [0] * (len(said) + 1)  # for each turn, how many answers of tools begin there
+    for place in range(len(said) - 1, -1, -1):
+        answers[place] = answers[place + 1] + 1 if said[place][0] == "tool" else 0
     for place, (role, words) in enumerate(said):
         if role != "assistant":
             yield {"role": role, "content": words}
             continue
-        answered = next((n for n, (other, _) in enumerate(said[place + 1 :]) if other != "tool"), len(said) - place - 1)
         silent = words == "None"
-        calls = [{"name": UNKNOWN_TOOL} for _ in range(max(answered, int(silent)))]
+        calls = [{"name": UNKNOWN_TOOL} for _ in range(max(answers[place + 1], int(silent)))]
         yield {"role": role, "content": None if silent else words, "tool_calls": calls}
