@@ -33,13 +33,13 @@ TRIMMED = {Reason.OVER_SHARE, Reason.OVER_BUDGET, Reason.TOO_MANY_ITEMS, Reason.
 LEAST_OFTEN: dict[str, float] = {
     **{f"{manner}: trims": 1 / 5 for manner in MANNERS},
     **{f"{manner}: {action.name}": 1 / 20 for manner in MANNERS for action in (Action.CLEAR, Action.DROP, Action.TRUNCATE)},
-    **{f"{manner}: {Action.REPLACE_IMAGES.name}": 1 / 20 for manner in MANNERS},
+    **{f"{manner}: {Action.REPLACE_IMAGES.name}": 1 / 50 for manner in MANNERS},
     **{f"{manner}: over budget all the same": 1 / 20 for manner in MANNERS},
     "trims before the last response": 1 / 5,
     "process: fits": 1 / 20,
     "trim: fits": 1 / 20,
     # Logs
-    "empty session": 1 / 500,
+    "empty session": 1 / 500,  # the first of all, always
     "session of one item": 1 / 500,
     "more than 30 items": 1 / 10,
     "parallel calls": 1 / 5,
@@ -66,10 +66,10 @@ LEAST_OFTEN: dict[str, float] = {
     # Limits
     "SYSTEM larger than the budget": 1 / 50,
     "an item larger than the budget": 1 / 20,
-    "budget of a few tokens": 1 / 20,
-    "budget of more than twice the log": 1 / 20,
-    "shares all of 0": 1 / 100,
-    "a share of all": 1 / 100,
+    "budget of a few tokens": 1 / 50,
+    "budget of more than twice the log": 1 / 50,
+    "shares all of 0": 1 / 500,
+    "a share of all": 1 / 500,
     "no images kept": 1 / 20,
     "items limited": 1 / 20,
     "trims to less than what calls for one": 1 / 5,
