@@ -47,7 +47,8 @@ def png(width: int = 2, height: int = 2) -> bytes:
 
 
 PNG = png()
-JPEG = b"\xff\xd8\xff\xe0" + b"\0" * 20
+JPEG = b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08\0\x05\0\x03" + b"\0" * 9
+"""Of three by five pixels, as far as its header goes."""
 WIRE_PNG = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode()}}
 
 
@@ -389,6 +390,7 @@ def test_images_are_sent_from_wherever_they_are(tmp_path: Path) -> None:
         (Image(path="a\0b"), "[image missing: a\0b]"),
         (Image(path=os.path.curdir), f"[image missing: {os.path.curdir}]"),
         (Image(data=b""), "[image empty]"),
+        (Image(data=b"\xff\xd8\xff\xe0"), "[image damaged]"),
         (Image(data=b"BM12"), "[image of unknown format]"),
         (Image(data=b"BM12", media_type="image/bmp"), "[image of unknown format: image/bmp]"),
         (Image(url="file:///etc/hosts"), "[image out of reach: file:///etc/hosts]"),

@@ -305,7 +305,7 @@ def test_images_and_documents_are_sent_from_wherever_they_are() -> None:
 @pytest.mark.parametrize(
     ("part", "note"),
     [
-        (Image(data=b"GIF89a"), "[image of unknown format: image/gif]"),
+        (Image(data=b"GIF89a\x02\0\x02\0"), "[image of unknown format: image/gif]"),
         (Image(data=b"?"), "[image of unknown format]"),
         (Image(data=b""), "[image empty]"),
         (Image(file_id="file_1"), "[image out of reach: file_1]"),

@@ -13,10 +13,14 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from urllib.parse import unquote_to_bytes
 
+from session.images import image_size
 from session.parts import Document, Image
 
 MAX_FILE = 32 * 1024 * 1024
 """Bytes. A larger file is in no provider's limits, so it is not read."""
+
+_SIZED = {"image/png", "image/jpeg", "image/gif", "image/webp"}
+"""Formats whose header must tell the size in pixels."""
 
 SHOWN = 200
 """Characters of a path or title that a note repeats."""
@@ -113,8 +117,11 @@ def sniff(data: bytes) -> str | None:
 def _inline(data: bytes, declared: str | None, what: str) -> Source:
     if not data:
         return Note(f"[{what} empty]")
+    found = sniff(data)
+    if found in _SIZED and image_size(data) is None:  # it breaks off, or is none: a provider would refuse the whole request
+        return Note(f"[{what} damaged]")
     # The bytes are believed before the label: providers refuse an image whose label is wrong.
-    return Inline(data, sniff(data) or _plain_type(declared))
+    return Inline(data, found or _plain_type(declared))
 
 
 def _plain_type(declared: str | None) -> str | None:
