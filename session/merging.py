@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from math import inf
@@ -12,7 +12,8 @@ from .copying import is_empty
 from .editing import earliest_after
 from .errors import FormatError, short
 from .excerpts import Excerpt, Piece, Reading, joined, read
-from .items import FunctionCall, FunctionCallOutput, Message
+from .items import Compaction, FunctionCall, FunctionCallOutput, Item, Message
+from .sameness import ORIGINAL_ID, is_same, other_id, under
 from .session import Session
 from .units import KIND_OUTPUT, NONE
 
@@ -53,12 +54,12 @@ def merged(mine: Session, theirs: Session) -> Excerpt | None:
     1. Each log keeps its order. Where that is not the order of time, an item goes by the earliest time from it on: a summary, or a
        system message that was replaced, stays before what it was put before. At equal times this log's items come first.
     2. Nothing is put into a response, nor between it and the outputs right after it.
-    3. An item that both hold is taken once, and ties the two together: what follows it in the other log follows it here.
+    3. An item that both hold is taken once, and ties the two together: what follows it in the other log follows it here. One that
+       only has the id of an item here is another item, and gets an id of its own (see `sameness`).
     4. An answer to a call that has one here is left out; one to a call that waits here comes as soon after it as may be.
     """
     here, there = read(mine), read(theirs)
-    known = {item.id: place for place, item in enumerate(here.items)}
-    shared = {place: known[item.id] for place, item in enumerate(there.items) if item.id in known}
+    shared, renamed = _known(mine, there)
     answered = {output for output, call in there.calls.items() if call in shared and here.groups.answered[shared[call]]}
     fresh = set(range(len(there.items))) - shared.keys() - answered
     if not fresh:
@@ -72,10 +73,55 @@ def merged(mine: Session, theirs: Session) -> Excerpt | None:
         while taken < len(ours) and (taken < run.low or (taken < run.high and ours[taken][1] <= run.time)):
             pieces += map(here.piece, ours[taken][0])
             taken += 1
-        pieces += ((there.items[place], responses.get(there.response(place))) for place in run.places)
+        pieces += ((_here(there.items[place], renamed), responses.get(there.response(place))) for place in run.places)
     for places, _ in ours[taken:]:
         pieces += map(here.piece, places)
-    return joined(pieces, here.breaks | {there.items[place].id for place in fresh if there.items[place].id in there.breaks})
+    broken = (there.items[place].id for place in fresh if there.items[place].id in there.breaks)
+    return joined(pieces, here.breaks | {renamed.get(item_id, item_id) for item_id in broken})
+
+
+def _known(mine: Session, there: Reading) -> tuple[dict[int, int], dict[str, str]]:
+    """By position in the other log, where an item stands here that is the same; by id there, the id here where it is another one."""
+    ids = {item.id for item in there.items}
+    shared: dict[int, int] = {}
+    renamed: dict[str, str] = {}
+    for place, item in enumerate(there.items):
+        item_id = id_here(mine, item, ids)
+        if item_id != item.id:
+            renamed[item.id] = item_id
+            ids.add(item_id)
+        if (known := mine.position(item_id)) is not None:
+            shared[place] = known
+    return shared, renamed
+
+
+def id_here(mine: Session, item: Item, taken: Container[str] = ()) -> str:
+    """The id that another log's item has in this session, or would get: its own, unless that is another item's here.
+
+    Args:
+        mine: The session.
+        item: The item of another log.
+        taken: Ids that others will have.
+    """
+
+    def is_here(item_id: object) -> bool:
+        known = mine.get_by_id(item_id) if isinstance(item_id, str) else None
+        return known is not None and is_same(known, item)
+
+    if is_here(item.id):
+        return item.id
+    if is_here(original := item.extra.get(ORIGINAL_ID)):  # it came from here, by way of a log where its id was taken
+        return str(original)
+    if mine.position(item.id) is None:
+        return item.id
+    return other_id(item, lambda item_id: is_here(item_id) or (mine.position(item_id) is None and item_id not in taken))
+
+
+def _here(item: Item, ids: Mapping[str, str]) -> Item:
+    """The item under its id here, naming what it replaces by theirs."""
+    if isinstance(item, Compaction) and any(one in ids for one in item.replaces):
+        item = changed(item, replaces=tuple(ids.get(one, one) for one in item.replaces))
+    return under(item, ids.get(item.id, item.id))
 
 
 def result_of(theirs: Session, agent_id: str | None) -> Message:

@@ -262,11 +262,11 @@ class Session(Record):
     # Other sessions brought in
 
     async def merge(self, other: Session) -> Session:
-        """This session, rewritten: the other's items are in it, by time, each id once.
+        """This session, rewritten: the other's items are in it, by time, each once.
 
         Each log keeps its order, so that a summary stays before what it was put before, however young it is; at equal times this
         session's items come first. Nothing is put into a response, nor between it and its outputs. Where both answer one call, this
-        session's answer counts.
+        session's answer counts. An item that only has the id of one here, and says something else, comes in under another id.
 
         Raises:
             FormatError: `other` is no session.
@@ -444,11 +444,15 @@ class Session(Record):
         self._breaks = found.breaks
 
     def _say(self, message: Message) -> None:
-        """Appends a message that stands apart from an answer before it, unless the log holds it."""
+        """Appends a message of another log that stands apart from an answer before it, unless this log holds it."""
+        from .merging import id_here
+        from .sameness import under
         from .units import is_answer
 
-        if self.position(message.id) is not None:
+        item_id = id_here(self, message)
+        if self.position(item_id) is not None:
             return
+        message = under(message, item_id)
         last = self._items[self._length - 1] if self._length else None
         self.append(message)
         if last is not None and is_answer(last) and last.agent_id == message.agent_id:
