@@ -182,7 +182,7 @@ def test_a_thought_of_which_nothing_is_left_is_no_item(tmp_path: Path) -> None:
 # Calls
 
 
-def test_tools_of_every_kind_are_calls_with_json_arguments(read: Read) -> None:
+def test_tools_of_every_kind_are_calls_with_their_arguments_as_the_model_wrote_them(read: Read) -> None:
     session = read(
         codex_said("user", "x"),
         codex_item("custom_tool_call", call_id="p", name="apply_patch", input='*** "x"'),
@@ -192,10 +192,10 @@ def test_tools_of_every_kind_are_calls_with_json_arguments(read: Read) -> None:
         codex_item("tool_search_output", call_id="t", tools=[{"name": "n"}]),
     )
     calls = [item for item in session.items if isinstance(item, FunctionCall)]
-    assert [(call.name, call.arguments, call.metadata["type"]) for call in calls] == [
-        ("apply_patch", '{"input":"*** \\"x\\""}', "custom_tool_call"),
-        ("local_shell", '{"type":"exec","command":["ls"]}', "local_shell_call"),
-        ("tool_search", '{"query":"q"}', "tool_search_call"),
+    assert [(call.name, call.arguments, call.metadata) for call in calls] == [
+        ("apply_patch", '*** "x"', {"openai_type": "custom_tool_call"}),
+        ("local_shell", '{"type":"exec","command":["ls"]}', {"type": "local_shell_call"}),
+        ("tool_search", '{"query":"q"}', {"type": "tool_search_call"}),
     ]
     outputs = [item for item in session.items if isinstance(item, FunctionCallOutput)]
     assert [(output.name, output.text) for output in outputs] == [("apply_patch", "ok"), ("tool_search", '[{"name":"n"}]')]

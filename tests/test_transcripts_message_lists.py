@@ -394,7 +394,7 @@ def test_reasoning_beside_the_content_is_kept_in_the_form_that_can_be_sent_back(
 def test_names_of_speakers_are_kept_and_developers_are_of_the_system(tmp_path: Path) -> None:
     session = session_of(tmp_path, [{"role": "developer", "content": "D"}, {**user("hi"), "name": "ann"}])
     assert [item.category for item in session.items] == [MessageCategory.SYSTEM, MessageCategory.DIALOG]
-    assert session.items[1].extra == {"name": "ann"}
+    assert session.items[1].extra == {"openai_name": "ann"}
 
 
 def test_a_damaged_message_costs_itself_only(tmp_path: Path) -> None:

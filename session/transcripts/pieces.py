@@ -37,7 +37,7 @@ class Call:
     id: str
     name: str
     arguments: str
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

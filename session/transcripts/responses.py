@@ -7,6 +7,7 @@ from dataclasses import replace
 from session.parts import Text
 
 from .feeding import UNKNOWN_TOOL
+from .openai_words import call_metadata
 from .pieces import OPENAI, Call, Piece, Result, Thought, arguments_text, shown_parts, without_secrets
 from .values import JsonObject, id_at, json_text, list_at, text_at
 
@@ -39,10 +40,10 @@ def pieces_of_item(item: JsonObject, notes: list[str]) -> list[Piece]:
             return [_reasoning(item)]
         case "compaction":
             return [Thought(data=text_at(item, "encrypted_content"), provider=OPENAI)]
-        case "function_call":
-            return [Call(own_id, text_at(item, "name") or UNKNOWN_TOOL, arguments_text(item.get("arguments")))]
-        case "custom_tool_call":
-            return [Call(own_id, text_at(item, "name") or UNKNOWN_TOOL, arguments_text(item.get("input")), {"type": kind})]
+        case "function_call" | "custom_tool_call":
+            given = item.get("arguments" if kind == "function_call" else "input")
+            metadata = call_metadata(kind, text_at(item, "namespace"))
+            return [Call(own_id, text_at(item, "name") or UNKNOWN_TOOL, arguments_text(given), metadata)]
         case "additional_tools" | "mcp_list_tools":
             notes.append("left out tools that are added here; they are among the tools of the request")
             return []

@@ -12,6 +12,7 @@ from session.units import is_answer
 
 from .draft import Draft, Record
 from .feeding import EMPTY, UNKNOWN_TOOL, Calls
+from .openai_words import CUSTOM_CALL, NAME, phase_extra
 from .pieces import Call, Piece, Result, Thought, arguments_text, pieces_of, shown_parts
 from .responses import is_item, pieces_of_item
 from .thoughts import thoughts_of
@@ -83,7 +84,7 @@ class Writer:
             self._run = ""
         answer = response or (self._answer(record) if own_item or self.joined else _place(record))
         made = self._items(
-            record, role, found, _Base(id_at(message, "id") if role != "tool" else "", time, source, text_at(message, "name"))
+            record, role, found, _Base(id_at(message, "id") if role != "tool" else "", time, source, _carried(role, message))
         )
         said = False
         for item in made:
@@ -137,7 +138,8 @@ class Writer:
         for name in ("function", "custom"):
             if isinstance(function := given.get(name), dict):
                 arguments = function.get("arguments") if name == "function" else function.get("input")
-                return [Call(id_at(given, "id"), text_at(function, "name") or UNKNOWN_TOOL, arguments_text(arguments))]
+                metadata = {} if name == "function" else CUSTOM_CALL
+                return [Call(id_at(given, "id"), text_at(function, "name") or UNKNOWN_TOOL, arguments_text(arguments), metadata)]
         name = text_at(given, "name", "function") or UNKNOWN_TOOL
         return [Call(id_at(given, "id", "call_id"), name, arguments_text(given.get("arguments", given.get("args"))))]
 
@@ -182,21 +184,27 @@ def _place(record: Record) -> str:
     return f"{record.place}.{len(record.items)}"
 
 
+def _carried(role: str, message: JsonObject) -> dict[str, str]:
+    """What else the message says of itself."""
+    name = text_at(message, "name")
+    return {**({NAME: name} if name else {}), **(phase_extra(text_at(message, "phase")) if role == "assistant" else {})}
+
+
 class _Base:
     """What the items of one message share."""
 
-    def __init__(self, own_id: str, time: float, source: str | None, name: str) -> None:
+    def __init__(self, own_id: str, time: float, source: str | None, extra: dict[str, str]) -> None:
         self.id = own_id
         self.time = time
         self.source = source
-        self.name = name
+        self.extra = extra
 
     def fields(self, item_id: str, *, plain: bool = False) -> dict[str, Any]:
         """The fields of the next item; `plain` for all but messages."""
         fields: dict[str, Any] = {"id": item_id, "created_at": self.time}
         if plain:
             return fields
-        extra = {"name": self.name} if self.name else {}
+        extra = dict(self.extra)
         if self.source is not None:
             extra["source"] = self.source
             fields["category"] = MessageCategory.CONTEXT

@@ -6,6 +6,7 @@ from session.items import FunctionCall, FunctionCallOutput, Message, MessageCate
 from session.parts import Part, Text
 from session.transcripts.draft import Draft, Record
 from session.transcripts.feeding import EMPTY, Calls
+from session.transcripts.openai_words import call_metadata, phase_extra
 from session.transcripts.values import Clock, JsonObject, count_at, id_at, json_text, object_at, seconds, text_at
 
 from .compaction import Copies, compact
@@ -100,7 +101,7 @@ class Log:
             case "function_call":
                 self._call(draft, record, payload, text_at(payload, "name"), payload.get("arguments"))
             case "custom_tool_call":
-                self._call(draft, record, payload, text_at(payload, "name"), {"input": text_at(payload, "input")})
+                self._call(draft, record, payload, text_at(payload, "name"), text_at(payload, "input"))
             case "local_shell_call":
                 self._call(draft, record, payload, "local_shell", payload.get("action"))
             case "tool_search_call":
@@ -125,11 +126,10 @@ class Log:
             self._open = False
             self._user(draft, record, payload, parts)
         elif role in ("assistant", "system", "developer") and parts:
-            phase = text_at(payload, "phase")
             response = self._answering(record) if role == "assistant" else ""
             self._open = role == "assistant"
             kept: Role = "assistant" if role == "assistant" else "system" if role == "system" else "developer"
-            extra = {"phase": phase} if phase else {}
+            extra = phase_extra(text_at(payload, "phase"))
             item_id = self._id(draft, record, payload)
             draft.put(record, Message(kept, parts, extra=extra, id=item_id, created_at=self._clock.now), response)
         else:
@@ -168,10 +168,7 @@ class Log:
         item_id = self._id(draft, record, payload)
         call_id = self._calls.made(text_at(payload, "call_id", "id"), name, item_id)
         arguments = given if isinstance(given, str) else json_text({} if given is None else given)
-        kind, namespace = text_at(payload, "type"), text_at(payload, "namespace")
-        metadata = {} if kind == "function_call" else {"type": kind}
-        if namespace:
-            metadata["namespace"] = namespace
+        metadata = call_metadata(text_at(payload, "type"), text_at(payload, "namespace"))
         item = FunctionCall(name or "unknown", arguments, call_id, metadata=metadata, id=item_id, created_at=self._clock.now)
         draft.put(record, item, self._answering(record))
         return call_id

@@ -9,6 +9,7 @@ from session.parts import Part, Text
 from session.transcripts.blocks import image_of
 from session.transcripts.draft import Draft, Record
 from session.transcripts.feeding import Calls
+from session.transcripts.openai_words import phase_extra
 from session.transcripts.values import Clock, JsonObject, count_at, id_at, json_text, list_at, object_at, text_at
 from session.usage import Usage
 
@@ -101,7 +102,7 @@ class Event:
         if (thought := self._thought(model)) is not None:
             self.draft.put(self.record, thought, response)
         if text:
-            extra = {"phase": phase} if (phase := text_at(data, "phase")) else {}
+            extra = phase_extra(text_at(data, "phase"))
             self.draft.put(self.record, Message("assistant", text, extra=extra, id=self._id(), created_at=self._time), response)
         for request in list_at(data, "toolRequests"):
             if not isinstance(request, dict):
