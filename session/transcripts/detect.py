@@ -78,7 +78,9 @@ TEXTS: tuple[Format, ...] = (aider,)
 """Those that are no JSON."""
 
 HEAD = 4096
-"""Bytes of a file that tell whether it is one of `TEXTS`."""
+"""Bytes of a file that tell whether it is one of `TEXTS`, and whether it can be a document."""
+LOOKED_AT = 100_000
+"""Values and lines that are looked at: a file of which none is known by then is no transcript, however long it is."""
 NAMED = 4
 """Sessions that an error names."""
 
@@ -141,24 +143,33 @@ def _path(path: str | os.PathLike[str]) -> Path:
 def _format_of(source: Source) -> Format:
     """The format of the file, by the first value in it that one of them knows."""
     likely: Format | None = None
-    line = None
+    line, looked = None, 0
     for line in read_lines(source.path):
         values = line.values
-        if line.number == 1 and (line.problem is not None or not values) and source.document is not None:
+        if line.number == 1 and (line.problem is not None or not values) and _begins_document(source) and source.document is not None:
             values = (source.document,)  # it begins on the first line and does not end there
         for value in values:
+            if not isinstance(value, dict | list):
+                continue
             if (found := _claiming(FORMATS, value)) is not None:
                 return found
             likely = likely or _claiming(LIKELY, value)
-        if values is not line.values:
+        looked += 1 + len(values)
+        if values is not line.values or looked > LOOKED_AT:
             break
     if line is None:
         raise TranscriptError(source.path, "is empty")
     found = likely or _claiming(TEXTS, source.bytes(HEAD).decode("utf-8", "replace"))
     if found is not None:
         return found
+    none = "no line of it" if looked <= LOOKED_AT or line.number == 1 else f"none of its first {line.number:,} lines"
     known = ", ".join(one.NAME for one in (*FORMATS, *LIKELY, *TEXTS))
-    raise TranscriptError(source.path, f"no line of it belongs to a transcript of a known format ({known})")
+    raise TranscriptError(source.path, f"{none} belongs to a transcript of a known format ({known})")
+
+
+def _begins_document(source: Source) -> bool:
+    """Whether the file can be a document, by its first character: a long one that cannot must not be read as a whole."""
+    return source.bytes(HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
 
 def _claiming(formats: tuple[Format, ...], value: object) -> Format | None:

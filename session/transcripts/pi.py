@@ -263,7 +263,7 @@ def _thought(block: JsonObject, provider: str, item_id: str, time: float) -> Rea
     """A thought, with its seal in the form that its provider gave it."""
     text, seal = text_at(block, "thinking"), id_at(block, "thinkingSignature")
     if seal.startswith("{"):  # OpenAI's: the whole reasoning item
-        values, _ = parse(seal.encode("utf-8", "surrogatepass"))
+        values, _ = parse(seal)
         whole = values[0] if values and isinstance(values[0], dict) else {}
         if text or id_at(whole, "encrypted_content"):
             extra = {"provider": "openai"}

@@ -18,6 +18,9 @@ from session.errors import TranscriptError
 
 SPACE = re.compile(r"\s*")
 
+VALUES_MAX = 100_000
+"""Values on one line beyond which nothing is read: no tool glues so many together."""
+
 CUT_OFF = "cut off in the middle; the tool may still be writing"
 
 
@@ -52,12 +55,14 @@ def read_lines(path: Path, on_read: Callable[[int], object] | None = None) -> It
             number += 1
             if number == 1:
                 raw = raw.removeprefix(b"\xef\xbb\xbf")
-            values, problem = parse(raw)
-            if problem and not raw.endswith(b"\n"):
+            size, ended, text = len(raw), raw.endswith(b"\n"), text_of(raw)
+            del raw  # a line may be tens of megabytes: neither its bytes nor its text are held longer than they are needed
+            values, problem = parse(text)
+            del text
+            if problem and not ended:
                 problem = CUT_OFF
             if on_read is not None:
-                on_read(len(raw))
-            del raw  # a line may be tens of megabytes: not to be held while its values are worked on
+                on_read(size)
             yield Line(number, values, problem)
             del values
 
@@ -83,17 +88,19 @@ def open_file(path: Path) -> IO[bytes]:
         raise TranscriptError(path, f"cannot be opened: {error}") from None
 
 
-def parse(raw: bytes) -> tuple[tuple[object, ...], str | None]:
-    """The JSON values in these bytes, and what is wrong with the rest, if anything is.
-
-    Bytes that are no UTF-8 become U+FFFD; NUL bytes, which a crash leaves behind, are skipped.
-    """
+def text_of(raw: bytes) -> str:
+    """The text that these bytes are: what is no UTF-8 becomes U+FFFD, and NUL bytes, which a crash leaves behind, are skipped."""
     text = raw.decode("utf-8", "replace")
-    if "\0" in text:
-        text = text.replace("\0", "")
+    return text.replace("\0", "") if "\0" in text else text
+
+
+def parse(text: str) -> tuple[tuple[object, ...], str | None]:
+    """The JSON values in this text, and what is wrong with the rest, if anything is."""
     values: list[object] = []
     place = _skip(text, 0)
     while place < len(text):
+        if len(values) == VALUES_MAX:
+            return tuple(values), f"more than {VALUES_MAX:,} values on one line"
         try:
             value, place = _decode(text, place)
         except json.JSONDecodeError as error:

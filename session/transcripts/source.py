@@ -7,7 +7,7 @@ from pathlib import Path
 
 from session.errors import TranscriptError
 
-from .reading import Line, open_file, parse, read_lines
+from .reading import Line, open_file, parse, read_lines, text_of
 
 _UNREAD = object()
 
@@ -46,7 +46,7 @@ class Source:
             TranscriptError: The file cannot be opened or read.
         """
         if self._document is _UNREAD:
-            values, problem = parse(self.bytes().removeprefix(b"\xef\xbb\xbf"))
+            values, problem = parse(text_of(self.bytes().removeprefix(b"\xef\xbb\xbf")))
             self._document = values[0] if len(values) == 1 and problem is None else None
         return self._document
 
