@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, Literal, TypeAlias
 
 from session.door import clean_json
@@ -100,28 +101,18 @@ class _Telling:
                 # Something earlier is gone, and nothing else tells so: a compaction without a summary. For such a one nothing
                 # is sent but the preamble that was there.
                 self._add(Compaction("", **self.out.name()))
-        done = 0
+        done, ends = 0, _ends(blocks, role)
         for at, (inner, block) in enumerate(blocks):
             if at >= done:
-                done = self._group(blocks, at) or self._one(inner, block, at)
+                done = self._group(blocks, at, ends) or self._one(inner, block, at)
         self._close()
 
-    def _group(self, blocks: Given, first: int) -> int:
+    def _group(self, blocks: Given, first: int, ends: list[int]) -> int:
         """Carries blocks that go together, and says where what follows them begins; 0 where a session has words for the block."""
         where, block = blocks[first]
         if not _is_foreign(block, self._role):
             return 0
-        last = first
-        if is_server_call(block):  # with its result goes all that stands between, other calls and their results too
-            at = first
-            while at <= last:
-                call = blocks[at][1]
-                if is_server_call(call):
-                    ends = [n for n, (_, one) in enumerate(blocks) if is_server_result(one) and one.get("tool_use_id") == call.get("id")]
-                    last = max([last, *ends])
-                at += 1
-            if not all(_is_foreign(one, self._role) or one.get("type") == "text" for _, one in blocks[first : last + 1]):
-                last = first
+        last = ends[first]
         self._close()
         bare = [clean_json(one, at) for at, one in blocks[first : last + 1]]
         extra: dict[str, Any] = {CARRIED: bare}
@@ -172,6 +163,29 @@ class _Telling:
     def _add(self, item: Item) -> None:
         self.out.add(item if self._usage is None else replace(item, usage=self._usage))
         self._usage = None
+
+
+def _ends(blocks: Given, role: str) -> list[int]:
+    """By block, the last of those that go with it: for what a server's tool was asked, its result and all that stands between,
+    other calls and their results too; for another block, or where a session has words for one of them, the block itself. O(n).
+    """
+    results = {_name(block.get("tool_use_id")): at for at, (_, block) in enumerate(blocks) if is_server_result(block)}
+    reach = list(range(len(blocks)))
+    for first in range(len(blocks) - 1, -1, -1):
+        block = blocks[first][1]
+        if is_server_call(block):
+            last = max(first, results.get(_name(block.get("id")), first))
+            at = first + 1
+            while at <= last:  # what one behind it reaches is known, and passed over at once
+                last = max(last, reach[at])
+                at = reach[at] + 1
+            reach[first] = last
+    own = list(accumulate((not (_is_foreign(block, role) or block.get("type") == "text") for _, block in blocks), initial=0))
+    return [last if own[first] == own[last + 1] else first for first, last in enumerate(reach)]
+
+
+def _name(given: object) -> str | None:
+    return given if isinstance(given, str) else None
 
 
 def _is_foreign(block: Mapping[str, Any], role: str) -> bool:

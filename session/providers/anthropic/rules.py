@@ -86,7 +86,7 @@ def a1_last_is_user(payload: Payload) -> Iterator[Violation]:
 def a2_calls_are_answered(payload: Payload) -> Iterator[Violation]:
     """A2: every tool_use has its tool_result in the next message."""
     for _, turn, after in payload.neighbours():
-        answered = _ids(after, "tool_result", "tool_use_id") if after is not None and after.role == "user" else []
+        answered = set(_ids(after, "tool_result", "tool_use_id") if after is not None and after.role == "user" else [])
         for block in turn.blocks:
             if block.type == "tool_use" and block.data["id"] not in answered:
                 yield Violation("A2", block.where, f"tool_use {block.data['id']!r} without a tool_result in the next message")

@@ -99,6 +99,7 @@ class _Telling:
     def __init__(self) -> None:
         self.out = Retold()
         self._calls: list[FunctionCall] = []  # of the last content of the model
+        self._by_id: dict[str, FunctionCall] = {}
         self._answered = 0  # how many of them
         self._role: Literal["user", "assistant"] = "user"
         self._said: list[Part] = []
@@ -114,7 +115,7 @@ class _Telling:
         self._role = role
         self.out.at(f"m{place}", response=role == "assistant")
         if role == "assistant":
-            self._calls, self._answered = [], 0
+            self._calls, self._by_id, self._answered = [], {}, 0
         elif place == 0 and parts and parts[0][1] == {"text": additions.PREAMBLE}:
             parts = parts[1:]
             if parts or not before_answer:
@@ -132,6 +133,7 @@ class _Telling:
             call_id = f"call_{place}_{len(self._calls)}"
             call = _call(part["function_call"], signature, f"{where}.function_call", call_id, self.out.name())
             self._calls.append(call)
+            self._by_id.setdefault(call.call_id, call)
             self.out.add(call)
         elif "function_response" in part:
             self._close()
@@ -185,9 +187,8 @@ class _Telling:
 
     def _asked(self, response: Mapping[str, Any], number: int) -> FunctionCall | None:
         """The call that is answered: by its id, else by its place among the calls of the content before."""
-        by_id = [call for call in self._calls if call.call_id == response.get("id")]
-        if by_id or "id" in response:
-            return by_id[0] if by_id else None
+        if "id" in response:
+            return self._by_id.get(response["id"]) if isinstance(response["id"], str) else None
         return self._calls[number] if number < len(self._calls) else None
 
 

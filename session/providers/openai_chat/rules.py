@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from session.providers.violations import Violation
@@ -77,15 +78,15 @@ def o1_calls_are_answered(payload: Payload) -> Iterator[Violation]:
 
 def o1_tool_messages_have_calls(payload: Payload) -> Iterator[Violation]:
     """O1: every tool message answers a call of the assistant message before it and its like, and each call is answered once."""
-    waiting: list[str] = []
+    waiting: Counter[str] = Counter()
     for message in payload.messages:
         if message.role == "tool":
-            if message.answers in waiting:
-                waiting.remove(message.answers)
+            if message.answers is not None and waiting[message.answers] > 0:
+                waiting[message.answers] -= 1
             elif message.answers is not None:
                 yield Violation("O1", message.where, f"no tool_call {message.answers!r} in the message before waits for this answer")
         else:
-            waiting = [call.id for call in message.calls]
+            waiting = Counter(call.id for call in message.calls)
 
 
 def o1_ids(payload: Payload) -> Iterator[Violation]:
