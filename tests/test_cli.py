@@ -11,7 +11,9 @@ import pytest
 
 from context_window import ContextWindow, ContextWindowManager
 from session.transcripts import read_transcript
+from session.transcripts.detect import FORMATS, LIKELY, TEXTS
 from tests.support.screens import ESCAPES, long_session, read_report, saved
+from tests.support.shared import ROOT
 from tests.support.shell import Shell
 
 
@@ -187,3 +189,31 @@ def test_the_demo_shows_a_trim(shell: Shell) -> None:
     assert (code, err) == (0, "")
     assert totals[0] > 20_000 >= totals[1] > 0
     assert "items change" in out
+
+
+READABLE = {
+    "claude_code": "Claude Code",
+    "codex": "Codex",
+    "copilot_cli": "Copilot CLI",
+    "gemini_cli": "Gemini CLI",
+    "opencode": "opencode",
+    "pi": "pi",
+    "cline": "Cline",
+    "mini_swe_agent": "mini-swe-agent",
+    "swe_agent": "SWE-agent",
+    "openhands": "OpenHands",
+    "aider": "aider",
+    "message_lists": "OpenAI, Anthropic",
+    "session_json": "saved",
+}
+"""By format: its name for people."""
+
+
+@pytest.mark.parametrize("command", ["usage", "plan", "process", "convert"])
+def test_every_format_is_named_where_a_newcomer_looks(shell: Shell, command: str) -> None:
+    assert READABLE.keys() == {form.NAME for form in (*FORMATS, *LIKELY, *TEXTS)}
+    help_text = " ".join(shell(command, "--help")[1].split())
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in READABLE.values():
+        assert re.search(rf"\b{name}\b", help_text)
+        assert re.search(rf"\b{name}\b", readme)

@@ -11,6 +11,7 @@ import click
 from ..printable import printable
 from .output import BrokenPromiseError, complain, say, say_values
 from .payloads import payload_of, to_option
+from .readable import READABLE
 from .saving import STDOUT, check_target, save
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(epilog=READABLE + EPILOG)
 @click.argument("path", metavar="IN")
 @click.option("-o", "--output", "out", required=True, metavar="OUT", help="The file to write; - for standard output.")
 @to_option
@@ -37,8 +38,7 @@ Examples:
 def convert(path: str, out: str, to: str, session_id: str | None, strict: bool, as_json: bool) -> None:
     """Write a transcript in another form, whole: nothing is trimmed.
 
-    IN is a session log of any tool that is known, a saved session, a provider's messages, or - for standard input. It is
-    never changed. A log that ends in the model's answer is no request; that is said, and written all the same.
+    IN is a session log, a saved session, a provider's messages, or - for standard input. It is never changed. A log that ends in the model's answer is no request; that is said, and written all the same.
     """
     from .reading import read_one
 

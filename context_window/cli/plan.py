@@ -9,6 +9,7 @@ import click
 
 from .output import BrokenPromiseError, say_values, show
 from .progress import working
+from .readable import READABLE
 from .settings import Settings, window_options
 
 EPILOG = """\b
@@ -19,7 +20,7 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(epilog=READABLE + EPILOG)
 @click.argument("path")
 @window_options
 @click.option("--one-shot", is_flag=True, help="Plan one trim of the whole, exactly to the budget, instead of one at each turn.")

@@ -12,6 +12,7 @@ from .output import BrokenPromiseError, complain, say, say_values
 from .payloads import payload_of, to_option
 from .progress import working
 from .saving import STDOUT, check_target, save
+from .readable import READABLE
 from .settings import Settings, window_options
 
 EPILOG = """\b
@@ -21,7 +22,7 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(epilog=READABLE + EPILOG)
 @click.argument("path")
 @click.option("-o", "--output", "out", required=True, metavar="OUT", help="The file to write; - for standard output.")
 @to_option

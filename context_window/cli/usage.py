@@ -9,6 +9,7 @@ import click
 
 from .output import BAD_INPUT, BrokenPromiseError, complain, say, say_values, show
 from .progress import working
+from .readable import READABLE
 from .settings import Settings, window_options
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ Examples:
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(epilog=READABLE + EPILOG)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @window_options
 @click.option("--json", "as_json", is_flag=True, help="The same numbers as JSON, one object a PATH, each on a line of its own.")
