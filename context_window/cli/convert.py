@@ -38,7 +38,8 @@ Examples:
 def convert(path: str, out: str, to: str, session_id: str | None, strict: bool, as_json: bool) -> None:
     """Write a transcript in another form, whole: nothing is trimmed.
 
-    IN is a session log, a saved session, a provider's messages, or - for standard input. It is never changed. A log that ends in the model's answer is no request; that is said, and written all the same.
+    IN is a session log, a saved session, a provider's messages, or - for standard input. It is never changed. A log that
+    ends in the model's answer is no request; that is said, and written all the same.
     """
     from .reading import read_one
 

@@ -11,8 +11,8 @@ from ..printable import printable
 from .output import BrokenPromiseError, complain, say, say_values
 from .payloads import payload_of, to_option
 from .progress import working
-from .saving import STDOUT, check_target, save
 from .readable import READABLE
+from .saving import STDOUT, check_target, save
 from .settings import Settings, window_options
 
 EPILOG = """\b
