@@ -425,3 +425,14 @@ def test_hostile_files_end_in_a_session_or_our_error(tmp_path: Path, content: by
     except TranscriptError:
         return
     assert found.sessions[0].items
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        {"info": {"agent_info": {"llm": "gpt-x"}, "user_info": {"llm": "gpt-y"}}, "simulations": [{"id": "s", "messages": [user("hi")]}]},
+        {"eval": {"model": "gpt-x"}, "samples": [{"id": 1, "messages": [user("hi")]}]},
+    ],
+)
+def test_a_benchmarks_log_names_the_model_of_its_conversations(tmp_path: Path, log: Json) -> None:
+    assert session_of(tmp_path, log).metadata["model"] == "gpt-x"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from session.transcripts.values import JsonObject
 from session.transcripts.writer import is_message
@@ -32,11 +32,13 @@ class Found:
         name: Its name in the object it is in; empty for one in a list, or alone.
         around: The objects it is in, from the one that holds it outwards as far as they are about the same request. Empty for
             one in a list, or alone.
+        log: The benchmark's log that the conversation is one of; empty elsewhere.
     """
 
     messages: list[object] | str
     name: str
     around: tuple[JsonObject, ...]
+    log: JsonObject = field(default_factory=dict)
 
 
 def is_list(value: object) -> bool:
@@ -52,22 +54,23 @@ def find(document: object) -> Iterator[Found]:
     Args:
         document: Any JSON value, nested however deeply.
     """
-    waiting: list[tuple[object, tuple[JsonObject, ...], int]] = [(document, (), 0)]
+    waiting: list[tuple[object, tuple[JsonObject, ...], int, JsonObject]] = [(document, (), 0, {})]
     while waiting:
-        value, around, depth = waiting.pop()
+        value, around, depth, log = waiting.pop()
         if isinstance(value, list):
             if is_list(value):
-                yield Found(value, "", ())
+                yield Found(value, "", (), log)
             elif depth < DEPTH:
-                waiting += [(member, (), depth + 1) for member in reversed(value) if isinstance(member, dict | list)]
+                waiting += [(member, (), depth + 1, log) for member in reversed(value) if isinstance(member, dict | list)]
         elif isinstance(value, dict):
             here = (value, *around)
             if names := _lists_in(value, asked=bool(around)):
                 for name in names:
-                    yield Found(value[name], name, here)
+                    yield Found(value[name], name, here, log)
             elif depth < DEPTH:
                 names = _request_in(value) or tuple(name for name in RUNS if isinstance(value.get(name), dict | list)) or tuple(value)
-                members = [(value[name], here if name in ENVELOPES else (), depth + 1) for name in reversed(names)]
+                log = value if names[:1] and names[0] in RUNS else log
+                members = [(value[name], here if name in ENVELOPES else (), depth + 1, log) for name in reversed(names)]
                 waiting += [one for one in members if isinstance(one[0], dict | list)]
 
 

@@ -74,8 +74,8 @@ def _is_id(value: object) -> bool:
 
 def _metadata(found: Found, request: JsonObject, record: JsonObject, response: JsonObject) -> dict[str, object]:
     metadata: dict[str, object] = {}
-    evaluated = object_at(record, "eval")
-    model = next((one for holder in (*found.around, response, evaluated) if (one := text_at(holder, *MODELS))), "")
+    whole = (object_at(found.log, "eval"), {"model": object_at(object_at(found.log, "info"), "agent_info").get("llm")})
+    model = next((one for holder in (*found.around, response, *whole) if (one := text_at(holder, *MODELS))), "")
     if model:
         metadata["model"] = model
     tools = [*next(filter(None, map(_tools, found.around)), []), *_added(found.messages)]
