@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .choice import choose_counter
 from .config import ContextWindow, check_amount
-from .counting.counter import CallableCounter, CharacterCounter, CheckedCounter, TokenCounter
+from .counting.counter import TokenCounter
 from .counting.overhead import RequestOverhead
-from .counting.tiktoken_counter import TiktokenCounter, default_counter
 from .errors import BudgetError
 from .models import Model, describe_model, find_model
 from .trimming.limits import Limits, portion
@@ -49,6 +49,7 @@ class Budget:
         binds_thinking: Whether the model refuses reasoning after an edited place.
         model: Its name, where one was asked for and at least its family is known.
         expected_error: The part of the cold count by which it is usually off.
+        counter_problem: Why a lesser counter than usual counts; empty where none does.
     """
 
     tokens: int
@@ -59,6 +60,7 @@ class Budget:
     binds_thinking: bool = False
     model: str | None = None
     expected_error: float = 0.0
+    counter_problem: str = ""
 
 
 def resolve_budget(
@@ -76,19 +78,22 @@ def resolve_budget(
     explicit = context_window.max_tokens if context_window.max_tokens is not None else config_tokens
     model = None if name is None else find_model(name) if explicit is None else describe_model(name)
     if model is None or (model.window is None and model.family == "other"):
-        return Budget(DEFAULT_TOKENS if explicit is None else explicit, _counter(token_counter, None))
+        counter, error, problem = choose_counter(token_counter, None)
+        return Budget(DEFAULT_TOKENS if explicit is None else explicit, counter, expected_error=error, counter_problem=problem)
     tokens, reserve = (explicit, 0) if explicit is not None else _share_of_window(model, context_window.output_reserve)
     if context_window.below_price_cliff and model.price_cliff is not None:
         tokens = min(tokens, model.price_cliff)
+    counter, error, problem = choose_counter(token_counter, model)
     return Budget(
         tokens,
-        _counter(token_counter, model),
+        counter,
         window=model.window,
         reserve=reserve,
         frame=model.frame,
         binds_thinking=model.binds_thinking,
         model=model.name,
-        expected_error=model.expected_error if token_counter is None else 0.0,
+        expected_error=error,
+        counter_problem=problem,
     )
 
 
@@ -153,21 +158,3 @@ def _asked(model_config: object) -> tuple[str | None, int | None]:
         if isinstance(name := getattr(model_config, attribute, None), str) and name:
             return name, tokens
     return None, tokens
-
-
-def _counter(given: TokenCounter | Callable[[str], int] | None, model: Model | None) -> TokenCounter:
-    if given is None:
-        return default_counter(model.image_rule, model.token_ratio) if model is not None else default_counter()
-    if type(given) in (TiktokenCounter, CharacterCounter, CallableCounter, CheckedCounter):
-        return given  # type: ignore[return-value]
-    if isinstance(given, type):
-        raise BudgetError("token_counter", given, f"this is the class; pass a counter, {given.__name__}(…)")
-    if isinstance(given, TokenCounter):
-        return CheckedCounter(given)
-    if not callable(given):
-        raise BudgetError(
-            "token_counter",
-            given,
-            "pass a function of a text that gives its tokens, such as `lambda text: len(encoding.encode(text))`, or a TokenCounter",
-        )
-    return CallableCounter(given, model.image_rule) if model is not None else CallableCounter(given)

@@ -1,4 +1,4 @@
-"""Counting with tiktoken's o200k vocabulary, offline."""
+"""Counting with tiktoken, offline: o200k, or an older vocabulary that tiktoken has in its cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from session.parts import Part
 from ..errors import BudgetError
 from .counter import count_by_rule
 from .images import ImageRule, seed_image_tokens
-from .vocabulary import o200k
+from .vocabulary import O200K, load, o200k
 
 if TYPE_CHECKING:
     import tiktoken
@@ -27,24 +27,28 @@ SHORT = 64
 class TiktokenCounter:
     """Counts with o200k: exact for OpenAI's models since 4o; for others times the ratio that their family has to it.
 
-    Counters with the same rule and ratio are equal. They may be pickled; the vocabulary is loaded anew on the other side.
+    Counters with the same values are equal. They may be pickled; the vocabulary is loaded anew on the other side.
     """
 
-    def __init__(self, image_rule: ImageRule = seed_image_tokens, ratio: Fraction = Fraction(1)) -> None:
+    def __init__(self, image_rule: ImageRule = seed_image_tokens, ratio: Fraction = Fraction(1), encoding: str = O200K) -> None:
         """
         Args:
             image_rule: Tokens of an image.
-            ratio: The model's tokens for one of o200k's. Counts are rounded up, so that only nothing counts 0.
+            ratio: The model's tokens for one of the vocabulary's. Counts are rounded up, so that only nothing counts 0.
+            encoding: The vocabulary: o200k_base, which is always there; or cl100k_base, p50k_base or r50k_base, where tiktoken
+                has it in its cache. Nothing is downloaded.
 
         Raises:
-            BudgetError: The ratio is not above 0.
+            BudgetError: The ratio is not above 0, or the vocabulary is not there.
         """
         if not isinstance(ratio, Fraction) or ratio <= 0:
             raise BudgetError("ratio", ratio, "pass a Fraction above 0, such as Fraction('1.17')")
-        self.name = "tiktoken o200k" if ratio == 1 else f"tiktoken o200k x {float(ratio):g}"
+        shown = encoding.removesuffix("_base") if isinstance(encoding, str) else ""
+        self.name = f"tiktoken {shown}" if ratio == 1 else f"tiktoken {shown} x {float(ratio):g}"
         self.image_rule = image_rule
         self._ratio = ratio
-        self._encoding: tiktoken.Encoding | None = None
+        self._vocabulary = encoding
+        self._encoding: tiktoken.Encoding | None = None if encoding == O200K else load(encoding)
         self._short = lru_cache(maxsize=4096)(self._count)
 
     def count_text(self, text: str) -> int:
@@ -64,30 +68,32 @@ class TiktokenCounter:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._values()
 
-    def _values(self) -> tuple[ImageRule, Fraction]:
-        return self.image_rule, self._ratio
+    def _values(self) -> tuple[ImageRule, Fraction, str]:
+        return self.image_rule, self._ratio, self._vocabulary
 
     def _count(self, text: str) -> int:
         found = self._encoded(text)
         return found if self._ratio == 1 else -(-found * self._ratio.numerator // self._ratio.denominator)
 
     def _encoded(self, text: str) -> int:
-        encoding = self._encoding
-        if encoding is None:
-            encoding = self._encoding = o200k()
+        vocabulary = self._encoding
+        if vocabulary is None:
+            vocabulary = self._encoding = o200k()
         if len(text) <= PIECE:
-            return len(encoding.encode_ordinary(text))
-        return sum(len(encoding.encode_ordinary(piece)) for piece in pieces(text))
+            return len(vocabulary.encode_ordinary(text))
+        return sum(len(vocabulary.encode_ordinary(piece)) for piece in pieces(text))
 
 
-@cache
-def default_counter(image_rule: ImageRule = seed_image_tokens, ratio: Fraction = Fraction(1)) -> TiktokenCounter:
-    """The counter for this rule and ratio: managers share it, so that an item they share is counted once."""
-    return TiktokenCounter(image_rule, ratio)
+def default_counter(image_rule: ImageRule = seed_image_tokens, ratio: Fraction = Fraction(1), encoding: str = O200K) -> TiktokenCounter:
+    """The counter with these values: managers share it, so that an item they share is counted once."""
+    return _shared(image_rule, ratio, encoding)
+
+
+_shared = cache(TiktokenCounter)  # one call above it: `cache` tells calls apart that leave out a default
 
 
 def pieces(text: str, size: int = PIECE) -> list[str]:
-    """The text in pieces of at most `size` characters, cut where o200k cuts too wherever there is such a place.
+    """The text in pieces of at most `size` characters, cut where the vocabularies cut too wherever there is such a place.
 
     Then the tokens of the pieces are those of the whole.
     """
@@ -104,7 +110,7 @@ def pieces(text: str, size: int = PIECE) -> list[str]:
 def _seam(text: str, start: int, end: int) -> int:
     """The last place up to `end` that is a good one to cut: where a word or number ends, else after a newline, else `end`.
 
-    o200k's pattern never joins an ASCII letter or digit to the ASCII character after it unless that is one more of them,
+    The patterns never join an ASCII letter or digit to the ASCII character after it unless that is one more of them,
     or the apostrophe of a contraction; and no earlier match looks further than its own end but for white space.
     """
     for place in range(end, max(start, end - LOOK_BACK), -1):

@@ -1,0 +1,100 @@
+"""Which counter counts, in one place: what the user passed, else the best that is there for the model.
+
+The order, each step where the one before it is not to be had:
+
+1. the counter that was passed;
+2. `ctok`, for Claude's models, where it is installed (`pip install 'context-window-manager[claude]'`, Python 3.12 or later);
+3. tiktoken: for OpenAI's models before 4o their own vocabulary, where tiktoken has it in its cache; else o200k, which ships with
+   the package, times the ratio that the model's family has to it;
+4. four characters a token, where tiktoken cannot be loaded: then the installation is broken, and the statistics, the displays and
+   an event say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import NamedTuple
+
+from .counting.counter import CallableCounter, CharacterCounter, CheckedCounter, TokenCounter, expected_error_of
+from .counting.ctok_counter import CtokCounter, ctok_counter, has_ctok
+from .counting.images import seed_image_tokens
+from .counting.tiktoken_counter import TiktokenCounter, default_counter
+from .counting.vocabulary import O200K, has_encoding, o200k
+from .errors import BudgetError, ContextWindowError
+from .models import Model
+
+CTOK_VERSIONS = {7: "3.0", 11: "4.7", 6: "4.8"}
+"""Generations of Claude's tokenizer by the frame of a request, in tokens: each has its own."""
+
+OURS = (TiktokenCounter, CharacterCounter, CallableCounter, CheckedCounter, CtokCounter)
+"""Their answers are counts; they need no check."""
+
+
+class Choice(NamedTuple):
+    """A counter, and why it is this one.
+
+    Attributes:
+        counter: What counts.
+        expected_error: By what part of its counts it is usually off; 0 where that is not known.
+        problem: Why it is not the counter that it should have been; empty where it is.
+    """
+
+    counter: TokenCounter
+    expected_error: float
+    problem: str = ""
+
+
+def choose_counter(given: TokenCounter | Callable[[str], int] | None, model: Model | None) -> Choice:
+    """The counter for a model.
+
+    Args:
+        given: What the user passed.
+        model: The model; None where nothing is known of it.
+
+    Raises:
+        BudgetError: What the user passed is no counter.
+    """
+    if given is not None:
+        counter = _taken(given, model)
+        return Choice(counter, expected_error_of(counter))
+    version = CTOK_VERSIONS.get(model.frame) if model is not None and model.family == "claude" else None
+    if model is not None and version is not None and has_ctok():
+        counter = ctok_counter(version, model.image_rule)
+        return Choice(counter, counter.expected_error)
+    try:
+        o200k()
+    except (ImportError, ContextWindowError) as error:  # whatever tiktoken's compiled part lacks comes as an ImportError
+        counter = CharacterCounter()
+        return Choice(counter, counter.expected_error, f"the vocabulary cannot be loaded: {error}")
+    rule, ratio = (model.image_rule, model.token_ratio) if model is not None else (seed_image_tokens, Fraction(1))
+    return Choice(default_counter(rule, ratio, _encoding(model)), 0.0 if model is None else model.expected_error)
+
+
+def _encoding(model: Model | None) -> str:
+    """The vocabulary of an OpenAI model, where it is there; else o200k."""
+    if model is None or model.family != "openai":
+        return O200K
+    from tiktoken.model import encoding_name_for_model
+
+    try:
+        name = encoding_name_for_model(model.name.rpartition("/")[2])
+    except KeyError:
+        return O200K
+    return name if name != O200K and has_encoding(name) else O200K
+
+
+def _taken(given: TokenCounter | Callable[[str], int], model: Model | None) -> TokenCounter:
+    if type(given) in OURS:
+        return given  # type: ignore[return-value]
+    if isinstance(given, type):
+        raise BudgetError("token_counter", given, f"this is the class; pass a counter, {given.__name__}(…)")
+    if isinstance(given, TokenCounter):
+        return CheckedCounter(given)
+    if not callable(given):
+        raise BudgetError(
+            "token_counter",
+            given,
+            "pass a function of a text that gives its tokens, such as `lambda text: len(encoding.encode(text))`, or a TokenCounter",
+        )
+    return CallableCounter(given, model.image_rule) if model is not None else CallableCounter(given)
