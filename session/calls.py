@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from .errors import DuplicateItemError, short
@@ -33,7 +34,7 @@ class CallIndex:
             DuplicateItemError: An unanswered call with its call id and other content is there.
         """
         known, answer = self._found.get(call.call_id, (None, None))
-        if known is not None and (known.name, known.arguments) == (call.name, call.arguments):
+        if known is not None and known.name == call.name and _say_the_same(known.arguments, call.arguments):
             return known
         if known is not None and answer is None:
             told = f"call {short(call.call_id)} to {short(known.name)} still waits for its output; give this call an id of its own"
@@ -51,3 +52,17 @@ class CallIndex:
             return answer
         told = f"call {short(output.call_id)} is answered already, with another output; a call has one answer"
         raise DuplicateItemError(output.call_id, told)
+
+
+def _say_the_same(one: str, other: str) -> bool:
+    """Whether two arguments are one text, or the same JSON: who reports a call again may space it, or order its keys, in another way."""
+    if one == other:
+        return True
+    try:
+        return _canonical(one) == _canonical(other)
+    except (ValueError, RecursionError):  # what is no JSON, too deep, or has integers of thousands of digits, is just its text
+        return False
+
+
+def _canonical(arguments: str) -> str:
+    return json.dumps(json.loads(arguments), sort_keys=True)

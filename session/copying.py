@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from .door import clean
 from .errors import FormatError, PositionError, UnknownItemError, short
 from .excerpts import Reading
 from .items import AgentConfigUpdate, AgentHandoff, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
@@ -87,6 +88,19 @@ def tool_names(tools: Iterable[str | Callable[..., object]] | None) -> frozenset
             raise FormatError(f"tools[{place}]", f"{short(tool)} is no name of a tool and no function")
         names.append(name)
     return frozenset(names)
+
+
+def agent_name(agent_id: str | None, where: str) -> str | None:
+    """The agent's name, in the form that items have it; None for None.
+
+    Raises:
+        FormatError: It is neither a text nor None.
+    """
+    if agent_id is None:
+        return None
+    if not isinstance(agent_id, str):
+        raise FormatError(where, f"{short(agent_id)} is no name of an agent")
+    return clean(agent_id)
 
 
 def without(log: Reading, excluded: Callable[[int], bool]) -> list[int]:

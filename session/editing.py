@@ -10,6 +10,7 @@ from .errors import DuplicateItemError, FormatError, short
 from .estimate import estimate_item
 from .excerpts import Excerpt, Piece, Reading, joined, read, whole_number
 from .items import ITEM_TYPES, AgentConfigUpdate, AgentHandoff, Item
+from .record import listed
 from .session import Session
 from .units import FREE, NONE
 
@@ -33,7 +34,7 @@ def checked_new(session: Session, items: Iterable[Item]) -> list[Item]:
         FormatError: Something is no item.
         DuplicateItemError: An id is taken, or given twice.
     """
-    new = list(items)
+    new = list(listed(items, "Session.insert"))
     ids = set()
     for item in new:
         if type(item) not in ITEM_TYPES:

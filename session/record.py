@@ -62,7 +62,7 @@ class Record:
         self._by_call: CallIndex | None = None
         self._breaks: frozenset[str] = frozenset()
         self._settled = 0
-        for item in items or ():
+        for item in () if items is None else listed(items, "Session.items"):
             self.append(item)
 
     @classmethod
@@ -160,7 +160,7 @@ class Record:
 
     def position(self, id: str) -> int | None:
         """Where the item with this id stands in the log, or None."""
-        return self._place_map().get(id)
+        return self._place_map().get(id) if isinstance(id, str) else None
 
     # Growing it
 
@@ -261,7 +261,7 @@ class Record:
         agent_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> FunctionCall:
-        """The call, appended. A call that the log holds already (same id, name and arguments) comes back as it is.
+        """The call, appended. A call that the log holds already (same id and name, the same JSON) comes back as it is.
 
         Args:
             name: The tool.
@@ -336,6 +336,17 @@ class Record:
         if self._by_call is None:
             self._by_call = CallIndex(self.items)
         return self._by_call
+
+
+def listed(items: Iterable[Item], where: str) -> Iterable[Item]:
+    """The items themselves, where there can be several.
+
+    Raises:
+        FormatError: It is nothing that has members.
+    """
+    if not isinstance(items, Iterable):
+        raise FormatError(where, f"{short(items)} where several items are expected; pass a list of them, such as `session.items`")
+    return items
 
 
 def _given(**values: Any) -> dict[str, Any]:

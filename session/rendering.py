@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from .errors import FormatError, short
 from .items import ITEM_TYPES, AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from .parts import Document, Image, Part
+from .record import listed
 
 INDENT = "  "
 
@@ -27,7 +28,7 @@ def render_items(items: Iterable[Item]) -> str:
     Raises:
         FormatError: Something is no item.
     """
-    return "\n".join(_rendered(items))
+    return "\n".join(_rendered(listed(items, "render_items")))
 
 
 def _rendered(items: Iterable[Item]) -> Iterator[str]:

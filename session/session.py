@@ -193,9 +193,9 @@ class Session(Record):
                 its call.
 
         Raises:
-            FormatError: `tools` holds what is neither a name nor a function.
+            FormatError: `tools` holds what is neither a name nor a function, or `filter_agent_id` is no text.
         """
-        from .copying import Choice, tool_names, without
+        from .copying import Choice, agent_name, tool_names, without
         from .excerpts import read
 
         choice = Choice(
@@ -205,7 +205,7 @@ class Session(Record):
             handoffs=exclude_handoffs,
             config_updates=exclude_config_updates,
             tools=tool_names(tools),
-            agent_id=filter_agent_id,
+            agent_id=agent_name(filter_agent_id, "copy.filter_agent_id"),
         )
         log = read(self)
         return self._made(log.excerpt(without(log, lambda place: choice.excludes(log.items[place]))))
@@ -309,11 +309,13 @@ class Session(Record):
             SummaryError: `llm` failed or gave no text. The log is as it was.
             FormatError: An argument has the wrong type, or nothing was said in `other`.
         """
+        from .copying import agent_name
         from .merging import check_other
         from .summary import SUB_AGENT_HEADER, check_summarizer, headed, prompt_of, written
 
         check_other(other, "merge_with_summary.other")
         check_summarizer(llm)
+        agent_name(agent_id, "merge_with_summary.agent_id")  # before anybody is paid for a summary
         prompt, last = prompt_of(other), other.items[-1].created_at
         text = headed(SUB_AGENT_HEADER, await written(llm, prompt))
         time = max([last, *(item.created_at for item in self.items[-1:])])

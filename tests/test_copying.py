@@ -250,3 +250,14 @@ def test_the_config_at_a_place_is_that_of_the_log_that_ends_there(session: Sessi
         found = session.active_config_at(place)
         assert found == Session(items[: place + 1]).active_config_at() == session.active_config_at(items[place].id)
         assert found == session.active_config_at(place - len(items))
+
+
+@pytest.mark.parametrize("wrong", [5, [], b"a"], ids=range(3))
+def test_an_agent_that_is_no_name_is_refused(wrong: Any) -> None:
+    with pytest.raises(FormatError, match=r"^copy\.filter_agent_id: .* is no name of an agent"):
+        with_tools().copy(filter_agent_id=wrong)
+
+
+def test_an_agent_is_known_by_the_clean_form_of_its_name() -> None:
+    session = Session([Message("user", "a", id="a", agent_id="x\ud800"), Message("user", "b", id="b", agent_id="y")])
+    assert ids(session.copy(filter_agent_id="x\ud800")) == ["a"]

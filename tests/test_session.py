@@ -26,6 +26,7 @@ from session import (
     Text,
     UnknownItemError,
     Usage,
+    render_items,
 )
 from session.items import ItemBase
 from tests.support.strategies import sessions
@@ -98,6 +99,21 @@ def test_append_gives_the_item_back() -> None:
     assert session.items[-1] is item
     assert session.get_by_id(item.id) is item
     assert session.position(item.id) == 0
+
+
+@pytest.mark.parametrize("wrong", [5, 0, Message("user", "x"), Session()], ids=["number", "zero", "item", "session"])
+def test_what_holds_no_items_is_refused_and_told_what_to_pass(wrong: Any) -> None:
+    for take in (Session, Session().insert_many, render_items):
+        with pytest.raises(FormatError, match=r"where several items are expected; pass a list of them, such as `session\.items`"):
+            take(wrong)
+
+
+@pytest.mark.parametrize("wrong", [[], {}, None, 5, b"x"], ids=range(5))
+def test_what_is_no_id_is_the_id_of_nothing(wrong: Any) -> None:
+    session = Session([Message("user", "x", id="x")])
+    assert (session.get_by_id(wrong), session.position(wrong)) == (None, None)
+    with pytest.raises(UnknownItemError, match="no item of the session has the id"):
+        session.pin(wrong)
 
 
 def test_a_repeated_id_is_refused_and_nothing_changes() -> None:
@@ -240,6 +256,23 @@ def test_the_same_call_twice_is_recorded_once() -> None:
     session.add_function_output("f", "out", "c")
     assert session.add_function_call("f", '{"a": 1}', "c") is call
     assert len(session.items) == 2
+
+
+@pytest.mark.parametrize("arguments", ['{"b":[1],"a":1}', '\n{ "a": 1, "b": [1] }', {"b": [1], "a": 1}], ids=range(3))
+def test_the_same_call_in_another_spelling_of_its_json_is_recorded_once(arguments: Any) -> None:
+    session = Session()
+    call = session.add_function_call("f", {"a": 1, "b": [1]}, "c")
+    assert session.add_function_call("f", arguments, "c") is call
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"a": true}', '{"a": 1.0}', '{"a": "1"}', '{"a": 1', "", "[" * 100_000, f'{{"a": {"1" * 5_000}}}'], ids=range(7)
+)
+def test_other_json_is_another_call(arguments: str) -> None:
+    session = Session()
+    session.add_function_call("f", {"a": 1}, "c")
+    with pytest.raises(DuplicateItemError, match="still waits for its output"):
+        session.add_function_call("f", arguments, "c")
 
 
 def test_another_call_with_the_id_of_one_that_waits_is_refused() -> None:

@@ -336,6 +336,9 @@ def test_a_session_in_which_nothing_was_said_has_no_summary() -> None:
     not_one: Any = None
     with pytest.raises(FormatError, match=r"^merge_with_summary\.other: None is no session"):
         asyncio.run(turns(1).merge_with_summary(not_one, llm=llm))
+    no_agent: Any = 5
+    with pytest.raises(FormatError, match=r"^merge_with_summary\.agent_id: 5 is no name"):
+        asyncio.run(turns(1).merge_with_summary(turns(1), llm=llm, agent_id=no_agent))
     assert llm.prompts == []
 
 
