@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-
 from session.errors import FormatError
 from session.parts import Document, Image, Part, Text
 
+from .media import bytes_of
 from .values import JsonObject, json_text, object_at, text_at
 
 
@@ -56,7 +54,7 @@ def _media(block: JsonObject, kind: str, notes: list[str]) -> Part | None:
         return Document(text=text_at(source, "data"), media_type=media_type, title=title)
     url, file_id, data = text_at(source, "url") or None, text_at(source, "file_id") or None, None
     if url is None and file_id is None:
-        data = _bytes(source.get("data"))
+        data = bytes_of(source.get("data"))
         if data is None:
             notes.append(f"the data of {'an image' if kind == 'image' else 'a document'} is damaged")
             return Text(f"[{kind}: its data is damaged in the transcript]")
@@ -88,25 +86,12 @@ def media_of(url: str, media_type: str, notes: list[str], *, title: str = "", im
     if url.startswith("data:"):
         head, _, data = url.partition(",")
         source = {"media_type": media_type or head[5:].partition(";")[0], "data": data}
-    elif not url.startswith(("http://", "https://")):
+    elif not url.startswith(("http://", "https://", "gs://")):
         notes.append("left out a file that the log names and does not hold")
         return None
     found = media_type or text_at(source, "media_type")
     is_image = image or found.startswith("image/")
     return _media({"source": source, "title": title}, "image" if is_image else "document", notes)
-
-
-def _bytes(data: object) -> bytes | None:
-    if not isinstance(data, str) or not data:
-        return None
-    try:
-        return base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        pass
-    try:  # wrapped at 76 characters, as some encoders do
-        return base64.b64decode("".join(data.split()), validate=True)
-    except (binascii.Error, ValueError):
-        return None
 
 
 def is_call(kind: object) -> bool:

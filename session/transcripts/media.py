@@ -14,6 +14,10 @@ def bytes_of(data: object) -> bytes | None:
     """The bytes that a base64 text stands for, in the usual alphabet or the one for URLs; None where it is none."""
     if not isinstance(data, str) or not data:
         return None
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        pass  # wrapped at 76 characters, as some encoders do; in the other alphabet; without its padding
     joined = "".join(data.split()).translate(_USUAL)
     try:
         return base64.b64decode(joined + "=" * (-len(joined) % 4), validate=True)
