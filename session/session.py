@@ -378,7 +378,7 @@ class Session(Record):
         from .providers.google import to_google
 
         # The log may grow meanwhile; what is converted is the log as it is now.
-        now = Session.showing(self, self._items, breaks=self._breaks, settled=self._settled)
+        now = Session.showing(self, list(self.items), breaks=self._breaks, settled=self._settled)
         return await asyncio.to_thread(to_google, now, thought_signatures=thought_signatures)
 
     @classmethod

@@ -96,6 +96,16 @@ def test_what_is_converted_is_the_log_as_it_was_when_it_was_asked_for() -> None:
     assert asyncio.run(converted_while_it_grows()) == expected
 
 
+def test_a_view_whose_list_has_grown_since_is_converted_as_it_is() -> None:
+    """Views share one list, to whose end later ones add: an earlier one must not show what came after it."""
+    shared = list(coding().items)
+    view = Session.showing(coding(), shared, breaks=frozenset(), settled=0)
+    expected = google(view), view.to_openai_messages(), view.to_anthropic_messages(), view.to_openai_responses()
+    shared.append(Message("user", "Later."))
+    assert told(google(view)) == told(google(view.read_only())) == told(expected[0])
+    assert (view.to_openai_messages(), view.to_anthropic_messages(), view.to_openai_responses()) == expected[1:]
+
+
 @pytest.mark.parametrize("read", [Session.from_anthropic, Session.from_openai, Session.from_openai_responses, Session.from_google])
 def test_what_is_no_payload_is_refused(read: Callable[[Any], Session]) -> None:
     with pytest.raises(FormatError):
