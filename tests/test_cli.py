@@ -191,6 +191,19 @@ def test_the_demo_shows_a_trim(shell: Shell) -> None:
     assert "items change" in out
 
 
+@pytest.mark.parametrize(
+    ("count", "told"), [(0, ""), (1, "1 output answers no call in the log"), (3, "3 outputs answer no call in the log")]
+)
+def test_usage_says_what_of_a_log_no_request_can_hold(shell: Shell, tmp_path: Path, count: int, told: str) -> None:
+    outputs = [{"role": "tool", "tool_call_id": f"c{number}", "content": "x"} for number in range(count)]
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps([*outputs, {"role": "user", "content": "hi"}]), encoding="utf-8")
+    code, out, _ = shell("usage", log)
+    assert code == 0
+    assert told in " ".join(out.split())
+    assert ("in the log" in out) == bool(count)
+
+
 READABLE = {
     "claude_code": "Claude Code",
     "codex": "Codex",
@@ -212,7 +225,7 @@ READABLE = {
 @pytest.mark.parametrize("command", ["usage", "plan", "process", "convert"])
 def test_every_format_is_named_where_a_newcomer_looks(shell: Shell, command: str) -> None:
     assert READABLE.keys() == {form.NAME for form in (*FORMATS, *LIKELY, *TEXTS)}
-    help_text = " ".join(shell(command, "--help")[1].split())
+    help_text = " ".join(shell(command, "--help")[1].split()).replace("- ", "-")  # a name may be wrapped at its hyphens
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in READABLE.values():
         assert re.search(rf"\b{name}\b", help_text)

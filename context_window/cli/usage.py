@@ -96,12 +96,24 @@ def _show(report: UsageReport, others: list[dict[str, Any]], transcript: Transcr
     if not first:
         say()
     show(usage_draw(report))
-    if transcript.without_system:
-        told = "the log holds no system prompt and no tool definitions, as tools' logs mostly do not: the real requests cost more"
-        show(lambda width, glyphs: [[Span(line, QUIET)] for line in wrapped(told, min(width, WIDEST), glyphs)])
+    notes = _notes(report, transcript)
+    if notes:
+        show(lambda width, glyphs: [[Span(line, QUIET)] for told in notes for line in wrapped(told, min(width, WIDEST), glyphs)])
     if others:
         say()
         show(lambda width, glyphs: draw_others(others, transcript.equals, width, glyphs))
+
+
+def _notes(report: UsageReport, transcript: Transcript) -> list[str]:
+    """What the numbers do not say of themselves."""
+    notes: list[str] = []
+    orphans = len(transcript.session.items) - report.items - report.compacted_items
+    if orphans > 0:
+        what = "1 output answers no call" if orphans == 1 else f"{orphans:,} outputs answer no call"
+        notes.append(f"{what} in the log: no provider takes that, so no request holds {'it' if orphans == 1 else 'them'}")
+    if transcript.without_system:
+        notes.append("the log holds no system prompt and no tool definitions, as tools' logs mostly do not: the real requests cost more")
+    return notes
 
 
 def _sum_up(reports: list[UsageReport]) -> None:
