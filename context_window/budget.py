@@ -24,16 +24,20 @@ class ModelConfig:
     Attributes:
         name: As its provider calls it.
         max_tokens: Tokens the prompt may have; None: what the model allows.
+        binds_thinking: Whether the model refuses reasoning after an edited place; None: what is known of the model. Anthropic does not
+            check it for accounts from before 2026-08-31 unless they ask for it.
     """
 
     name: str | None = None
     max_tokens: int | None = None
+    binds_thinking: bool | None = None
 
     def __post_init__(self) -> None:
         if self.name is not None and not isinstance(self.name, str):
             raise BudgetError("ModelConfig.name", self.name, "pass the model's name as a text, or None")
         if self.max_tokens is not None:
             object.__setattr__(self, "max_tokens", check_amount("ModelConfig.max_tokens", self.max_tokens, least=1))
+        check_binding("ModelConfig.binds_thinking", self.binds_thinking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +79,18 @@ def resolve_budget(
     if not isinstance(context_window, ContextWindow):
         raise BudgetError("context_window", context_window, "pass a ContextWindow(max_tokens=…)")
     name, config_tokens = _asked(model_config)
+    binds = check_binding("model_config.binds_thinking", getattr(model_config, "binds_thinking", None))
     explicit = context_window.max_tokens if context_window.max_tokens is not None else config_tokens
     model = None if name is None else find_model(name) if explicit is None else describe_model(name)
     if model is None or (model.window is None and model.family == "other"):
         counter, error, problem = choose_counter(token_counter, None)
-        return Budget(DEFAULT_TOKENS if explicit is None else explicit, counter, expected_error=error, counter_problem=problem)
+        return Budget(
+            DEFAULT_TOKENS if explicit is None else explicit,
+            counter,
+            binds_thinking=bool(binds),
+            expected_error=error,
+            counter_problem=problem,
+        )
     tokens, reserve = (explicit, 0) if explicit is not None else _share_of_window(model, context_window.output_reserve)
     if context_window.below_price_cliff and model.price_cliff is not None:
         tokens = min(tokens, model.price_cliff)
@@ -90,7 +101,7 @@ def resolve_budget(
         window=model.window,
         reserve=reserve,
         frame=model.frame,
-        binds_thinking=model.binds_thinking,
+        binds_thinking=model.binds_thinking if binds is None else binds,
         model=model.name,
         expected_error=error,
         counter_problem=problem,
@@ -126,6 +137,17 @@ def limits_of(
         binds_thinking=budget.binds_thinking,
         newest_first=newest_first,
     )
+
+
+def check_binding(field: str, value: object) -> bool | None:
+    """The value, if it can say whether a model binds thinking.
+
+    Raises:
+        BudgetError: It is not True, False or None.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    raise BudgetError(field, value, "pass True or False, or None for what is known of the model")
 
 
 def _share_of_window(model: Model, asked: int | None) -> tuple[int, int]:

@@ -153,9 +153,21 @@ def test_a_users_counters_are_checked() -> None:
 
 @pytest.mark.parametrize(
     ("model", "budget"),
-    [("claude-sonnet-4-6", 200_000), ("gemini-2.5-pro", 200_000), ("gpt-5.4", 272_000), ("claude-opus-4-7", 1_000_000 - 32_000)],
+    [("claude-haiku-5-5", 100_000), ("gemini-2.5-pro", 200_000), ("gpt-5.4", 272_000), ("claude-opus-4-7", 1_000_000 - 32_000)],
 )
 def test_a_budget_can_stay_below_the_size_from_which_prompts_cost_more(model: str, budget: int) -> None:
     assert resolve_budget(model, None, ContextWindow(below_price_cliff=True)).tokens == budget
     assert resolve_budget(model, None, ContextWindow(below_price_cliff=True, max_tokens=1_000)).tokens == 1_000
     assert resolve_budget(model, None, ContextWindow()).tokens >= budget
+
+
+def test_a_config_can_say_whether_thinking_is_bound() -> None:
+    """Providers check it of some accounts only, and of models that are not known yet."""
+    assert resolve("claude-opus-5-5").binds_thinking
+    assert not resolve(ModelConfig("claude-opus-5-5", binds_thinking=False)).binds_thinking
+    assert resolve(ModelConfig("claude-opus-5", binds_thinking=True)).binds_thinking
+    assert resolve(ModelConfig("my-own", 1_000, binds_thinking=True)).binds_thinking
+    assert resolve(ModelConfig(max_tokens=1_000, binds_thinking=True)).binds_thinking
+    assert not resolve(ModelConfig("my-own", 1_000)).binds_thinking
+    with pytest.raises(BudgetError, match="pass True or False, or None"):
+        ModelConfig(binds_thinking="yes")  # type: ignore[arg-type]

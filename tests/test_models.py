@@ -6,7 +6,7 @@ import pytest
 from genai_prices import data_snapshot
 
 from context_window import UnknownModelError
-from context_window.counting.images import claude_high_tokens, claude_standard_tokens, seed_image_tokens
+from context_window.counting.images import claude_high_tokens, claude_standard_tokens
 from context_window.models import OUTPUT_RESERVE, PROVIDERS, describe_model, find_model
 
 CLAUDE_4_5 = [
@@ -84,7 +84,7 @@ def test_claude_by_version(name: str, window: int, ratio: str, frame: int, rule:
 def test_other_families(name: str, window: int, family: str) -> None:
     model = find_model(name)
     assert (model.window, model.family, model.frame, model.token_ratio) == (window, family, 0, Fraction(1))
-    assert model.image_rule is seed_image_tokens
+    assert not model.binds_thinking
 
 
 @pytest.mark.parametrize(
