@@ -199,3 +199,10 @@ def test_a_command_that_takes_long_shows_it_on_the_terminal(tmp_path: Path) -> N
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
+
+
+def test_one_message_is_told_as_one(shell: Shell, tmp_path: Path) -> None:
+    log = tmp_path / "log.json"
+    log.write_text('[{"role": "user", "content": "hi"}]', encoding="utf-8")
+    code, told, _ = shell("convert", log, "--to", "google", "-o", tmp_path / "out.json")
+    assert (code, told.partition(";")[0]) == (0, "1 item -> 1 content")

@@ -51,9 +51,8 @@ def convert(path: str, out: str, to: str, session_id: str | None, strict: bool, 
     save(payload.content, out)
     if payload.violations:
         complain(f"as a request it would be refused: {_told(payload.violations)}")
-    line = (
-        f"{len(transcript.session.items):,} items -> {payload.length:,} {payload.unit}; wrote {'standard output' if out == STDOUT else out}"
-    )
+    items = _counted(len(transcript.session.items), "items")
+    line = f"{items} -> {_counted(payload.length, payload.unit)}; wrote {'standard output' if out == STDOUT else out}"
     figures = {
         "path": path,
         "output": out,
@@ -69,6 +68,11 @@ def convert(path: str, out: str, to: str, session_id: str | None, strict: bool, 
         say_values(figures)
     else:
         say(printable(line))
+
+
+def _counted(number: int, unit: str) -> str:
+    """The number with its unit, which is in the plural."""
+    return f"{number:,} {unit.removesuffix('s') if number == 1 else unit}"
 
 
 def _told(violations: tuple[Violation, ...]) -> str:
