@@ -142,8 +142,9 @@ class _Chat:
 
     def _put(self, message: Message, lines: list[tuple[Record, str]], response: str = "") -> None:
         self.draft.put(lines[0][0], message, response)
+        reason = f"part of the message on line {lines[0][0].place}"  # one text for thousands of lines
         for record, _ in lines[1:]:
-            record.merge(f"part of the message on line {lines[0][0].place}")
+            record.merge(reason)
 
 
 def _usage(found: re.Match[str]) -> Usage:
