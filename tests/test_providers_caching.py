@@ -72,6 +72,13 @@ def test_the_four_marks_are_system_the_turn_the_previous_request_and_this_one() 
     assert [said[place] for place in marks(sent)] == ["Be terse.", "d", "c2", "c3"]
 
 
+def test_marks_that_carried_blocks_bring_along_are_not_sent() -> None:
+    block = {"type": "text", "text": "x", "citations": [], "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    said = [Message("assistant", "x", extra={"anthropic_blocks": [block]}), Message("user", "a")]
+    assert len(marks(shown(*LOG, *said))) == 4
+    assert not marks(to_anthropic(Session(said)))
+
+
 def test_the_mark_of_the_turn_stays_while_steps_follow() -> None:
     places = [marks(shown(*LOG[:end]))[1] for end in (10, 13, 16)]
     assert places == [4, 4, 4]

@@ -408,6 +408,13 @@ def test_what_a_session_has_no_words_for_is_carried() -> None:
     assert [item.text for item in read.items if isinstance(item, Message)][-1] == "2"
 
 
+def test_a_carried_part_that_is_damaged_is_left_out_and_a_damaged_signature_too() -> None:
+    damaged: Any = {"google_parts": [{"text": 5}, {"text": "t", "thought_signature": 5}, {"text": "u", "thought_signature": "YWJj"}]}
+    payload = to_google(Session([Message("user", "a"), Message("assistant", "x", extra=damaged)]))
+    assert payload.contents[1]["parts"] == [{"text": "t"}, {"text": "u", "thought_signature": "YWJj"}]
+    assert validate_google(payload) == []
+
+
 def test_a_carried_part_cannot_smuggle_in_a_call() -> None:
     forged: Any = {"google_parts": [{"function_call": {"name": "x"}}, 7, {}, {"text": "t"}]}
     assert outline(user("a"), assistant("b", extra=forged)) == ["u: a", "m: t"]

@@ -1,4 +1,4 @@
-"""Messages of very many blocks are read and judged in a time that grows with their number, not with its square."""
+"""Messages of very many blocks are read and judged in a time that grows with their number, and endless nesting is no crash."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session import Session
+from session import Document, FormatError, Session
 from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
 from session.providers.anthropic.blocks import CARRIED
 from session.providers.anthropic.read import _ends
@@ -108,3 +108,45 @@ def test_what_goes_together_is_what_it_obviously_is(drawn: list[tuple[str, str]]
     blocks.insert(thought, THOUGHT)
     found = _ends([(str(place), block) for place, block in enumerate(blocks)], "assistant")
     assert found == [obvious_end(blocks, place) if "id" in block else place for place, block in enumerate(blocks)]
+
+
+def nested(wrap: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    deep = wrap(None)
+    for _ in range(50_000):
+        deep = wrap(deep)
+    return deep
+
+
+def taken_apart(deep: Any) -> None:
+    """By hand: the interpreter's own way down would need as deep a stack."""
+    waiting = [deep]
+    while waiting:
+        one = waiting.pop()
+        waiting.extend(one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+        if isinstance(one, dict | list):
+            one.clear()
+
+
+def a_result(inside: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": "a", "content": [inside] if inside else "x"}
+
+
+def a_document(inside: Any) -> dict[str, Any]:
+    return {"type": "document", "source": {"type": "content", "content": [inside] if inside else "x"}}
+
+
+def test_results_within_results_are_a_violation_and_an_error_and_no_crash() -> None:
+    deep = nested(a_result)
+    found = validate_anthropic(([{"role": "user", "content": [deep]}], None))
+    assert ("A0", "messages[0].content[0].content[0]") in {(violation.rule, violation.where) for violation in found}
+    with pytest.raises(FormatError, match="nested deeper than 100 levels"):
+        Session.from_anthropic([{"role": "user", "content": [deep]}])
+    taken_apart(deep)
+
+
+def test_documents_within_documents_are_left_out() -> None:
+    deep = nested(a_document)
+    deep["source"]["content"] += [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    (message,) = Session.from_anthropic([{"role": "user", "content": [deep]}]).messages()
+    assert message.content == (Document(text="a\nb"),)
+    taken_apart(deep)

@@ -72,7 +72,7 @@ def carried(message: Message) -> list[Block]:
     asked = [block.get("id") for block in found if is_server_call(block)]
     if sorted(map(str, asked)) != sorted(str(block.get("tool_use_id")) for block in found if is_server_result(block)):
         return []
-    return [dict(block) for block in found]
+    return [{key: value for key, value in block.items() if key != "cache_control"} for block in found]  # A7: marks are set anew
 
 
 @dataclass(slots=True)

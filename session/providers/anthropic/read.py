@@ -224,8 +224,9 @@ def _part(block: Mapping[str, Any], where: str) -> Part:
     if kind == "text" and block["type"] == "document":
         return Document(text=a_text(source.get("data"), f"{named}.data"), media_type="text/plain", **title)
     if kind == "content" and block["type"] == "document":
-        parts = [_part(one, at) if _has_words(one) else Text("") for at, one in _blocks(source.get("content"), f"{named}.content")]
-        return Document(text="\n".join(part.text for part in parts if isinstance(part, Text)), **title)
+        inner = _blocks(source.get("content"), f"{named}.content")
+        texts = [a_text(one.get("text"), f"{at}.text") for at, one in inner if one.get("type") == "text"]
+        return Document(text="\n".join(texts), **title)
     given: dict[str, Any]
     if kind == "base64":
         given = {

@@ -169,7 +169,8 @@ def _block(payload: Payload, block: object, where: str, inside: str) -> Iterator
         _fault(payload, where, f"a {kind} block cannot stand in {inside}")
     if not _has_fields(payload, kind, block, where):
         return None
-    inner = (block.get("content") or ()) if kind == "tool_result" else ()  # the text "" is no content, and no empty text block
+    # The text "" is no content, and no empty text block. A result within a result is wrong as it is, and may lie endlessly deep.
+    inner = (block.get("content") or ()) if kind == "tool_result" and inside != "tool_result" else ()
     yield Block(where, kind, block, tuple(_blocks(payload, inner, f"{where}.content", "tool_result")))
     return None
 

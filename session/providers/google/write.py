@@ -179,4 +179,6 @@ def _carried(message: Message) -> list[WirePart]:
     """The parts that a way back found no words for. Calls and responses are items of their own and never among them (G2)."""
     carried = message.extra.get(CARRIED)
     parts = [part for part in carried if isinstance(part, dict)] if isinstance(carried, list) else []
-    return [dict(part) for part in parts if part.keys() & CARRIABLE and not part.keys() & _PAIRED]
+    known = (part for part in parts if part.keys() & CARRIABLE and not part.keys() & _PAIRED and isinstance(part.get("text", ""), str))
+    # What is no signature would have the whole request refused.
+    return [{key: value for key, value in part.items() if key != KEY or sendable(value)} for part in known]
