@@ -73,9 +73,43 @@ class OverBudget(WindowEvent):
         return f"{WindowEvent.__str__(self)}, over budget: what must be kept is {self.tokens - self.budget:,} tokens too large"
 
 
-Event: TypeAlias = ThresholdCrossed | Trimmed | OverBudget
+@dataclass(frozen=True, slots=True)
+class ProviderOverBudget(WindowEvent):
+    """The provider counts more for a view than its budget, although by the local count it fits. `tokens` is the provider's count.
+
+    The view stays as it is: it depends on the log and on local counts alone. Who needs it smaller sets a smaller budget.
+
+    Attributes:
+        local: Tokens by the local count.
+    """
+
+    local: int
+
+    def __str__(self) -> str:
+        return f"{WindowEvent.__str__(self)} as the provider counts; counted here as {self.local:,}: set a smaller budget"
+
+
+@dataclass(frozen=True, slots=True)
+class CounterFellBack(WindowEvent):
+    """What was to count could not, and `tokens` is the count of what counted in its place.
+
+    Attributes:
+        why: What was in the way; names no content.
+        counter: What counted.
+    """
+
+    why: str
+    counter: str
+
+    def __str__(self) -> str:
+        return f"{WindowEvent.__str__(self)}, counted with {self.counter}: {self.why}"
+
+
+Event: TypeAlias = ThresholdCrossed | Trimmed | OverBudget | ProviderOverBudget | CounterFellBack
 Listener: TypeAlias = Callable[[Event], None]
 
+SERIOUS = (OverBudget, ProviderOverBudget, CounterFellBack)
+"""Events that are logged as warnings."""
 
 Marks: TypeAlias = tuple[tuple[float, int], ...]
 """Parts of a budget, from the lowest up, each with the tokens that usage goes above."""
@@ -128,7 +162,7 @@ def check_listener(on_event: object) -> None:
 def tell(events: Iterable[Event], listener: Listener | None) -> None:
     """Logs the events and tells the listener of them. What it raises is logged: a listener's fault must not cost the user a turn."""
     for event in events:
-        logger.log(logging.WARNING if isinstance(event, OverBudget) else logging.DEBUG, "%s", event)
+        logger.log(logging.WARNING if isinstance(event, SERIOUS) else logging.DEBUG, "%s", event)
         if listener is None:
             continue
         try:

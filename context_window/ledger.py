@@ -54,11 +54,13 @@ class Noted:
         tokens: By rank.
         overhead: Of the request beside its items.
         shown: What they are of; None for nothing.
+        provider: What the provider counts for the same request, where it was asked and has answered.
     """
 
     tokens: tuple[int, ...] = NOTHING
     overhead: int = 0
     shown: Shown | None = None
+    provider: int | None = None
 
     @property
     def total(self) -> int:
@@ -87,6 +89,12 @@ class Ledger:
         with self._lock:
             self.noted = noted
 
+    def note_provider(self, noted: Noted, tokens: int) -> None:
+        """Adds the provider's count to what was noted, unless something else has been since."""
+        with self._lock:
+            if self.noted is noted:
+                self.noted = replace(noted, provider=tokens)
+
     def add(self, category: MessageCategory, tokens: int) -> None:
         """Adds to a category."""
         with self._lock:
@@ -102,7 +110,7 @@ class Ledger:
 
     def _set(self, category: MessageCategory, tokens: int) -> None:
         rank = RANK[category]
-        self.noted = replace(self.noted, tokens=(*self.noted.tokens[:rank], tokens, *self.noted.tokens[rank + 1 :]))
+        self.noted = replace(self.noted, tokens=(*self.noted.tokens[:rank], tokens, *self.noted.tokens[rank + 1 :]), provider=None)
 
 
 def known_category(category: object) -> MessageCategory:

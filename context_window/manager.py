@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from threading import Lock, RLock
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from session.items import Item, MessageCategory
@@ -11,20 +12,24 @@ from session.parts import Image
 from session.session import Session
 from session.units import PRIORITY
 
+from .asking import Asking, Step, provider_of
 from .budget import Budget, ModelConfig, limits_of, resolve_budget
 from .config import ContextWindow, TokenBudget, check_amount
 from .counting.counter import TokenCounter
 from .counting.measure import Measurer
 from .counting.overhead import request_overhead
 from .errors import BudgetError, ContextOverflowError
-from .events import Event, Listener, Trimmed, Watch, check_listener, marks_at, tell
+from .events import Event, Listener, Trimmed, Watch, check_listener, marks_at
 from .following import Following
 from .ledger import Ledger, Noted, Shown, known_category
 from .recall import Provider, RecallTool, recall, recall_tool
-from .tools import Tool
+from .tools import Tool, tool_texts
 from .trimming.limits import Limits, portion
 from .trimming.plan import Plan
 from .usage import SessionStats, UsageReport, report_on, stats_on
+
+if TYPE_CHECKING:
+    import anthropic
 
 
 class _State:
@@ -39,7 +44,7 @@ class _State:
         self.watch = Watch()
 
 
-class ContextWindowManager:
+class ContextWindowManager(Asking):
     """Decides what a model sees of a session that has outgrown its context window.
 
         manager = ContextWindowManager("claude-sonnet-4-5")
@@ -55,6 +60,7 @@ class ContextWindowManager:
         self,
         model_config: str | ModelConfig | object | None = None,
         token_counter: TokenCounter | Callable[[str], int] | None = None,
+        api_client: anthropic.Anthropic | anthropic.AsyncAnthropic | None = None,
         *,
         context_window: ContextWindow | None = None,
         tools: Iterable[Tool] = (),
@@ -63,7 +69,12 @@ class ContextWindowManager:
         """
         Args:
             model_config: A model's name, a `ModelConfig`, or any object with `max_tokens`.
-            token_counter: A function of a text, or a `TokenCounter`; the offline vocabulary where not given.
+            token_counter: A function of a text, or a `TokenCounter`; the best there is for the model where not given (`choice`).
+            api_client: An `anthropic.Anthropic` or `anthropic.AsyncAnthropic`, for a Claude model: it is asked what whole requests
+                cost (its `count_tokens`; each content once, no retries, a short timeout): by `analyze_session` always, of a view
+                from three fourths of the budget on. Its figure is shown (`provider_tokens`) and told (`ProviderOverBudget`,
+                `CounterFellBack` where it cannot be had), and decides nothing: the same log gives the same view without it.
+                An asynchronous client is asked by the async calls only (`aanalyze_session`, …).
             context_window: The limits and the policy.
             tools: The tools that requests will carry, for what their definitions cost.
             on_event: Who is told of trims, warnings and overflows: a plain function, called in the thread of the call it is
@@ -75,7 +86,8 @@ class ContextWindowManager:
         """
         self.context_window = context_window if context_window is not None else ContextWindow()
         self._budget: Budget = resolve_budget(model_config, token_counter, self.context_window)
-        self._overhead = request_overhead(self._budget.counter, tools, self._budget.frame)
+        definitions = tool_texts(tools)
+        self._overhead = request_overhead(self._budget.counter, definitions, self._budget.frame)
         self._measurer = Measurer(self._budget.counter)
         self._limits = limits_of(self._budget, self.context_window, self._overhead)
         self._marks = marks_at(self.context_window.warn_at, self._budget.tokens)
@@ -84,6 +96,8 @@ class ContextWindowManager:
         self._states: WeakKeyDictionary[Session, _State] = WeakKeyDictionary()
         self._lock = Lock()
         self._ledger = Ledger()
+        self._provider, problem = provider_of(api_client, self._budget, definitions)
+        self._problem = self._budget.counter_problem or problem
 
     # Budgets and what is used of them
 
@@ -137,7 +151,7 @@ class ContextWindowManager:
 
     def analyze_session(self, session: Session) -> SessionStats:
         """What the whole session would cost, untrimmed."""
-        return self._analyze(session)[0]
+        return self._finished(self._analysis(session))
 
     def process_session(self, session: Session) -> Session:
         """The view to send: the session itself where it fits, else what is left after trims. Treat it as read-only.
@@ -149,15 +163,7 @@ class ContextWindowManager:
             ContextOverflowError: What must be kept does not fit, and the window is `strict`.
             CountingError: The token counter gave something that is no count.
         """
-        state = self._state(session)
-        with state.lock:
-            following = self._follow(session, state)
-            view = following.view(session)
-            events, overflow = self._conclude(view, following, state, lost=following.has_lost())
-        tell(events, self._on_event)  # outside the lock: a listener may wait for another thread that wants it
-        if overflow is not None:
-            raise overflow
-        return view
+        return self._finished(self._processing(session))
 
     def trim_session(self, session: Session, preserve_recency: bool = True) -> Session:
         """The view that one trim makes of the whole session: no history, and exactly to the budget.
@@ -170,17 +176,7 @@ class ContextWindowManager:
             ContextOverflowError: What must be kept does not fit, and the window is `strict`.
             CountingError: The token counter gave something that is no count.
         """
-        if not isinstance(preserve_recency, bool):
-            raise BudgetError("preserve_recency", preserve_recency, "pass True to take the oldest first, or False for the newest")
-        state = self._state(session)
-        following = self._one_shot(session, newest_first=not preserve_recency)
-        view = following.view(session)
-        with state.lock:
-            events, overflow = self._conclude(view, following, state, lost=None, one_shot=True)
-        tell(events, self._on_event)
-        if overflow is not None:
-            raise overflow
-        return view
+        return self._finished(self._trimming(session, preserve_recency))
 
     def plan_session(self, session: Session, *, one_shot: bool = False) -> Plan:
         """What `process_session` would do, item by item, and why.
@@ -299,6 +295,26 @@ class ContextWindowManager:
             census = self._census(session, state)
             return stats_on(census, self._budget), self._note(census, Shown(session, census.items, census.lineage))
 
+    def _analysis(self, session: Session) -> Step[SessionStats]:
+        stats, noted = self._analyze(session)
+        question = None if self._provider is None else self._provider.question(session)
+        return Step(session.id, noted, lambda tokens: SessionStats(**{**stats, "provider_tokens": tokens}), [], question=question)
+
+    def _processing(self, session: Session) -> Step[Session]:
+        state = self._state(session)
+        with state.lock:
+            following = self._follow(session, state)
+            return self._conclude(following.view(session), following, state, lost=following.has_lost())
+
+    def _trimming(self, session: Session, preserve_recency: bool) -> Step[Session]:
+        if not isinstance(preserve_recency, bool):
+            raise BudgetError("preserve_recency", preserve_recency, "pass True to take the oldest first, or False for the newest")
+        state = self._state(session)
+        following = self._one_shot(session, newest_first=not preserve_recency)
+        view = following.view(session)
+        with state.lock:
+            return self._conclude(view, following, state, lost=None, one_shot=True)
+
     def _report(self, session_id: str, census: Following, noted: Noted, title: str) -> UsageReport:
         shares = self.context_window.shares
         return report_on(session_id, census, self._measurer, noted, budget=self._budget, shares=shares, title=title)
@@ -310,18 +326,16 @@ class ContextWindowManager:
         following.catch_up(session)
         return following
 
-    def _conclude(
-        self, view: Session, following: Following, state: _State, *, lost: bool | None, one_shot: bool = False
-    ) -> tuple[list[Event], ContextOverflowError | None]:
-        """Notes what a view costs. Gives what is to be told of it, and the error where it must fit and does not."""
+    def _conclude(self, view: Session, following: Following, state: _State, *, lost: bool | None, one_shot: bool = False) -> Step[Session]:
+        """Notes what a view costs. Gives it with what is to be told and asked of it, and the error where it must fit and does not."""
         fold, total, budget = following.fold, following.fold.total, self.total_budget
         whole = not fold.tally.altered  # then the view is the session itself, which may have grown since
-        self._note(following, Shown(view, following.items, following.lineage) if whole else Shown(view, view.items, view.lineage))
+        noted = self._note(following, Shown(view, following.items, following.lineage) if whole else Shown(view, view.items, view.lineage))
         now = Trimmed(view.id, total, budget, fold.tally.altered, following.freed)
-        events = list(state.watch.news(now, self._marks, lost=lost, one_shot=one_shot))
-        if total <= budget or not self.context_window.strict:
-            return events, None
-        return events, ContextOverflowError(total, budget, following.culprits())
+        events: list[Event] = list(state.watch.news(now, self._marks, lost=lost, one_shot=one_shot))
+        strict = total > budget and self.context_window.strict
+        overflow = ContextOverflowError(total, budget, following.culprits()) if strict else None
+        return Step(view.id, noted, lambda _: view, events, overflow, self._question(view, total))
 
     def _note(self, following: Following, shown: Shown) -> Noted:
         noted = Noted(tuple(following.fold.tally.tokens), following.fold.overhead, shown)

@@ -34,7 +34,9 @@ class SessionStats(TypedDict):
 
     `total_tokens` is `overhead_tokens` and all of `per_category` together. `items` by category, `item_count` their sum: those
     that cost something. `message_count` is of the whole log, messages that a summary stands for too. `expected_error` is the
-    part of the count by which it is usually off.
+    part of the count by which it is usually off, 0 where that is not known; `counter_problem` says why a lesser counter than usual
+    counts. `provider_tokens` is the provider's own count of the whole request, where it was asked and has answered; nothing is
+    decided by it.
     """
 
     total_tokens: int
@@ -49,6 +51,8 @@ class SessionStats(TypedDict):
     over_budget: bool
     counter: str
     expected_error: float
+    counter_problem: str
+    provider_tokens: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,8 @@ class UsageReport:
         model: The model, where one was asked for and is known.
         expected_error: The part of the count by which it is usually off the provider's own.
         budget_from: Who chose the budget, in words; the command line says so.
+        counter_problem: Why a lesser counter than usual counts; empty where none does.
+        provider_tokens: What the provider itself counts for the request, where it was asked and has answered.
     """
 
     session_id: str
@@ -145,6 +151,8 @@ class UsageReport:
     model: str | None = None
     expected_error: float = 0.0
     budget_from: str = ""
+    counter_problem: str = ""
+    provider_tokens: int | None = None
 
     @property
     def total(self) -> int:
@@ -185,6 +193,8 @@ class UsageReport:
             "compacted_items": self.compacted_items,
             "counter": self.counter,
             "expected_error": self.expected_error,
+            "counter_problem": self.counter_problem,
+            "provider_tokens": self.provider_tokens,
             "model": self.model,
         }
 
@@ -213,7 +223,7 @@ def describe(item: Item) -> str:
 
 
 def stats_on(census: Following, budget: Budget) -> SessionStats:
-    """The figures of a session.
+    """The figures of a session, as far as they are known here.
 
     Args:
         census: It, folded without limits.
@@ -233,6 +243,8 @@ def stats_on(census: Following, budget: Budget) -> SessionStats:
         over_budget=fold.total > budget.tokens,
         counter=budget.counter.name,
         expected_error=budget.expected_error,
+        counter_problem=budget.counter_problem,
+        provider_tokens=None,
     )
 
 
@@ -278,6 +290,8 @@ def report_on(
         counter=budget.counter.name,
         model=budget.model,
         expected_error=budget.expected_error,
+        counter_problem=budget.counter_problem,
+        provider_tokens=noted.provider,
     )
 
 

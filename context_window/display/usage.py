@@ -203,8 +203,12 @@ def notes(report: UsageReport) -> tuple[str, str]:
         kept = f" less {report.reserve:,} kept for the answer" if report.reserve else ""
         budget += f" (window {report.window:,}{kept})"
     counter = f"counted with {report.counter}"
+    if report.counter_problem:
+        counter += f", since {report.counter_problem}"
     if report.expected_error:
         counter += f": estimates, usually within {report.expected_error:.0%} of what the provider counts"
+    if report.provider_tokens is not None:
+        counter += f"; the provider counts {report.provider_tokens:,}"
     return budget, counter
 
 
