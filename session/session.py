@@ -33,7 +33,7 @@ class Session(Record):
 
     Attributes:
         id: The session's own id.
-        metadata: JSON values to carry along, yours to change. What cannot be saved is found when it is saved.
+        metadata: JSON values to carry along, yours to change. What cannot be saved is a FormatError when it is saved, copied or forked.
     """
 
     __slots__ = ()

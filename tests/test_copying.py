@@ -261,3 +261,11 @@ def test_an_agent_that_is_no_name_is_refused(wrong: Any) -> None:
 def test_an_agent_is_known_by_the_clean_form_of_its_name() -> None:
     session = Session([Message("user", "a", id="a", agent_id="x\ud800"), Message("user", "b", id="b", agent_id="y")])
     assert ids(session.copy(filter_agent_id="x\ud800")) == ["a"]
+
+
+def test_metadata_that_cannot_be_saved_is_found_when_it_is_copied() -> None:
+    session = with_tools()
+    session.metadata["a"] = object()
+    for derive in (session.copy, session.fork, session.to_dict):
+        with pytest.raises(FormatError, match=r"metadata\.a: .* cannot be saved as JSON"):
+            derive()
