@@ -18,6 +18,7 @@ from .. import __version__
 from ..errors import ContextOverflowError, ContextWindowError
 from .convert import convert
 from .demo import demo
+from .models import models
 from .output import BAD_INPUT, BROKEN_PROMISE, DONE, INTERRUPTED, PROGRAM, complain, prepare_streams, reader_may_go
 from .plan import plan
 from .process import process
@@ -48,7 +49,7 @@ def commands(context: click.Context) -> None:
         context.exit(BAD_INPUT)
 
 
-for command in (demo, usage, plan, process, convert):
+for command in (demo, usage, plan, process, convert, models):
     commands.add_command(command)
 
 

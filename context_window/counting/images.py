@@ -40,7 +40,7 @@ class ClaudeRule:
     @property
     def name(self) -> str:
         """What the displays call it."""
-        return f"28 px patches, up to {self.tokens:,}"
+        return f"28 px, to {self.tokens:,}"
 
     @property
     def documents(self) -> DocumentRule:
@@ -91,8 +91,8 @@ def documents_of(rule: ImageRule) -> DocumentRule:
 
 
 def rule_name(rule: ImageRule) -> str:
-    """What the displays call a rule."""
-    return str(getattr(rule, "name", "by size, an estimate"))
+    """What the displays call a rule: the side of its patches or tiles, and how their tokens are counted."""
+    return str(getattr(rule, "name", "estimate"))
 
 
 def _patches(width: int, height: int) -> int:

@@ -37,7 +37,7 @@ class GeminiTileRule:
     @property
     def name(self) -> str:
         """What the displays call it."""
-        return "258 a 768 px tile"
+        return f"768 px, {TILE_TOKENS}"
 
     @property
     def documents(self) -> DocumentRule:
@@ -68,7 +68,7 @@ class GeminiRule:
     @property
     def name(self) -> str:
         """What the displays call it."""
-        return f"up to {MOST[self.resolution]:,}, any size"
+        return f"to {MOST[self.resolution]:,}"
 
     @property
     def documents(self) -> DocumentRule:

@@ -60,7 +60,7 @@ class PatchRule:
     @property
     def name(self) -> str:
         """What the displays call it."""
-        return f"32 px patches x {float(self.price):g}"
+        return f"{PATCH} px x {float(self.price):g}"
 
     @property
     def documents(self) -> DocumentRule:
@@ -101,7 +101,7 @@ class TileRule:
     @property
     def name(self) -> str:
         """What the displays call it."""
-        return f"{self.base:,} + {self.tile:,} a 512 px tile"
+        return f"{TILE} px, {self.base} + {self.tile}"
 
     @property
     def documents(self) -> DocumentRule:

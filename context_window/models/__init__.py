@@ -12,13 +12,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ..counting.documents import DocumentRule
-from ..counting.images import ImageRule, documents_of, seed_image_tokens
+from ..counting.images import ImageRule, documents_of, rule_name, seed_image_tokens
 from ..errors import UnknownModelError
 from . import facts
 from .names import Family, bare, claude_version, family
-from .prices import PROVIDERS, Prices, chat_names, known_names, listed
+from .prices import PRICED_ON, PROVIDERS, Prices, chat_names, known_names, listed
 
-__all__ = ["OUTPUT_RESERVE", "PROVIDERS", "Family", "Model", "Prices", "describe_model", "find_model", "find_models"]
+__all__ = ["OUTPUT_RESERVE", "PRICED_ON", "PROVIDERS", "Family", "Model", "Prices", "alike", "describe_model", "find_model", "find_models"]
 
 OUTPUT_RESERVE = 32_000
 """Tokens kept for the answer where the window is large; a fourth of the window where it is small."""
@@ -63,6 +63,11 @@ class Model:
     def document_rule(self) -> DocumentRule:
         """What its provider charges for documents whose text is not known."""
         return documents_of(self.image_rule)
+
+    @property
+    def images(self) -> str:
+        """The image rule in a few words."""
+        return rule_name(self.image_rule)
 
     @property
     def output_reserve(self) -> int:

@@ -75,8 +75,7 @@ OPENAI_IMAGES: tuple[tuple[str, ImageRule], ...] = (
 )
 
 TOKENIZERS: tuple[tuple[str, str], ...] = (
-    # https://github.com/openai/tiktoken, `model.py`
-    (r"gpt-oss", "o200k_harmony"),
+    # https://github.com/openai/tiktoken, `model.py`; o200k_harmony, of gpt-oss, differs in special tokens only
     (r"gpt-3\.5-turbo-instruct|davinci|curie|babbage", "p50k_base"),
     (r"gpt-3|gpt-4(?![.\do])|text-embedding", "cl100k_base"),
     (r"", "o200k_base"),
@@ -102,10 +101,10 @@ def image_rule(name: str) -> ImageRule:
 
 
 def tokenizer(name: str) -> str:
-    """What the model's tokenizer is called here; all of a name have the same."""
+    """What the model's tokenizer is called here, Claude's by the first model that had it."""
     match family(name):
         case "claude":
-            return "claude from 4.7" if claude_version(name) >= (4, 7) else "claude to 4.6"
+            return "claude 4.7" if claude_version(name) >= (4, 7) else "claude 3"
         case "openai":
             return _first(TOKENIZERS, name)
         case "google":

@@ -32,8 +32,12 @@ CORRECTIONS = ((r"^gpt-5(\.\d)?-chat", 128_000), (r"^claude-.*\[1m\]$", 1_000_00
 """Tokens of windows that the list mistakes for another model's: OpenAI's chat models have smaller ones than the models
 they are named after, and `[1m]` is how Claude Code asks for the long window."""
 
-NO_CHAT = re.compile(r"embedding|tts|transcribe|whisper|realtime|audio|live|image|banana|moderation|instruct|robotics|-20\d\d-|-\d{4}$|@")
-"""Models that hold no conversations, and dated names of others: known where they are asked for, but not listed."""
+UNLISTED = re.compile(
+    r"embedding|tts|transcribe|whisper|realtime|audio|live|image|banana|moderation|instruct|robotics"  # hold no conversations
+    r"|-20\d\d-|-\d{4}$|@"  # dated names of others
+    r"|^gemini-(1|pro|flash-1)|^claude-2|^gpt-(3\.5-turbo-16k|4-32k|4-vision)"  # retired
+)
+"""Models that are known where they are asked for, but not listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ def chat_names() -> tuple[str, ...]:
         for model in provider.models
         if (model.context_window or model.id.startswith(tuple(WINDOWS)))
         and family(model.id) == whose
-        and not NO_CHAT.search(model.id)
+        and not UNLISTED.search(model.id)
         and _prices(model)[0] is not None
     )
 
