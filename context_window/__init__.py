@@ -22,9 +22,9 @@ from session import __all__ as _session_names
 
 from .budget import ModelConfig
 from .config import ContextWindow, Shares, TokenBudget
-from .counting import CharacterCounter, TiktokenCounter, TokenCounter
+from .counting import CharacterCounter, CtokCounter, TiktokenCounter, TokenCounter
 from .errors import BudgetError, ContextOverflowError, ContextWindowError, CountingError, RecallError, UnknownModelError
-from .events import OverBudget, ThresholdCrossed, Trimmed, WindowEvent
+from .events import CounterFellBack, OverBudget, ProviderOverBudget, ThresholdCrossed, Trimmed, WindowEvent
 from .manager import ContextWindowManager
 from .recall import RecallTool
 from .strategies import PriorityTrim
@@ -43,12 +43,15 @@ __all__ = [
     "ContextWindow",
     "ContextWindowError",
     "ContextWindowManager",
+    "CounterFellBack",
     "CountingError",
+    "CtokCounter",
     "Decision",
     "ModelConfig",
     "OverBudget",
     "Plan",
     "PriorityTrim",
+    "ProviderOverBudget",
     "Reason",
     "RecallError",
     "RecallTool",

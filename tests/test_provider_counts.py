@@ -230,7 +230,7 @@ def test_the_same_request_is_asked_about_once_and_another_one_again() -> None:
         assert len(stub.requests) == 1
         session.add_message("assistant", "You are welcome.")
         session.add_message("user", "Bye.")
-        assert asked.analyze_session(session)["provider_tokens"] > first
+        assert (asked.analyze_session(session)["provider_tokens"] or 0) > (first or 0) > 0
         assert len(stub.requests) == 2
 
 
