@@ -519,3 +519,9 @@ def test_the_payload_is_of_the_sdks_types(caching: bool) -> None:
     messages, system = wire(*everything(), caching=caching)
     assert taken(TypeAdapter(list[MessageParam]).validate_python(copy.deepcopy(messages))) == messages
     assert TypeAdapter(str | list[TextBlockParam]).validate_python(system) == system
+
+
+@pytest.mark.parametrize(("part", "note"), [(Image(file_id=""), "[image empty]"), (Document(file_id=""), "[document empty]")])
+def test_a_file_without_an_id_is_a_note(part: Image | Document, note: str) -> None:
+    session = Session([Message("user", (part,))])
+    assert session.to_anthropic_messages().messages == [{"role": "user", "content": [{"type": "text", "text": note}]}]

@@ -45,6 +45,16 @@ class Inline:
         """The bytes as base64."""
         return base64.b64encode(self.data).decode("ascii")
 
+    @property
+    def text(self) -> str | None:
+        """The text of a document that is text: declared as one, or valid UTF-8 all the same; else None."""
+        if self.media_type is not None and self.media_type.startswith("text/"):
+            return self.data.decode("utf-8", "replace")
+        try:
+            return self.data.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -77,7 +87,7 @@ def image_source(image: Image) -> Source:
     if image.url is not None:
         return _from_url(image.url, image.media_type, "image")
     if image.file_id is not None:
-        return Upload(image.file_id)
+        return Upload(image.file_id) if image.file_id else Note("[image empty]")
     return _from_file(image.path or "", image.media_type)
 
 
@@ -89,7 +99,7 @@ def document_source(document: Document) -> Source:
         return _inline(document.data, document.media_type, "document")
     if document.url is not None:
         return _from_url(document.url, document.media_type, "document")
-    return Upload(document.file_id or "")
+    return Upload(document.file_id) if document.file_id else Note("[document empty]")
 
 
 def note(part: Image | Document) -> Note:

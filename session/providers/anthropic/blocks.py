@@ -148,7 +148,7 @@ class Album:
         if isinstance(source, Inline):
             if source.media_type == "application/pdf":
                 wire = _inline(source)
-            elif (text := _decoded(source)) is not None and text.strip():
+            elif (text := source.text) is not None and text.strip():
                 wire = {"type": "text", "media_type": "text/plain", "data": text}
             else:
                 return text_block(note(document).text)
@@ -191,16 +191,6 @@ def _newest(media: list[_Medium], most: int, fewer: int, weight: Callable[[_Medi
 
 def _inline(source: Inline) -> dict[str, Any]:
     return {"type": "base64", "media_type": source.media_type, "data": source.base64}
-
-
-def _decoded(source: Inline) -> str | None:
-    """The text of a document that is text: declared as one, or valid UTF-8 all the same; else None."""
-    if source.media_type is not None and source.media_type.startswith("text/"):
-        return source.data.decode("utf-8", "replace")
-    try:
-        return source.data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 def _reference(source: Link | Upload) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def _document(document: Document) -> Iterator[Piece]:
         else:
             title = document.title if document.title and document.title.strip() else UNTITLED[source.media_type]
             yield File(data=data, name=title[:TITLE_LENGTH], media_type=source.media_type, instead=instead)
-    elif (text := _decoded(source)) is not None:
+    elif (text := source.text) is not None:
         yield from map(Said, _split(_titled(document, text)))
     else:
         yield Said(instead)
@@ -187,13 +187,3 @@ def _document(document: Document) -> Iterator[Piece]:
 def _titled(document: Document, text: str) -> str:
     """A plain-text document is a text; its title, which the model is to see, stands before it."""
     return f"[document: {document.title[:TITLE_LENGTH]}]\n{text}" if document.title and document.title.strip() else text
-
-
-def _decoded(source: Inline) -> str | None:
-    """The text of a document that is text: declared as one, or valid UTF-8 all the same; else None."""
-    if source.media_type is not None and source.media_type.startswith("text/"):
-        return source.data.decode("utf-8", "replace")
-    try:
-        return source.data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
