@@ -99,11 +99,8 @@ def _document(document: Document) -> Source:
     kind = source.media_type or ""
     if kind == "application/pdf" or kind.startswith(("audio/", "video/")):
         return source
-    try:  # a text goes as UTF-8; what is declared as one may be in any encoding
-        text = source.data.decode("utf-8", "replace" if kind.startswith("text/") else "strict")
-    except UnicodeDecodeError:
-        return note(document)
-    return Inline(text.encode(), "text/plain") if text.strip() else note(document)
+    text = source.text  # it goes as UTF-8; what is declared as a text may be in any encoding
+    return note(document) if text is None or not text.strip() else Inline(text.encode(), "text/plain")
 
 
 def _in_storage(url: str | None) -> Link | None:
