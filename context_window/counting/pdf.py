@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 
 LOOK = 32 * 1024 * 1024
 """Bytes that are looked at: no provider takes a larger request."""
 MOST_PAGES = 1_000
 """Pages that any provider takes at most: a file that claims more is no request."""
-STREAMS, STREAM, INFLATED = 500, 256 * 1024, 1024 * 1024
-"""Object streams that are opened, bytes of each that are read, and bytes that they may become: bombs end here."""
+STREAMS, STREAM, INFLATED = 500, 256 * 1024, 16 * 1024 * 1024
+"""Object streams that are opened, bytes of each that are read, and bytes that all together may become: bombs end here."""
 
 _ENDS = rb"(?=[\s/<>\[\](){}%]|\Z)"
 _PAGE = re.compile(rb"/Type\s{0,9}/Page" + _ENDS)
@@ -48,10 +49,8 @@ def pdf_pages(data: bytes) -> int | None:
 
 def _object_streams(data: bytes) -> Iterator[bytes]:
     """What the compressed object streams hold, as far as it can be read: what is encrypted or broken tells nothing."""
-    view = memoryview(data)
-    for place, found in enumerate(_STREAM.finditer(data, 0, LOOK)):
-        if place == STREAMS:
-            return
+    view, left = memoryview(data), INFLATED
+    for found in islice(_STREAM.finditer(data, 0, LOOK), STREAMS):
         start = data.find(b"stream", found.end(), found.end() + 512)
         if start < 0:
             continue
@@ -60,6 +59,10 @@ def _object_streams(data: bytes) -> Iterator[bytes]:
             start += 1
         end = data.find(b"endstream", start, start + STREAM)
         try:
-            yield zlib.decompressobj().decompress(view[start : start + STREAM if end < 0 else end], INFLATED)
+            content = zlib.decompressobj().decompress(view[start : start + STREAM if end < 0 else end], left)
         except zlib.error:
             continue
+        yield content
+        left -= len(content)
+        if left <= 0:
+            return
