@@ -205,6 +205,26 @@ def test_what_is_no_counter_is_refused(given: Any, told: str) -> None:
         ContextWindowManager(token_counter=given)
 
 
+@pytest.mark.parametrize(
+    ("said", "taken"),
+    [(0.05, 0.05), (Fraction(1, 4), 0.25), (1, 1.0), (None, 0.0), ("5 %", 0.0), (True, 0.0), (-1, 0.0), (float("nan"), 0.0)],
+)
+def test_a_counter_may_say_how_far_off_it_is(said: Any, taken: float) -> None:
+    class Saying(Letters):
+        expected_error = said
+
+    stats = ContextWindowManager(token_counter=Saying()).analyze_session(Session())
+    assert (stats["counter"], stats["expected_error"]) == ("letters", taken)
+
+
+def test_four_characters_are_a_token_and_only_nothing_is_free() -> None:
+    counter = CharacterCounter()
+    assert [counter.count_text("x" * length) for length in (0, 1, 3, 4, 7, 8)] == [0, 1, 1, 1, 1, 2]
+    assert counter.count_part(Document(text="x" * 9)) == 2
+    assert counter.count_part(Document(url="u")) == 2_000
+    assert counter.count_part(Image(url="u")) == 300
+
+
 def test_a_callable_with_count_part_counts_images_and_documents_itself() -> None:
     assert CallableCounter(Both(9)).count_part(Image(url="u")) == 9
     manager = ContextWindowManager("claude-opus-4-8", token_counter=len)

@@ -56,7 +56,10 @@ class Cached(NamedTuple):
 
 _WORDS = r"\s+(?!\S)|\s+"
 _GPT2 = rf"'(?:s|t|re|ve|m|ll|d)| ?\p{{L}}+| ?\p{{N}}+| ?[^\s\p{{L}}\p{{N}}]+|{_WORDS}"
-_GPT4 = rf"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|\s*[\r\n]+|{_WORDS}"
+_GPT4 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
+    rf"\s+$|\s*[\r\n]+|{_WORDS}"  # white space at the very end is one piece, newlines or not
+)
 
 CACHED = {
     "cl100k_base": Cached(
