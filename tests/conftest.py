@@ -18,8 +18,13 @@ settings.register_profile(
 )
 # For faults that one of these must find (tests/test_bites.py): it ends with the first example that does.
 settings.register_profile("bites", settings.get_profile("mutation"), max_examples=1_000)
-# For a night, or before a release: HYPOTHESIS_PROFILE=deep pytest tests/properties -n auto
+# For a night, or before a release: HYPOTHESIS_PROFILE=deep pytest tests/properties -n auto. Without the phase that climbs towards
+# targets: it takes longer than all the examples.
 settings.register_profile(
-    "deep", settings.get_profile("default"), max_examples=20_000, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "deep",
+    settings.get_profile("default"),
+    max_examples=20_000,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
