@@ -1,5 +1,7 @@
 """Models by name: however it is spelled, what is known of it, and what is said of one that is not known."""
 
+import time
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -7,7 +9,7 @@ from genai_prices import data_snapshot
 
 from context_window import UnknownModelError
 from context_window.counting.images import claude_high_tokens, claude_standard_tokens
-from context_window.models import OUTPUT_RESERVE, PROVIDERS, describe_model, find_model
+from context_window.models import OUTPUT_RESERVE, PROVIDERS, Prices, describe_model, find_model, find_models
 
 CLAUDE_4_5 = [
     "claude-sonnet-4-5",
@@ -85,6 +87,150 @@ def test_other_families(name: str, window: int, family: str) -> None:
     model = find_model(name)
     assert (model.window, model.family, model.frame, model.token_ratio) == (window, family, 0, Fraction(1))
     assert not model.binds_thinking
+
+
+@pytest.mark.parametrize(
+    ("name", "window"),
+    [
+        ("us.openai.gpt-6-sol", 1_050_000),  # Bedrock's, with and without the region
+        ("bedrock/global.openai.gpt-5.4", 1_050_000),
+        ("openai.gpt-oss-120b-1:0", 131_072),
+        ("openrouter/openai/gpt-5.4", 1_050_000),
+        ("openai/gpt-6.2-sol", 1_050_000),  # newer than the price list
+        ("openrouter/google/gemini-2.5-flash:free", 1_048_576),
+        ("publishers/google/models/gemini-2.5-pro", 1_048_576),
+        ("eu.anthropic.claude-opus-4-8", 1_000_000),
+        ("arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-opus-4-6-v1", 1_000_000),
+        ("vertex_ai/claude-opus-4-1@20250805", 200_000),
+    ],
+)
+def test_resellers_names(name: str, window: int) -> None:
+    assert find_model(name).window == window
+
+
+@pytest.mark.parametrize(
+    ("name", "binds"),
+    [
+        ("claude-fable-5-2", True),
+        ("claude-fable-5-1", True),
+        ("claude-opus-5-5", True),
+        ("claude-sonnet-5-5", True),
+        ("us.anthropic.claude-haiku-5-5-v1:0", True),
+        ("claude-mythos-5-2", True),
+        ("claude-mythos-5-1", False),
+        ("claude-fable-5", False),
+        ("claude-opus-5", False),
+        ("claude-opus-5-20260724", False),
+        ("claude-sonnet-4-6", False),
+        ("claude-3-5-haiku", False),
+        ("claude-opus-6", True),
+        ("claude-next", True),
+        ("gpt-6-sol", False),
+        ("gemini-3-pro", False),
+        ("my-own", False),
+    ],
+)
+def test_who_binds_thinking_to_what_came_before_it(name: str, binds: bool) -> None:
+    """Anthropic's page of preserved thinking names them; all that are later do."""
+    assert describe_model(name).binds_thinking is binds
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "taken", "cached", "written", "cliff", "above"),
+    [
+        ("claude-opus-4-8", "5", "25", "0.5", "6.25", None, None),
+        ("claude-sonnet-4-5", "3", "15", "0.3", "3.75", 200_000, "6"),
+        ("claude-sonnet-4-6", "3", "15", "0.3", "3.75", None, None),  # it had a cliff until March 2026
+        ("claude-haiku-5-5", "0.1", "0.5", "0.01", "0.125", 100_000, "0.5"),
+        ("gpt-5.4", "2.5", "15", "0.25", None, 272_000, "5"),
+        ("gemini-2.5-pro", "1.25", "10", "0.125", None, 200_000, "2.5"),
+        ("gemini-3.7-flash", "0.75", "3.75", "0.075", None, None, None),  # twice as much from 2027 on
+    ],
+)
+def test_prices_are_those_of_one_day(
+    name: str, given: str, taken: str, cached: str, written: str | None, cliff: int | None, above: str | None
+) -> None:
+    model = find_model(name)
+    exact = [None if price is None else Decimal(price) for price in (cached, written, above)]
+    assert model.prices == Prices(Decimal(given), Decimal(taken), *exact)
+    assert model.price_cliff == cliff
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("claude-3-opus-20240229", 4_096),
+        ("claude-3-5-sonnet-20241022", 8_192),
+        ("claude-3-7-sonnet-latest", 64_000),
+        ("claude-opus-4-1-20250805", 32_000),
+        ("claude-opus-4-20250514", 32_000),
+        ("claude-4-opus", 32_000),
+        ("claude-opus-4-5", 64_000),
+        ("claude-opus-4-6", 128_000),
+        ("claude-sonnet-4-6", 64_000),
+        ("claude-haiku-4-5@20251001", 64_000),
+        ("claude-opus-5-5", 128_000),
+        ("gpt-4o", 16_384),
+        ("gpt-4o-2024-05-13", 4_096),
+        ("gpt-4.1-mini", 32_768),
+        ("gpt-4-turbo", 4_096),
+        ("gpt-4-0613", 8_192),
+        ("gpt-5", 128_000),
+        ("gpt-5-chat-latest", 16_384),
+        ("gpt-5.3-codex", 128_000),
+        ("gpt-6.2-sol", 128_000),
+        ("o1-mini", 65_536),
+        ("o3", 100_000),
+        ("gemini-2.0-flash", 8_192),
+        ("gemini-2.5-pro", 65_536),
+        ("gemini-3.5-flash", 65_536),
+        ("gemini-4-argon", None),
+        ("my-own", None),
+    ],
+)
+def test_output_limits(name: str, tokens: int | None) -> None:
+    assert describe_model(name).output_limit == tokens
+
+
+@pytest.mark.parametrize(
+    ("name", "tokenizer"),
+    [
+        ("claude-opus-4-6", "claude 3"),
+        ("claude-opus-4-7", "claude 4.7"),
+        ("gpt-4", "cl100k_base"),
+        ("gpt-4-turbo", "cl100k_base"),
+        ("gpt-3.5-turbo", "cl100k_base"),
+        ("gpt-4o", "o200k_base"),
+        ("gpt-4.1", "o200k_base"),
+        ("o1", "o200k_base"),
+        ("gpt-6-sol", "o200k_base"),
+        ("gemini-2.5-pro", "gemini"),
+        ("my-own", "unknown"),
+    ],
+)
+def test_tokenizers(name: str, tokenizer: str) -> None:
+    assert describe_model(name).tokenizer == tokenizer
+
+
+def test_models_are_found_by_words_of_their_names() -> None:
+    everything = [model.name for model in find_models()]
+    assert len(everything) == len(set(everything)) > 60
+    assert {"claude-opus-5-5", "gpt-6-sol", "gemini-3.5-flash"} <= set(everything)
+    assert [model.family for model in find_models()] == sorted(
+        (model.family for model in find_models()), key=["claude", "openai", "google"].index
+    )
+    assert all(model.window and model.prices for model in find_models())
+    assert [model.name for model in find_models("GEMINI 2.5 pro")] == ["gemini-2.5-pro"]
+    assert [model.name for model in find_models("anthropic/claude-opus-4.8")] == ["anthropic/claude-opus-4.8"]
+    assert list(find_models("nothing like it")) == []
+
+
+@pytest.mark.parametrize("piece", ["gemini-", "gpt-5", "claude-", "a-", "gemini-pro-", "o1", "1", "us."])
+def test_no_name_takes_long(piece: str) -> None:
+    start = time.process_time()
+    model = describe_model(piece * 100_000)
+    assert model.window is None or model.window > 0
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize(

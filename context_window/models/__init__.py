@@ -23,9 +23,6 @@ __all__ = ["OUTPUT_RESERVE", "PRICED_ON", "PROVIDERS", "Family", "Model", "Price
 OUTPUT_RESERVE = 32_000
 """Tokens kept for the answer where the window is large; a fourth of the window where it is small."""
 
-LONGEST = 200
-"""Characters of the longest name that is looked for: none has as many."""
-
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -121,4 +118,4 @@ def find_models(asked: str = "") -> Iterator[Model]:
 
 def alike(name: str) -> list[str]:
     """Names of known models that are much like this one, the likest first."""
-    return get_close_matches(bare(name)[:LONGEST], known_names(), n=3)
+    return get_close_matches(bare(name), known_names(), n=3)

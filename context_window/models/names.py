@@ -8,6 +8,9 @@ from typing import Literal, TypeAlias
 
 Family: TypeAlias = Literal["claude", "openai", "google", "other"]
 
+LONGEST = 200
+"""Characters of a name that are looked at: none has as many, and some patterns take the square of their number."""
+
 NEWEST = (99, 0)
 """The version of a name without one: it may be the newest."""
 
@@ -17,7 +20,7 @@ _RESOLD = re.compile(r"^(?:[a-z]{2,6}\.)?(?:anthropic|openai|google)\.(?=[a-z])"
 
 def bare(name: str) -> str:
     """The name in small letters, without the path of whoever passes it on: `openrouter/anthropic/…`, `models/…`."""
-    return name.strip().rpartition("/")[2].lower()
+    return name.strip().rpartition("/")[2].lower()[:LONGEST]
 
 
 def spellings(name: str) -> Iterator[str]:
@@ -53,7 +56,7 @@ def gemini_version(name: str) -> tuple[int, int]:
     """Major and minor version: `gemini-2.5-pro` is (2, 5). The first one had none in its name."""
     if re.fullmatch(r"gemini-pro(-vision)?", bare(name)):
         return (1, 0)
-    return _version(r"gemini-(?:[a-z]+-)*(\d{1,2})(?:\.(\d{1,2}))?", name)
+    return _version(r"gemini-(?:[a-z]+-){0,4}(\d{1,2})(?:\.(\d{1,2}))?", name)
 
 
 def _version(pattern: str, name: str) -> tuple[int, int]:
