@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from session.session import Session
 
 from .budget import Budget
-from .counting.provider import Counted, ProviderCounter, Question, check_client
+from .counting.provider import AnthropicClient, Counted, ProviderCounter, Question, check_client
 from .errors import ContextOverflowError
 from .events import CounterFellBack, Event, Listener, ProviderOverBudget, tell
 from .ledger import Ledger, Noted
@@ -49,7 +49,7 @@ class Step(Generic[T]):
     question: Question | None = None
 
 
-def provider_of(client: object, budget: Budget, tools: Iterable[Tool]) -> tuple[ProviderCounter | None, str]:
+def provider_of(client: AnthropicClient | None, budget: Budget, tools: Iterable[Tool]) -> tuple[ProviderCounter | None, str]:
     """Who is asked for the provider's counts, or why a client that was given is not.
 
     Raises:

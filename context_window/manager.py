@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from threading import Lock, RLock
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from session.items import Item, MessageCategory
+from session.items import Item
 from session.parts import Image
 from session.session import Session
-from session.units import PRIORITY
 
 from .asking import Asking, Step, provider_of
 from .budget import Budget, ModelConfig, limits_of, resolve_budget
-from .config import ContextWindow, TokenBudget, check_amount
+from .config import ContextWindow
 from .counting.counter import TokenCounter
 from .counting.measure import Measurer
 from .counting.overhead import request_overhead
+from .counting.provider import AnthropicClient
 from .errors import BudgetError, ContextOverflowError
 from .events import Event, Listener, Trimmed, Watch, check_listener, marks_at
 from .following import Following
-from .ledger import Ledger, Noted, Shown, known_category
+from .ledger import Ledger, Noted, Shown
 from .recall import Provider, RecallTool, recall, recall_tool
+from .reporting import report_on, stats_on
+from .spending import Spending
 from .tools import Tool, tool_texts
-from .trimming.limits import Limits, portion
+from .trimming.limits import Limits
 from .trimming.plan import Plan
-from .usage import SessionStats, UsageReport, report_on, stats_on
-
-if TYPE_CHECKING:
-    import anthropic
+from .usage import SessionStats, UsageReport
 
 
 class _State:
@@ -44,7 +42,7 @@ class _State:
         self.watch = Watch()
 
 
-class ContextWindowManager(Asking):
+class ContextWindowManager(Spending, Asking):
     """Decides what a model sees of a session that has outgrown its context window.
 
         manager = ContextWindowManager("claude-sonnet-4-5")
@@ -60,7 +58,7 @@ class ContextWindowManager(Asking):
         self,
         model_config: str | ModelConfig | object | None = None,
         token_counter: TokenCounter | Callable[[str], int] | None = None,
-        api_client: anthropic.Anthropic | anthropic.AsyncAnthropic | None = None,
+        api_client: AnthropicClient | None = None,
         *,
         context_window: ContextWindow | None = None,
         tools: Iterable[Tool] = (),
@@ -98,54 +96,6 @@ class ContextWindowManager(Asking):
         self._ledger = Ledger()
         self._provider, problem = provider_of(api_client, self._budget, definitions)
         self._problem = self._budget.counter_problem or problem
-
-    # Budgets and what is used of them
-
-    @property
-    def total_budget(self) -> int:
-        """Tokens that a request may cost, tool definitions included."""
-        return self._budget.tokens
-
-    @property
-    def available_tokens(self) -> int:
-        """Tokens left; negative when over the budget."""
-        return self.total_budget - self._ledger.noted.total
-
-    def get_budget(self, category: MessageCategory | str) -> TokenBudget:
-        """What a category may hold and holds.
-
-        Raises:
-            BudgetError: There is no such category.
-        """
-        known = known_category(category)
-        share = self.context_window.shares.exact[PRIORITY.index(known)]
-        return TokenBudget(known, float(share), portion(share, self.total_budget), self._ledger.noted.used(known))
-
-    def update_usage(self, category: MessageCategory | str, tokens: int) -> None:
-        """Adds tokens that no session holds to a category, until a session is analysed, trimmed or processed.
-
-        Raises:
-            BudgetError: There is no such category, or the number is negative or no whole number.
-        """
-        self._ledger.add(known_category(category), check_amount("tokens", tokens, least=0))
-
-    def reset_usage(self, category: MessageCategory | str | None = None) -> None:
-        """Sets one category to zero, or everything, as if no session had been seen.
-
-        Raises:
-            BudgetError: There is no such category.
-        """
-        self._ledger.reset(None if category is None else known_category(category))
-
-    def is_over_budget(self, category: MessageCategory | str | None = None) -> bool:
-        """Whether a category holds more than its share, or everything together more than the budget.
-
-        Raises:
-            BudgetError: There is no such category.
-        """
-        if category is None:
-            return self.available_tokens < 0
-        return self.get_budget(category).available < 0
 
     # Sessions
 

@@ -14,6 +14,7 @@ from context_window import (
     TiktokenCounter,
     TokenCounter,
     UnknownModelError,
+    choice,
 )
 from context_window.budget import DEFAULT_TOKENS, Budget, resolve_budget
 from context_window.counting import CallableCounter, default_counter
@@ -122,7 +123,8 @@ def test_the_reserve() -> None:
             resolve("gpt-4o", output_reserve=reserve)
 
 
-def test_what_a_model_brings() -> None:
+def test_what_a_model_brings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "has_ctok", lambda: False)
     budget, model = resolve("claude-opus-4-7"), find_model("claude-opus-4-7")
     assert budget.counter is default_counter(model.image_rule, model.token_ratio)
     assert (budget.frame, budget.binds_thinking, budget.expected_error) == (11, model.binds_thinking, 0.10)

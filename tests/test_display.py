@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.panel import Panel
 
-from context_window import ContextWindow, ContextWindowManager, MessageCategory, Session, UsageReport
+from context_window import ContextWindow, ContextWindowManager, MessageCategory, Session, UsageReport, choice
 from context_window.display import PlanTold, plan_renderable, plan_text, usage_ansi, usage_renderable, usage_text
 from context_window.display.cells import apportion, grid
 from context_window.display.glyphs import ASCII, UNICODE
@@ -130,7 +130,8 @@ def test_markup_in_a_tools_name_is_text(monkeypatch: pytest.MonkeyPatch) -> None
     assert "[bold]run[/bold]" in ESCAPES.sub("", usage_ansi(ContextWindowManager().usage(long_session()), 120))
 
 
-def test_an_estimate_is_called_one_and_the_counter_is_named() -> None:
+def test_an_estimate_is_called_one_and_the_counter_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "has_ctok", lambda: False)
     text = usage_text(ContextWindowManager("claude-sonnet-4-5").usage(long_session()), 120)
     assert "counted with tiktoken o200k x 1.17: estimates" in text
     assert "estimates" not in usage_text(ContextWindowManager(token_counter=len).usage(long_session()), 120)

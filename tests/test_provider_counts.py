@@ -15,7 +15,7 @@ import pytest
 
 from context_window import BudgetError, ContextOverflowError, ContextWindow, ContextWindowManager, Session
 from context_window.counting import provider
-from context_window.counting.provider import ASYNCHRONOUS, ProviderCounter
+from context_window.counting.provider import ASYNCHRONOUS, AnthropicClient, ProviderCounter
 from context_window.events import CounterFellBack, Event, OverBudget, ProviderOverBudget, Trimmed
 from tests.support.counting import Letters
 from tests.support.stubs import AnthropicStub
@@ -181,6 +181,11 @@ def test_an_answer_that_is_no_json_is_no_count() -> None:
 
     with Garbled() as stub:
         assert _ask_waiting(stub.url, manager, "analyze", session_of())["provider_tokens"] is None
+
+
+def test_both_real_clients_are_clients_to_the_type_checker() -> None:
+    clients: list[AnthropicClient] = [anthropic.Anthropic(api_key="k"), anthropic.AsyncAnthropic(api_key="k")]
+    assert [ProviderCounter(client, MODEL).asynchronous for client in clients] == [False, True]
 
 
 def test_the_loop_goes_on_while_the_provider_thinks() -> None:

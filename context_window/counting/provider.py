@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 from session.errors import SessionError
 from session.session import Session
@@ -24,6 +24,18 @@ REMEMBERED = 256
 MOST = 10**9
 """Tokens above which an answer is no count."""
 ASYNCHRONOUS = "the client is asynchronous: call aanalyze_session, aprocess_session or atrim_session, or pass an anthropic.Anthropic"
+
+
+class AnthropicClient(Protocol):
+    """An `anthropic.Anthropic` or `anthropic.AsyncAnthropic`, as far as it is used here; importing it takes half a second."""
+
+    @property
+    def messages(self) -> Any:
+        """What has `count_tokens`."""
+
+    @property
+    def with_options(self) -> Callable[..., Any]:
+        """Gives the client with other settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +72,7 @@ class ProviderCounter:
     Whatever the client raises or answers, what comes back is a count or the reason why there is none. Several threads may ask.
     """
 
-    def __init__(self, client: Any, model: str, tools: Iterable[Tool] = ()) -> None:
+    def __init__(self, client: AnthropicClient, model: str, tools: Iterable[Tool] = ()) -> None:
         """
         Args:
             client: An `anthropic.Anthropic` or `anthropic.AsyncAnthropic`.
