@@ -24,7 +24,7 @@ from .usage import SessionStats
 T = TypeVar("T")
 
 NEAR = (3, 4)
-"""A view is checked from this part of the budget on: no document was ever seen to cost more than 4/3 of its local count."""
+"""A view is checked from this part of the budget on: 99 of 100 documents that were measured cost at most 4/3 of their local count."""
 NOT_CLAUDE = "api_client is Anthropic's, and the model is none of Claude's"
 
 

@@ -47,6 +47,19 @@ def test_without_ctok_claude_is_counted_by_tiktoken_times_the_ratio(monkeypatch:
     assert (chosen.counter.name, chosen.expected_error, chosen.problem) == ("tiktoken o200k x 1.46", 0.10, "")
 
 
+def test_a_ctok_that_does_not_work_is_told_of_and_tiktoken_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> int:
+        raise AttributeError("token_count")
+
+    monkeypatch.setattr(choosing, "has_ctok", lambda: True)
+    monkeypatch.setattr(choosing, "ctok_counter", fail)
+    chosen = choose_counter(None, describe_model("claude-opus-4-7"))
+    assert (chosen.counter.name, chosen.expected_error) == ("tiktoken o200k x 1.46", 0.10)
+    assert chosen.problem == "ctok is installed and does not count: AttributeError"
+    manager = ContextWindowManager("claude-opus-4-7")
+    assert "since ctok is installed and does not count: AttributeError" in " ".join(str(manager.usage(Session())).split())
+
+
 def test_who_asks_for_ctok_without_having_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctok_counter, "find_spec", lambda name: None)
     with pytest.raises(BudgetError, match=r"pip install 'context-window-manager\[claude\]'"):
