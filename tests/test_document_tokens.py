@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_window.counting import TiktokenCounter
 from context_window.counting.documents import PageRule, claude_pages
 from context_window.counting.pdf import MOST_PAGES, is_pdf, pdf_pages
 from context_window.models import describe_model
@@ -137,3 +138,13 @@ def test_bytes_are_a_pdf_by_their_header() -> None:
     assert is_pdf(b"\r\n" * 100 + pdf(1))
     assert not is_pdf(b" " * 2_000 + pdf(1))
     assert not is_pdf(b"PDF")
+
+
+def test_a_counter_counts_documents_by_the_rule_of_the_images_provider() -> None:
+    pages = Document(data=pdf(3))
+    for name in ("claude-sonnet-4-5", "gpt-5", "gemini-3-pro"):
+        model = describe_model(name)
+        expected = model.document_rule(pages)
+        assert expected is not None
+        assert TiktokenCounter(model.image_rule).count_part(pages) == expected
+    assert TiktokenCounter(model.image_rule).count_part(Document(text="a b c")) == TiktokenCounter().count_text("a b c")

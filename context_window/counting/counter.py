@@ -13,7 +13,7 @@ from session.parts import Document, Image, Part, Text
 
 from ..errors import CountingError
 from ..whole import as_whole
-from .images import ImageRule, seed_image_tokens
+from .images import ImageRule, documents_of, seed_image_tokens
 
 
 @runtime_checkable
@@ -137,12 +137,16 @@ def expected_error_of(counter: object) -> float:
 
 
 def count_by_rule(counter: TokenCounter, image_rule: ImageRule, part: Part) -> int:
-    """Tokens of a part: texts by the counter, images by the rule, documents by their text or else a price a page."""
+    """Tokens of a part: texts by the counter, images by the rule, documents by their text or else what the rule's provider takes."""
     if isinstance(part, Text):
         return counter.count_text(part.text)
     if isinstance(part, Image):
         return image_rule(part)
-    content = estimate_part(part) if part.text is None else counter.count_text(part.text)
+    if part.text is not None:
+        content = counter.count_text(part.text)
+    else:
+        known = documents_of(image_rule)(part)
+        content = estimate_part(part) if known is None else known
     return content + counter.count_text(part.title) if part.title else content
 
 
