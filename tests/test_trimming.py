@@ -222,3 +222,15 @@ def test_the_fold_agrees_with_its_twin_where_items_are_too_many(name: str, perce
         for item in items:
             log.append(item)
             assert list(again(following, log).view.items) == fold(log, bounds).view()
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_the_fold_agrees_with_its_twin_where_a_view_is_gone_on_with(name: str) -> None:
+    """Wherever the view ended: at the request points before that nothing is decided, at that one and after it all is."""
+    items = LOGS[name]
+    budget = sum(map(cost, items)) // 3
+    bounds = Limits(budget, budget, budget * 2 // 3, SHARES, 1, 1)
+    for settled in range(len(items) + 1):
+        log = Session(items, id="s")
+        log.restore_seams(frozenset(), settled)
+        assert list(again(Following(log, bounds, MEASURER), log).view.items) == fold(log, bounds).view()
