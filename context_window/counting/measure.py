@@ -1,7 +1,7 @@
 """What an item costs, as it is and in the forms a trim may give it. Each item is counted once a counter, and remembers.
 
-An item's tokens are those of its texts and parts plus `ITEM_TOKENS`, for calls and outputs `CALL_TOKENS` more; what is
-never sent (handoffs, config updates) costs nothing.
+An item's tokens are those of its texts and parts plus what the provider writes around them (`framing.py`); what is never sent
+(handoffs, config updates) costs nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock, RLock
 
-from session.estimate import CALL_TOKENS, ITEM_TOKENS
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from session.parts import Image, Part, Text
 
@@ -19,6 +18,7 @@ from ..trimming.plan import Cut
 from ..trimming.state import Measured
 from .counter import TokenCounter
 from .cutting import longest_cut
+from .framing import Framing, framing_of
 
 COUNTERS_REMEMBERED = 8
 """Counters whose figures an item keeps; a program that makes a counter a request must not grow its items for ever."""
@@ -75,6 +75,7 @@ class Measurer:
 
     def __init__(self, counter: TokenCounter) -> None:
         self.counter = counter
+        self._framing = framing_of(counter)
 
     def measured(self, item: Item) -> Measured:
         """Tokens of the item, and what its images' placeholders would save."""
@@ -139,21 +140,23 @@ class Measurer:
         return None
 
     def _measure(self, item: Item) -> _Memo:
-        count_text = self.counter.count_text
+        count_text, framing = self.counter.count_text, self._framing
         match item:
             case Message():
-                return self._with_parts(item, item.content, ITEM_TOKENS)
+                return self._with_parts(item, item.content, _around(item, framing))
             case FunctionCall():
-                tokens = ITEM_TOKENS + CALL_TOKENS + count_text(item.name) + count_text(item.arguments)
+                tokens = framing.call + count_text(item.name) + count_text(item.arguments)
+                if framing.sealed_calls and isinstance(signature := item.metadata.get("thought_signature"), str):
+                    tokens += sealed_tokens(signature)
             case FunctionCallOutput():
-                return self._with_parts(item, item.output, ITEM_TOKENS + CALL_TOKENS + count_text(item.name))
+                return self._with_parts(item, item.output, framing.output + count_text(item.name))
             case AgentHandoff() | AgentConfigUpdate():
                 tokens = 0
             case Compaction():
-                tokens = ITEM_TOKENS + count_text(item.summary)
+                tokens = framing.message + count_text(item.summary)
             case _:
                 sealed = item.data or (item.signature if not item.text else None)
-                tokens = ITEM_TOKENS + count_text(item.text) + sealed_tokens(sealed or "")
+                tokens = framing.message + count_text(item.text) + sealed_tokens(sealed or "")
         return _Memo(self.counter, Measured(tokens))
 
     def _with_parts(self, item: Item, parts: tuple[Part, ...], name: int) -> _Memo:
@@ -175,6 +178,16 @@ def _memos(item: Item) -> tuple[_Memo, ...]:
     if isinstance(known, tuple):
         return known
     return (known,) if isinstance(known, _Memo) else ()
+
+
+def _around(message: Message, framing: Framing) -> int:
+    match message.role:
+        case "system" | "developer":
+            return framing.system
+        case "assistant":
+            return framing.answer
+        case _:
+            return framing.message
 
 
 def sealed_tokens(payload: str) -> int:
