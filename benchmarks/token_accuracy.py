@@ -29,12 +29,16 @@ from session.items import FunctionCallOutput, Message
 from session.parts import Document, Image, Part
 from session.transcripts import read_transcripts
 
-TRUTH = Path(os.environ.get("CONTEXT_WINDOW_TRANSCRIPTS") or Path(__file__).parents[2] / "shared" / "data" / "transcripts") / "provider_truth"
+TRUTH = (
+    Path(os.environ.get("CONTEXT_WINDOW_TRANSCRIPTS") or Path(__file__).parents[2] / "shared" / "data" / "transcripts") / "provider_truth"
+)
 SMALL = 1_000
 """Tokens reported below which an error is told in tokens: of so few, a percentage says nothing."""
 HELD_OUT = 3
 """One record in so many is held out."""
-OWN_HOSTS = re.compile(r"(^|\.)(api\.anthropic\.com|api\.openai\.com|generativelanguage\.googleapis\.com|[\w-]*aiplatform\.googleapis\.com)$")
+OWN_HOSTS = re.compile(
+    r"(^|\.)(api\.anthropic\.com|api\.openai\.com|generativelanguage\.googleapis\.com|[\w-]*aiplatform\.googleapis\.com)$"
+)
 """Where the makers of the models serve them themselves: what others report, they may have counted otherwise."""
 PROVIDERS = {"claude": "Claude", "openai": "OpenAI", "google": "Gemini"}
 KINDS = {"claude": "anthropic", "openai": "openai", "google": "gemini"}
@@ -42,7 +46,6 @@ UNKNOWABLE = """\
 What cannot be known from a transcript, and is in these errors:
 - the schema that an answer must have (content `schema`), and whether the model must call a tool or is told to think: settings of a
   request that are no part of a session; on Claude they cost up to 240, 100 and 30 tokens;
-- whether Gemini was asked on Vertex AI, where thought signatures are free;
 - what is in media that a request names by address: such requests are left out, as are those with the provider's own tools, or
   with a conversation that the provider keeps;
 - in the logs of agents, the system prompt and the tools, which mostly are not in them. Only requests recorded whole count here.
@@ -277,14 +280,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     files = files_of(asked.paths or [TRUTH])
     if not files:
-        print("there are no recorded requests here; name a file or a folder of them", file=sys.stderr)  # noqa: T201 - a command
+        print("there are no recorded requests here; name a file or a folder of them", file=sys.stderr)
         return 2
     records, left_out = measure(files)
     if asked.svg is not None:
         from token_accuracy_plot import plot  # beside this file: a script's folder is where it imports from
 
         asked.svg.write_text(plot(records), encoding="utf-8")
-    print(as_json(records, left_out) if asked.json else report(records, left_out))  # noqa: T201
+    print(as_json(records, left_out) if asked.json else report(records, left_out))
     return 0
 
 

@@ -18,7 +18,7 @@ from ..trimming.plan import Cut
 from ..trimming.state import Measured
 from .counter import TokenCounter
 from .cutting import longest_cut
-from .framing import Framing, framing_of
+from .framing import Framing, framing_of, signature_tokens
 
 COUNTERS_REMEMBERED = 8
 """Counters whose figures an item keeps; a program that makes a counter a request must not grow its items for ever."""
@@ -147,7 +147,7 @@ class Measurer:
             case FunctionCall():
                 tokens = framing.call + count_text(item.name) + count_text(item.arguments)
                 if framing.sealed_calls and isinstance(signature := item.metadata.get("thought_signature"), str):
-                    tokens += sealed_tokens(signature)
+                    tokens += signature_tokens(signature)
             case FunctionCallOutput():
                 return self._with_parts(item, item.output, framing.output + count_text(item.name))
             case AgentHandoff() | AgentConfigUpdate():
