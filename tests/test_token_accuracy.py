@@ -22,13 +22,14 @@ TRUTH = TRANSCRIPTS / "provider_truth"
 pytestmark = pytest.mark.skipif(not BENCHMARKS.is_dir(), reason="the benchmarks are not part of the installed package")
 
 REACH: dict[tuple[str, bool], float] = {
-    # provider, below 1,000 tokens: the median error on the held-out third, tokens below and percent above, with a small margin
-    ("OpenAI", True): 3,
-    ("Claude", True): 36,
+    # provider, below 1,000 tokens: the median error on the held-out third, tokens below and percent above, with a small margin.
+    # Claude's 35 are what is told about tools, which goes by a version that its counter does not tell.
+    ("OpenAI", True): 2,
+    ("Claude", True): 35,
     ("Gemini", True): 14,
     ("OpenAI", False): 2,
     ("Claude", False): 4,
-    ("Gemini", False): 6,
+    ("Gemini", False): 5,
 }
 
 
