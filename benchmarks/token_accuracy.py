@@ -303,7 +303,7 @@ def report(records: Sequence[Record], left_out: Counter[str]) -> str:
             "",
             table(f"The other two thirds: {len(fitted)} requests", fitted),
             "",
-            f"Counted with {counters}. Errors are the estimate less what was reported; `under` is how many were under-counted.",
+            f"Counted with {counters}.\nErrors are the estimate less what was reported; `under` is how many were under-counted.",
             f"Left out, {left_out.total()}:\n{reasons}",
             UNKNOWABLE,
         )
