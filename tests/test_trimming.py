@@ -180,7 +180,7 @@ LOGS: dict[str, list[Item]] = {
         output("b", "y" * 400),
         Reasoning("three", signature="s"),
         said("assistant", "so"),
-        said("system", "new rules"),
+        said("developer", "new rules"),
         Reasoning("four", signature="s"),
         said("assistant", "ok"),
         said("user", "bye"),
