@@ -85,7 +85,7 @@ class ContextWindowManager(Spending, Asking):
         self.context_window = context_window if context_window is not None else ContextWindow()
         self._budget: Budget = resolve_budget(model_config, token_counter, self.context_window)
         definitions = tool_texts(tools)
-        self._overhead = request_overhead(self._budget.counter, definitions, self._budget.frame)
+        self._overhead = request_overhead(self._budget.counter, definitions, self._budget.frame, self._budget.model)
         self._measurer = Measurer(self._budget.counter)
         self._limits = limits_of(self._budget, self.context_window, self._overhead)
         self._marks = marks_at(self.context_window.warn_at, self._budget.tokens)
