@@ -134,8 +134,14 @@ def test_a_reader_who_goes_early_is_no_fault(path: str) -> None:
 
 @POSIX
 def test_ctrl_c_ends_it_quietly() -> None:
+    # A shell's background jobs are born deaf to Ctrl-C, and so are their children: the command is started as a terminal would.
+    as_in_a_terminal = [
+        sys.executable,
+        "-c",
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])",
+    ]
     with subprocess.Popen(
-        program("usage", "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=HERE
+        [*as_in_a_terminal, *program("usage", "-")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=HERE
     ) as process:
         assert process.stdin is not None
         process.stdin.write(b" " * (1 << 21))  # more than a pipe holds: when this returns, the command is reading

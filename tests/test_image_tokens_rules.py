@@ -123,6 +123,7 @@ limits = st.builds(
 @example(width=3000, height=3000, within=Limits(patches=2500))  # floating point gives 49.999 patches a side here, and 2,401 in all
 @example(width=1800, height=2400, within=Limits(2048, 1536))
 @example(width=100_000, height=1, within=Limits(patches=2500))
+@example(width=90, height=271, within=Limits(patches=6))  # 96.35 pixels high: 96, and three patches
 def test_patches_are_the_documented_ones(width: int, height: int, within: Limits) -> None:
     found = fitted_patches(width, height, within)
     assert found == documented_patches(width, height, within)

@@ -141,8 +141,8 @@ def fitted_patches(width: int, height: int, limits: Limits) -> int:
     if not (columns and rows):
         return budget  # thinner than a patch at this scale: the documented factor is 0 here
     if columns * height <= rows * width:
-        return columns * _covering(columns * height, width)
-    return _covering(rows * width, height) * rows
+        return columns * _covering(PATCH * columns * height // width, PATCH)  # the other side is whole pixels, rounded down
+    return _covering(PATCH * rows * width // height, PATCH) * rows
 
 
 def _within(width: int, height: int, side: int) -> tuple[int, int]:
