@@ -32,27 +32,12 @@ from session.providers.google import GoogleContents, from_google, to_google
 from session.providers.google.signatures import DUMMY
 from session.units import KIND_CALL, grouping, request_points
 from tests.properties.test_anthropic_valid import logs
+from tests.support.saying import assistant, call, output, user
 from tests.support.strategies import sessions
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 HEIC = b"\0\0\0\x18ftypheic" + b"\0" * 20
 SEALED = "QUJD"
-
-
-def user(text: Any, **more: Any) -> Message:
-    return Message("user", text, **more)
-
-
-def assistant(text: Any, **more: Any) -> Message:
-    return Message("assistant", text, **more)
-
-
-def call(call_id: str, arguments: str = "{}", name: str = "run", **more: Any) -> FunctionCall:
-    return FunctionCall(name, arguments, call_id, **more)
-
-
-def output(call_id: str, text: Any = "done", **more: Any) -> FunctionCallOutput:
-    return FunctionCallOutput("run", text, call_id, **more)
 
 
 def wire(*items: Item, **options: Any) -> GoogleContents:

@@ -37,6 +37,7 @@ from session.providers.openai_chat.pieces import STRING_LENGTH
 from session.providers.openai_chat.write import ATTACHED, ELSEWHERE
 from session.units import request_points
 from tests.properties.test_anthropic_valid import answers, cut, logs
+from tests.support.saying import assistant, call, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 from tests.support.strategies import sessions
 
@@ -60,22 +61,6 @@ PDF = b"%PDF-1.7"
 
 def url(data: bytes, media_type: str = "image/png") -> str:
     return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
-
-
-def user(text: Any, **more: Any) -> Message:
-    return Message("user", text, **more)
-
-
-def assistant(text: Any, **more: Any) -> Message:
-    return Message("assistant", text, **more)
-
-
-def call(call_id: str, arguments: str = "{}", name: str = "run", **more: Any) -> FunctionCall:
-    return FunctionCall(name, arguments, call_id, **more)
-
-
-def output(call_id: str, text: Any = "done", **more: Any) -> FunctionCallOutput:
-    return FunctionCallOutput("run", text, call_id, **more)
 
 
 def wire(*items: Item, **options: Any) -> list[Json]:
