@@ -1,7 +1,8 @@
-"""What a validator says: one broken rule, at one place of a payload."""
+"""What a validator says: one broken rule, at one place of a payload. And what all ask first: whether it can be written at all."""
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 
@@ -20,3 +21,11 @@ class Violation(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.rule} {self.where}: {self.message}"
+
+
+def wire_size(payload: object) -> tuple[int, str | None]:
+    """Bytes of the payload as JSON, and None; or 0, and why it cannot be written."""
+    try:
+        return len(json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()), None
+    except (TypeError, ValueError, RecursionError) as error:
+        return 0, f"cannot be written as JSON: {error}"

@@ -5,13 +5,12 @@ Written from the API's published types. It shares no code with the converter it 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from session.errors import FormatError
-from session.providers.violations import Violation
+from session.providers.violations import Violation, wire_size
 
 _CACHED = {"cache_control"}
 _FIELDS: dict[str, tuple[dict[str, type], set[str]]] = {
@@ -130,10 +129,9 @@ def _fault(payload: Payload, where: str, message: str) -> None:
 
 
 def _measure(payload: Payload, given: object) -> None:
-    try:
-        payload.size = len(json.dumps(given, ensure_ascii=False, allow_nan=False).encode())
-    except (TypeError, ValueError, RecursionError) as error:
-        _fault(payload, "payload", f"cannot be written as JSON: {error}")
+    payload.size, problem = wire_size(given)
+    if problem is not None:
+        _fault(payload, "payload", problem)
 
 
 def _read_message(payload: Payload, message: object, where: str) -> None:

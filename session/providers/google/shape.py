@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from session.errors import FormatError
-from session.providers.violations import Violation
+from session.providers.violations import Violation, wire_size
 
 _KINDS = frozenset(
     {
@@ -105,10 +104,9 @@ def read_payload(given: object) -> Payload:
         contents, system = given
     else:
         raise FormatError("payload", "pass (contents, system) as the converter returns them, or a request with `contents`")
-    try:
-        json.dumps(given, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        _fault(payload, "payload", f"cannot be written as JSON: {error}")
+    _, problem = wire_size(given)
+    if problem is not None:
+        _fault(payload, "payload", problem)
     _read_system(payload, system)
     if not isinstance(contents, list | tuple):
         _fault(payload, "contents", "not a list")

@@ -5,13 +5,12 @@ Written from the API's published types, and tried on requests that it took. It s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from session.errors import FormatError
-from session.providers.violations import Violation
+from session.providers.violations import Violation, wire_size
 
 ROLES: dict[str, set[str]] = {
     "system": {"name"},
@@ -110,10 +109,9 @@ def read_payload(given: object) -> Payload:
         messages = given
     else:
         raise FormatError("payload", "pass the messages as the converter returns them, or a request with `messages`")
-    try:
-        json.dumps(given, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        payload.fault("payload", f"cannot be written as JSON: {error}")
+    _, problem = wire_size(given)
+    if problem is not None:
+        payload.fault("payload", problem)
     if not isinstance(messages, list | tuple):
         payload.fault("messages", "not a list")
         return payload

@@ -6,13 +6,12 @@ code with the converter it checks.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from session.errors import FormatError
-from session.providers.violations import Violation
+from session.providers.violations import Violation, wire_size
 
 REQUIRED: dict[str, dict[str, type | tuple[type, ...]]] = {
     "message": {"role": str},
@@ -131,10 +130,9 @@ def read_payload(given: object) -> Payload:
         items = given
     else:
         raise FormatError("payload", "pass the items as the converter returns them, or a request with `input`")
-    try:
-        json.dumps(given, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        payload.fault("payload", f"cannot be written as JSON: {error}")
+    _, problem = wire_size(given)
+    if problem is not None:
+        payload.fault("payload", problem)
     if not isinstance(items, list | tuple):
         payload.fault("input", "neither a text nor a list")
         return payload
