@@ -24,7 +24,17 @@ from .budget import ModelConfig
 from .config import ContextWindow, Shares, TokenBudget
 from .counting import CharacterCounter, CtokCounter, TiktokenCounter, TokenCounter
 from .errors import BudgetError, ContextOverflowError, ContextWindowError, CountingError, RecallError, UnknownModelError
-from .events import CounterFellBack, OverBudget, ProviderOverBudget, ThresholdCrossed, Trimmed, WindowEvent
+from .events import (
+    CalibrationReset,
+    Compacted,
+    CompactionFailed,
+    CounterFellBack,
+    OverBudget,
+    ProviderOverBudget,
+    ThresholdCrossed,
+    Trimmed,
+    WindowEvent,
+)
 from .manager import ContextWindowManager
 from .recall import RecallTool
 from .strategies import PriorityTrim
@@ -38,7 +48,10 @@ _logging.getLogger(__name__).addHandler(_logging.NullHandler())  # what is logge
 __all__ = [
     "Action",
     "BudgetError",
+    "CalibrationReset",
     "CharacterCounter",
+    "Compacted",
+    "CompactionFailed",
     "ContextOverflowError",
     "ContextWindow",
     "ContextWindowError",

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from inspect import iscoroutinefunction
 from traceback import extract_tb
-from typing import TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from .errors import BudgetError
 from .trimming.limits import portion
 
 logger = logging.getLogger(__name__)
+
+Stage: TypeAlias = Literal["count", "compact", "trim", "request", "response"]
+"""Where in a turn something happens: tokens are counted, older turns summed up, the view trimmed, the request made, the answer recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +27,10 @@ class WindowEvent:
         session_id: The session it is about.
         tokens: What the request now costs.
         budget: What it may cost.
+        stage: Where in a turn it happens.
     """
 
+    stage: ClassVar[Stage] = "count"
     session_id: str
     tokens: int
     budget: int
@@ -58,6 +63,7 @@ class Trimmed(WindowEvent):
         freed: Tokens that all of them would cost more.
     """
 
+    stage: ClassVar[Stage] = "trim"
     items: int
     freed: int
 
@@ -68,6 +74,8 @@ class Trimmed(WindowEvent):
 @dataclass(frozen=True, slots=True)
 class OverBudget(WindowEvent):
     """A view does not fit although all that could go is gone. Told of every such view."""
+
+    stage: ClassVar[Stage] = "trim"
 
     def __str__(self) -> str:
         return f"{WindowEvent.__str__(self)}, over budget: what must be kept is {self.tokens - self.budget:,} tokens too large"
@@ -83,6 +91,7 @@ class ProviderOverBudget(WindowEvent):
         local: Tokens by the local count.
     """
 
+    stage: ClassVar[Stage] = "request"
     local: int
 
     def __str__(self) -> str:
@@ -105,10 +114,62 @@ class CounterFellBack(WindowEvent):
         return f"{WindowEvent.__str__(self)}, counted with {self.counter}: {self.why}"
 
 
-Event: TypeAlias = ThresholdCrossed | Trimmed | OverBudget | ProviderOverBudget | CounterFellBack
+@dataclass(frozen=True, slots=True)
+class Compacted(WindowEvent):
+    """Older items are summed up: a `Compaction` stands for them in the view. `tokens` is what the request costs with it.
+
+    Attributes:
+        items: How many items the summary stands for.
+        before: Tokens that they cost.
+        after: Tokens that the summary costs.
+    """
+
+    stage: ClassVar[Stage] = "compact"
+    items: int
+    before: int
+    after: int
+
+    def __str__(self) -> str:
+        summed = f"summed up {self.items:,} item{'s' if self.items != 1 else ''}"
+        return f"{WindowEvent.__str__(self)}, {summed}: {self.before:,} tokens became {self.after:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionFailed(WindowEvent):
+    """Older items were to be summed up and are not. The log is as it was, and trimming goes on without.
+
+    Attributes:
+        why: What was in the way; names no content.
+    """
+
+    stage: ClassVar[Stage] = "compact"
+    why: str
+
+    def __str__(self) -> str:
+        return f"{WindowEvent.__str__(self)}, not compacted: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationReset(WindowEvent):
+    """What was learned from the provider's own figures no longer holds, and learning begins anew. `tokens` is by the cold count.
+
+    Attributes:
+        why: What has changed; names no content.
+    """
+
+    stage: ClassVar[Stage] = "response"
+    why: str
+
+    def __str__(self) -> str:
+        return f"{WindowEvent.__str__(self)}, calibration begins anew: {self.why}"
+
+
+Event: TypeAlias = (
+    ThresholdCrossed | Trimmed | OverBudget | ProviderOverBudget | CounterFellBack | Compacted | CompactionFailed | CalibrationReset
+)
 Listener: TypeAlias = Callable[[Event], None]
 
-SERIOUS = (OverBudget, ProviderOverBudget, CounterFellBack)
+SERIOUS = (OverBudget, ProviderOverBudget, CounterFellBack, CompactionFailed)
 """Events that are logged as warnings."""
 
 Marks: TypeAlias = tuple[tuple[float, int], ...]

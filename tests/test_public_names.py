@@ -42,7 +42,10 @@ NAMES = [
 OWN_NAMES = [
     "Action",
     "BudgetError",
+    "CalibrationReset",
     "CharacterCounter",
+    "Compacted",
+    "CompactionFailed",
     "ContextOverflowError",
     "ContextWindow",
     "ContextWindowError",
