@@ -1,10 +1,11 @@
-"""Tool definitions as text, for what they cost in a request. Functions get the schema that pydantic reads off their hints."""
+"""Tool definitions: as text, for what they cost in a request, and in Anthropic's form. Functions get the schema that pydantic reads off
+their hints."""
 
 from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -45,6 +46,15 @@ def tool_text(tool: Tool) -> str:
         return clean(json.dumps(definition, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain))
     except (TypeError, ValueError, RecursionError) as error:
         raise BudgetError("tools", _title(tool), f"cannot be written as JSON: {error}; {REMEDY}") from error
+
+
+def anthropic_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+    """The tools as Anthropic's API takes them, whichever provider's form they have; what declares several gives several.
+
+    Raises:
+        BudgetError: It is no list of tools, or one of them is no tool.
+    """
+    return [tool for text in tool_texts(tools) for tool in _in_their_form(json.loads(text))]
 
 
 def _checked(text: str) -> str:
@@ -98,3 +108,20 @@ def _quiet_schema() -> type[GenerateJsonSchema]:
             pass
 
     return QuietSchema
+
+
+def _in_their_form(tool: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A tool as Anthropic takes it, whichever provider's form it has; what holds several gives several."""
+    declared = tool.get("function_declarations") or tool.get("functionDeclarations")
+    if isinstance(declared, list):
+        for one in declared:
+            yield from _in_their_form(one)
+        return
+    function = tool.get("function") if tool.get("type") == "function" else None
+    said = function if isinstance(function, dict) else tool
+    if "input_schema" in said or ("type" in tool and tool["type"] != "function"):
+        yield said
+        return
+    schema = said.get("parameters") or said.get("parametersJsonSchema") or {"type": "object", "properties": {}}
+    described = {"description": said["description"]} if said.get("description") else {}
+    yield {"name": said.get("name", "tool"), **described, "input_schema": schema}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from threading import Lock
@@ -14,7 +14,7 @@ from session.errors import SessionError
 from session.session import Session
 
 from ..errors import BudgetError
-from ..tools import Tool, tool_texts
+from ..tools import Tool, anthropic_tools
 from ..whole import as_whole
 
 TIMEOUT = 5.0
@@ -86,7 +86,7 @@ class ProviderCounter:
         self.asynchronous = iscoroutinefunction(client.messages.count_tokens)
         self._client = client
         self._model = model.strip().rpartition("/")[2].removesuffix("[1m]")
-        self._tools = [tool for text in tool_texts(tools) for tool in _in_their_form(json.loads(text))]
+        self._tools = anthropic_tools(tools)
         self._counts: dict[str, int] = {}
         self._lock = Lock()
 
@@ -171,20 +171,3 @@ async def _awaited(call: Callable[[], Awaitable[Any]]) -> Any:
             return await answer if isawaitable(answer) else answer
     except Exception as error:  # noqa: BLE001 - as above
         return error
-
-
-def _in_their_form(tool: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A tool as Anthropic takes it, whichever provider's form it has; what holds several gives several."""
-    declared = tool.get("function_declarations") or tool.get("functionDeclarations")
-    if isinstance(declared, list):
-        for one in declared:
-            yield from _in_their_form(one)
-        return
-    function = tool.get("function") if tool.get("type") == "function" else None
-    said = function if isinstance(function, dict) else tool
-    if "input_schema" in said or ("type" in tool and tool["type"] != "function"):
-        yield said
-        return
-    schema = said.get("parameters") or said.get("parametersJsonSchema") or {"type": "object", "properties": {}}
-    described = {"description": said["description"]} if said.get("description") else {}
-    yield {"name": said.get("name", "tool"), **described, "input_schema": schema}
