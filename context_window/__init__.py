@@ -23,7 +23,20 @@ from session import __all__ as _session_names
 from .budget import ModelConfig
 from .config import ContextWindow, Shares, TokenBudget
 from .counting import CharacterCounter, CtokCounter, TiktokenCounter, TokenCounter
-from .errors import BudgetError, ContextOverflowError, ContextWindowError, CountingError, RecallError, UnknownModelError
+from .errors import (
+    BudgetError,
+    ContextOverflowError,
+    ContextWindowError,
+    CountingError,
+    ModelAccessError,
+    ModelError,
+    ModelNetworkError,
+    ModelOverloadedError,
+    ModelRateLimitError,
+    PromptTooLongError,
+    RecallError,
+    UnknownModelError,
+)
 from .events import (
     CalibrationReset,
     Compacted,
@@ -60,10 +73,16 @@ __all__ = [
     "CountingError",
     "CtokCounter",
     "Decision",
+    "ModelAccessError",
     "ModelConfig",
+    "ModelError",
+    "ModelNetworkError",
+    "ModelOverloadedError",
+    "ModelRateLimitError",
     "OverBudget",
     "Plan",
     "PriorityTrim",
+    "PromptTooLongError",
     "ProviderOverBudget",
     "Reason",
     "RecallError",

@@ -54,10 +54,16 @@ OWN_NAMES = [
     "CountingError",
     "CtokCounter",
     "Decision",
+    "ModelAccessError",
     "ModelConfig",
+    "ModelError",
+    "ModelNetworkError",
+    "ModelOverloadedError",
+    "ModelRateLimitError",
     "OverBudget",
     "Plan",
     "PriorityTrim",
+    "PromptTooLongError",
     "ProviderOverBudget",
     "Reason",
     "RecallError",
@@ -107,7 +113,7 @@ def test_an_import_of_everything_brings_nothing_else() -> None:
 
 def test_every_error_is_a_context_window_error_or_a_session_error() -> None:
     errors = [getattr(context_window, name) for name in OWN_NAMES if name.endswith("Error")]
-    assert len(errors) == 6
+    assert len(errors) == 12
     assert all(issubclass(error, context_window.ContextWindowError) for error in errors)
 
 

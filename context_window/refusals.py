@@ -1,0 +1,125 @@
+"""What a client of Anthropic's raised, as one of our errors: told by status and words, so that the client need not be imported.
+
+Nothing is retried here, and nothing decided: the loop and the integrations do that.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .errors import (
+    ModelAccessError,
+    ModelError,
+    ModelNetworkError,
+    ModelOverloadedError,
+    ModelRateLimitError,
+    PromptTooLongError,
+)
+from .printable import printable
+from .whole import as_whole
+
+LONGEST = 300
+"""Characters of the provider's words that an error repeats: they may quote the request."""
+
+_NUMBER = r"([0-9][0-9,]{0,14})"
+_TOO_LONG = re.compile(rf"prompt is too long(?:: {_NUMBER} tokens > {_NUMBER} maximum)?", re.IGNORECASE)
+_WITH_ANSWER = re.compile(rf"exceeds? context limit(?:: {_NUMBER} \+ {_NUMBER} > {_NUMBER})?", re.IGNORECASE)
+_BY_KIND: Mapping[str, type[ModelError]] = {
+    "rate_limit_error": ModelRateLimitError,
+    "overloaded_error": ModelOverloadedError,
+    "api_error": ModelOverloadedError,
+    "timeout_error": ModelOverloadedError,
+    "authentication_error": ModelAccessError,
+    "permission_error": ModelAccessError,
+    "billing_error": ModelAccessError,
+}
+"""The documented types of errors (platform.claude.com, "Errors"). An error in the middle of a stream comes with status 200 and its type."""
+
+
+def model_error(error: BaseException) -> ModelError | None:
+    """What the exception says of the model's provider; None where it is something else, such as a fault in the program.
+
+    Args:
+        error: What `client.messages.create` or a stream of it raised.
+    """
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if "APIConnectionError" in names:
+        cause = error.__cause__
+        return ModelNetworkError(_line(f"{type(error).__name__}: {cause or error}"))
+    if _is_transport(type(error).__mro__):  # a stream that breaks in the middle raises what the transport raised
+        return ModelNetworkError(_line(f"{type(error).__name__}: {error}"))
+    if "CredentialsError" in names or (isinstance(error, TypeError) and "authentication method" in str(error)):
+        return ModelAccessError(_line(str(error)))
+    if "APIError" not in names:
+        return None
+    status = as_whole(getattr(error, "status_code", None))
+    kind, reason = _said(error)
+    given = (_line(reason), status, _line(kind), _line(_text(getattr(error, "request_id", None))), _retry_after(error))
+    found = too_long(reason) if status in (None, 200, 400, 413) else None
+    if found is not None or status == 413 or kind == "request_too_large":
+        tokens, limit = found or (None, None)
+        return PromptTooLongError(*given, tokens=tokens, limit=limit)
+    return (_BY_KIND.get(kind) or _by_status(status))(*given)
+
+
+def too_long(message: str) -> tuple[int | None, int | None] | None:
+    """What the provider counts and what it allows, where its message says that a prompt is too long; None where it does not.
+
+    The figures are None where the message has none. With `input length and max_tokens exceed context limit` what it counts is the
+    sum: the room for the answer must fit too.
+    """
+    if found := _TOO_LONG.search(message):
+        tokens, limit = found.groups()
+        return _whole(tokens), _whole(limit)
+    if found := _WITH_ANSWER.search(message):
+        prompt, answer, limit = map(_whole, found.groups())
+        return (None if prompt is None or answer is None else prompt + answer), limit
+    return None
+
+
+def _whole(digits: str | None) -> int | None:
+    return None if digits is None else int(digits.replace(",", ""))
+
+
+def _is_transport(kinds: Iterable[type]) -> bool:
+    return any(kind.__name__ == "TransportError" and kind.__module__.partition(".")[0].startswith("httpx") for kind in kinds)
+
+
+def _by_status(status: int | None) -> type[ModelError]:
+    if status is None:
+        return ModelNetworkError
+    if status == 429:
+        return ModelRateLimitError
+    if status in (401, 402, 403):
+        return ModelAccessError
+    return ModelOverloadedError if status >= 500 or status in (408, 409) else ModelError
+
+
+def _said(error: BaseException) -> tuple[str, str]:
+    """The provider's type of error and its message, where the body has them."""
+    body: Any = getattr(error, "body", None)
+    inner = body.get("error") if isinstance(body, Mapping) else None
+    told = inner if isinstance(inner, Mapping) else body if isinstance(body, Mapping) else {}
+    return _text(told.get("type")), _text(told.get("message")) or str(error)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _retry_after(error: BaseException) -> float | None:
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    try:
+        seconds = float(headers.get("retry-after")) if headers is not None else math.nan
+    except (TypeError, ValueError):
+        return None
+    return seconds if 0 <= seconds <= 86_400 else None
+
+
+def _line(text: str) -> str:
+    """The text as one short line that a terminal may show."""
+    line = printable(" ".join(text[: 4 * LONGEST].split()))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
