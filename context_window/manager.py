@@ -23,6 +23,7 @@ from .following import Following
 from .ledger import Ledger, Noted, Shown
 from .recall import Provider, RecallTool, recall, recall_tool
 from .reporting import report_on, stats_on
+from .requesting import Lowered, Requesting
 from .spending import Spending
 from .tools import Tool, tool_texts
 from .trimming.limits import Limits
@@ -42,7 +43,7 @@ class _State:
         self.watch = Watch()
 
 
-class ContextWindowManager(Spending, Asking):
+class ContextWindowManager(Spending, Asking, Requesting):
     """Decides what a model sees of a session that has outgrown its context window.
 
         manager = ContextWindowManager("claude-sonnet-4-5")
@@ -92,6 +93,7 @@ class ContextWindowManager(Spending, Asking):
         check_listener(on_event)
         self._on_event = on_event
         self._states: WeakKeyDictionary[Session, _State] = WeakKeyDictionary()
+        self._lowered: WeakKeyDictionary[Session, Lowered] = WeakKeyDictionary()
         self._lock = Lock()
         self._ledger = Ledger()
         self._provider, problem = provider_of(api_client, self._budget, definitions)
@@ -226,7 +228,7 @@ class ContextWindowManager(Spending, Asking):
 
     def _follow(self, session: Session, state: _State) -> Following:
         """The session's fold, brought up to date. The caller holds the state's lock, as for the next."""
-        state.view = self._caught_up(state.view, session, self._limits)
+        state.view = self._caught_up(state.view, session, self._limits_for(session))
         return state.view
 
     def _census(self, session: Session, state: _State) -> Following:
@@ -235,9 +237,10 @@ class ContextWindowManager(Spending, Asking):
         return state.census
 
     def _caught_up(self, known: Following | None, session: Session, limits: Limits) -> Following:
-        following = known if known is not None and known.follows(session) else Following(session, limits, self._measurer)
-        following.catch_up(session)
-        return following
+        if known is None or known.fold.limits != limits or not known.follows(session):
+            known = Following(session, limits, self._measurer)
+        known.catch_up(session)
+        return known
 
     def _analyze(self, session: Session) -> tuple[SessionStats, Noted]:
         state = self._state(session)

@@ -1,0 +1,183 @@
+"""The part of a manager that makes requests ready to send, and gives way where the provider says that one is too long. Sends nothing."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from session.session import Session
+
+from .budget import Budget
+from .config import ContextWindow
+from .counting.overhead import RequestOverhead, request_overhead
+from .errors import BudgetError, PromptTooLongError
+from .following import Following
+from .payload import Asked, payload_of
+from .tools import Tool, anthropic_tools
+from .trimming.limits import Limits, portion
+
+logger = logging.getLogger(__name__)
+
+MARGIN = 20
+"""A lowered budget is lower by one part in so many: what is left is other text, and counted off by another part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """What one session's views may cost since the provider refused one.
+
+    Attributes:
+        tokens: Tokens, by the local count.
+        budget: The budget that proved too large; with another model, this no longer holds.
+    """
+
+    tokens: int
+    budget: Budget
+
+
+class Requesting(ABC):
+    """Requests for Anthropic's API, and budgets that a refusal has lowered."""
+
+    context_window: ContextWindow
+    _budget: Budget
+    _limits: Limits
+    _overhead: RequestOverhead
+    _lowered: WeakKeyDictionary[Session, Lowered]
+
+    @abstractmethod
+    def process_session(self, session: Session) -> Session:
+        """The view to send."""
+
+    @abstractmethod
+    async def aprocess_session(self, session: Session) -> Session:
+        """The view to send."""
+
+    @abstractmethod
+    def _state(self, session: Session) -> Any: ...
+
+    @abstractmethod
+    def _follow(self, session: Session, state: Any) -> Following: ...
+
+    def anthropic_request(
+        self, session: Session, *, model: str, max_tokens: int, tools: Iterable[Tool] = (), **more: Any
+    ) -> dict[str, Any]:
+        """What `client.messages.create(**request)` takes: the view of the session, its system prompt, the tools, and cache marks.
+
+            request = manager.anthropic_request(session, model="claude-sonnet-4-5", max_tokens=8_000, tools=[read_file])
+            answer = client.messages.create(**request)
+
+        `integrations.anthropic.create` does both, and sends a smaller view where the API says that the prompt is too long. Tools that
+        the manager did not know of count against the budget from now on.
+
+        Args:
+            session: The log; it is not changed.
+            model: The model's name, as the API takes it.
+            max_tokens: Tokens that the answer may have. They are lowered to what the model can answer, and to what its window has left.
+            tools: Functions, or definitions in any provider's form.
+            more: Whatever else the API takes, such as `thinking` or `temperature`; it is sent as it is. With `cache_control`, all
+                marks are of its kind.
+
+        Raises:
+            BudgetError: An argument makes no sense, or nothing has been said yet.
+            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+            CountingError: The token counter gave something that is no count.
+        """
+        asked = self._asked(model, max_tokens, tools, more)
+        view = self.process_session(session)
+        return payload_of(view, asked, self._cost(session), self._budget.expected_error)
+
+    async def aanthropic_request(
+        self, session: Session, *, model: str, max_tokens: int, tools: Iterable[Tool] = (), **more: Any
+    ) -> dict[str, Any]:
+        """As `anthropic_request`, and the event loop goes on meanwhile: counting is done in a thread.
+
+        Args:
+            session: The log; it is not changed.
+            model: The model's name, as the API takes it.
+            max_tokens: Tokens that the answer may have.
+            tools: Functions, or definitions in any provider's form.
+            more: Whatever else the API takes.
+
+        Raises:
+            BudgetError: An argument makes no sense, or nothing has been said yet.
+            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+            CountingError: The token counter gave something that is no count.
+        """
+        import asyncio
+
+        asked = await asyncio.to_thread(self._asked, model, max_tokens, tools, more)
+        view = await self.aprocess_session(session)
+        return await asyncio.to_thread(lambda: payload_of(view, asked, self._cost(session), self._budget.expected_error))
+
+    def accept_refusal(self, session: Session, refusal: PromptTooLongError) -> int:
+        """What views of this session may cost from now on, in local tokens: so much less that the next one is taken.
+
+        The view is made anew, as if the budget had been so from the start, and goes on from there; other sessions keep theirs, and
+        `total_budget` stays what was asked for. It holds until the manager's model changes.
+
+        Args:
+            session: The session whose view was refused; nothing may have been added to it since.
+            refusal: What the provider said.
+        """
+        sent = self._cost(session)
+        tokens = lower_budget(sent, refusal.tokens, refusal.limit)
+        self._lowered[session] = Lowered(tokens, self._budget)
+        logger.warning("a prompt counted here as %s tokens was too long: views of the session cost at most %s from now on", sent, tokens)
+        return tokens
+
+    def _cost(self, session: Session) -> int:
+        """Tokens of the request with the session's view."""
+        state = self._state(session)
+        with state.lock:
+            return self._follow(session, state).fold.total
+
+    def _limits_for(self, session: Session) -> Limits:
+        lowered = self._lowered.get(session)
+        if lowered is None or lowered.budget is not self._budget:
+            return self._limits
+        trigger, target = self.context_window.ratios
+        tokens = lowered.tokens
+        return replace(self._limits, budget=tokens, trigger=portion(trigger, tokens), target=portion(target, tokens))
+
+    def _asked(self, model: str, max_tokens: int, tools: Iterable[Tool], more: dict[str, Any]) -> Asked:
+        asked = Asked.checked(model, max_tokens, anthropic_tools(tools), more)
+        if asked.tools:
+            self._adopt(asked.tools)
+        return asked
+
+    def _adopt(self, tools: list[dict[str, Any]]) -> None:
+        """Counts these tools from now on, where they cost more than those that are known of."""
+        overhead = request_overhead(self._budget.counter, tools, self._budget.frame, self._budget.model)
+        if overhead.fixed > self._overhead.fixed:
+            self._overhead = overhead
+            self._limits = replace(self._limits, overhead=overhead.fixed)
+
+
+def lower_budget(sent: int, tokens: int | None, limit: int | None) -> int:
+    """What a view may cost by the local count, after one that counted `sent` was refused.
+
+    1. Of figures: as the limit is to what the provider counts, so is the new budget to what was sent.
+    2. What the provider counts above the limit may all lie in what stays: then this much less, but at most twice as far as in 1.
+    3. Without figures (or with some that make no sense): half.
+    4. From either, one part in `MARGIN`.
+
+    Args:
+        sent: Tokens of the refused request, by the local count.
+        tokens: What the provider counts for it; None where it did not say.
+        limit: What the provider allows; None where it did not say.
+
+    Raises:
+        BudgetError: There was nothing to send.
+    """
+    if sent < 1:
+        raise BudgetError("session", sent, "nothing of it was sent; pass the session whose view was refused")
+    if tokens is None or limit is None or not 0 < limit < tokens:
+        goal = sent // 2
+    else:
+        in_proportion = sent * limit // tokens
+        goal = min(in_proportion, max(sent - (tokens - limit), in_proportion - (sent - in_proportion)))
+    return max(1, goal - goal // MARGIN)
