@@ -1,4 +1,4 @@
-"""The exceptions of `session`: what can be wrong with a log, an edit of it, or a file it comes from.
+"""The exceptions of `session`: what can be wrong with a log, an edit of it, or a file it comes from or is kept in.
 
 SessionError
 ├── DuplicateItemError   an item's id is already in the session          (also a ValueError)
@@ -7,10 +7,15 @@ SessionError
 ├── ReadOnlyError        an edit of a read-only session                  (also a TypeError)
 ├── SummaryError         nobody wrote a usable summary; the log is as it was
 ├── FormatError          data that does not have the documented shape    (also a ValueError; `.where`)
-└── TranscriptError      a file that cannot be read as a transcript      (`.path`, `.line`)
+├── TranscriptError      a file that cannot be read as a transcript      (`.path`, `.line`)
+└── StoreError           a file of sessions that cannot be used          (`.path`, `.problem`)
+    ├── StoreBusyError        another process kept it too long; nothing was written       (`.seconds`)
+    ├── StoreConflictError    what it holds of a session is not what is to be gone on with (`.session_id`)
+    ├── StoreDamagedError     it is damaged, or no store at all                            (`.session_id`)
+    └── UnknownSessionError   it holds no session of this id           (also a KeyError; `.session_id`)
 
 The first four are the caller's doing; SummaryError is of whoever was asked to write one, FormatError of whoever made the data,
-TranscriptError of the file.
+TranscriptError of the file, StoreError of the file or the system around it.
 """
 
 from __future__ import annotations
@@ -135,6 +140,72 @@ class TranscriptError(SessionError):
         self.problem = problem
         place = self.path if line is None else f"{self.path}:{line}"
         super().__init__(f"{place}: {problem}")
+
+
+class StoreError(SessionError):
+    """A file of sessions cannot be used as asked. What was not acknowledged is not in it; the sessions in memory are as they were.
+
+    Attributes:
+        path: The file.
+        problem: What is wrong with it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], problem: str) -> None:
+        self.path = os.fspath(path)
+        self.problem = problem
+        super().__init__(f"{self.path}: {problem}")
+
+
+class StoreBusyError(StoreError):
+    """Another process, or another store of this one, kept the file too long. Nothing was written.
+
+    Attributes:
+        seconds: How long was waited.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(path, f"another process kept the file for more than {seconds:g} seconds, and nothing was written; save again")
+
+
+class StoreConflictError(StoreError):
+    """What the file holds of a session is not what the session in memory goes on from. Nothing was written.
+
+    Attributes:
+        session_id: The session.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], session_id: str, problem: str) -> None:
+        self.session_id = session_id
+        super().__init__(path, f"session {short(session_id)} {problem}")
+
+
+class StoreDamagedError(StoreError):
+    """The file is damaged, or is no store. It is left as it is; `session.store.salvage` gives what can be read.
+
+    Attributes:
+        session_id: The session that cannot be read, or None where it is the whole file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], problem: str, session_id: str | None = None) -> None:
+        self.session_id = session_id
+        where = "" if session_id is None else f"session {short(session_id)} is damaged: "
+        super().__init__(path, f"{where}{problem}; `session.store.salvage` gives what can be read")
+
+
+class UnknownSessionError(StoreError, KeyError):
+    """The file holds no session of this id.
+
+    Attributes:
+        session_id: The id that was asked for.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], session_id: str) -> None:
+        self.session_id = session_id
+        super().__init__(path, f"no session has the id {short(session_id)}; `list()` names those there are")
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would show the message in quotes
 
 
 def short(value: object) -> str:

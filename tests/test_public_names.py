@@ -30,11 +30,16 @@ NAMES = [
     "Role",
     "Session",
     "SessionError",
+    "StoreBusyError",
+    "StoreConflictError",
+    "StoreDamagedError",
+    "StoreError",
     "Summarizer",
     "SummaryError",
     "Text",
     "TranscriptError",
     "UnknownItemError",
+    "UnknownSessionError",
     "Usage",
     "render_items",
 ]
@@ -92,7 +97,7 @@ def test_each_of_them_is_there() -> None:
 
 def test_every_error_is_a_session_error() -> None:
     errors = [getattr(session, name) for name in NAMES if name.endswith("Error")]
-    assert len(errors) == 8
+    assert len(errors) == 13
     assert all(issubclass(error, session.SessionError) for error in errors)
 
 
