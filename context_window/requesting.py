@@ -113,11 +113,16 @@ class Requesting(ABC):
         view = await self.aprocess_session(session)
         return await asyncio.to_thread(lambda: payload_of(view, asked, self._cost(session), self._budget.expected_error))
 
-    def accept_refusal(self, session: Session, refusal: PromptTooLongError) -> int:
-        """What views of this session may cost from now on, in local tokens: so much less that the next one is taken.
+    def accept_refusal(self, session: Session, refusal: PromptTooLongError) -> bool:
+        """Whether the next view of this session is smaller than the one that was refused: its views cost less from now on.
 
-        The view is made anew, as if the budget had been so from the start, and goes on from there; other sessions keep theirs, and
-        `total_budget` stays what was asked for. It holds until the manager's model changes.
+            except anthropic.APIError as error:
+                refusal = model_error(error)
+                if isinstance(refusal, PromptTooLongError) and manager.accept_refusal(session, refusal):
+                    ...  # ask once more, with the view that there is now
+
+        How much less, `lower_budget` says. The view is made anew, as if the budget had been so from the start, and goes on from
+        there; other sessions keep theirs, and `total_budget` stays what was asked for. It holds until the manager's model changes.
 
         Args:
             session: The session whose view was refused; nothing may have been added to it since.
@@ -127,7 +132,7 @@ class Requesting(ABC):
         tokens = lower_budget(sent, refusal.tokens, refusal.limit)
         self._lowered[session] = Lowered(tokens, self._budget)
         logger.warning("a prompt counted here as %s tokens was too long: views of the session cost at most %s from now on", sent, tokens)
-        return tokens
+        return self._cost(session) < sent
 
     def _cost(self, session: Session) -> int:
         """Tokens of the request with the session's view."""

@@ -1,0 +1,171 @@
+"""Anthropic's SDK: the call of the model with a session's view, and a second one with less where the first was too long.
+
+The requests are made by the manager (`requesting.py`), what the API says is read in `refusals.py`; here requests are sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from session.session import Session
+
+from ..errors import BudgetError, PromptTooLongError
+from ..manager import ContextWindowManager
+from ..refusals import model_error
+from ..tools import Tool
+from ..whole import as_whole
+
+if TYPE_CHECKING:
+    from anthropic import Anthropic, AsyncAnthropic
+    from anthropic.types import Message
+
+__all__ = ["acreate", "create", "cut_short"]
+
+STOPPED = "model_context_window_exceeded"
+"""The stop reason of an answer that ended where the window did."""
+
+
+def create(
+    manager: ContextWindowManager,
+    client: Anthropic,
+    session: Session,
+    *,
+    model: str,
+    max_tokens: int,
+    tools: Iterable[Tool] = (),
+    **more: Any,
+) -> Message:
+    """The model's answer to the session: what `client.messages.create` gives for `manager.anthropic_request(…)`.
+
+        answer = create(manager, client, session, model="claude-sonnet-4-5", max_tokens=8_000, tools=[read_file])
+
+    Where the API says that the prompt is too long, or the answer ends with the window (`model_context_window_exceeded`), the session's
+    budget is lowered (`manager.accept_refusal`: by the API's figures, without any to half) and the model is asked once more, with less.
+    An answer that is cut short again, or whose prompt cannot be smaller, is given as it is. Other errors of the client stay as they are.
+
+    Args:
+        manager: What decides the view.
+        client: An `anthropic.Anthropic`.
+        session: The log; it is not changed. What was answered is the caller's to add.
+        model: The model's name, as the API takes it.
+        max_tokens: Tokens that the answer may have, as `anthropic_request` takes them.
+        tools: Functions, or definitions in any provider's form.
+        more: Whatever else the API takes, but `stream`: see `client.messages.stream(**manager.anthropic_request(…))`.
+
+    Raises:
+        PromptTooLongError: The prompt was too long twice, or nothing of it could be taken. It has the API's figures.
+        ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+        BudgetError: An argument makes no sense, or nothing has been said yet.
+    """
+    asked = _checked(more, model=model, max_tokens=max_tokens, tools=tools)
+    attempts = _Attempts(manager, session)
+    while True:
+        request = manager.anthropic_request(session, **asked)
+        try:
+            answer: Message = client.messages.create(**request)
+        except Exception as error:  # noqa: BLE001 - raised again where it is not about the prompt's length
+            attempts.refused(error)
+        else:
+            if attempts.settled(answer, request["max_tokens"]):
+                return answer
+
+
+async def acreate(
+    manager: ContextWindowManager,
+    client: AsyncAnthropic,
+    session: Session,
+    *,
+    model: str,
+    max_tokens: int,
+    tools: Iterable[Tool] = (),
+    **more: Any,
+) -> Message:
+    """As `create`, with an asynchronous client; what is counted is counted in a thread.
+
+    Args:
+        manager: What decides the view.
+        client: An `anthropic.AsyncAnthropic`.
+        session: The log; it is not changed. What was answered is the caller's to add.
+        model: The model's name, as the API takes it.
+        max_tokens: Tokens that the answer may have, as `anthropic_request` takes them.
+        tools: Functions, or definitions in any provider's form.
+        more: Whatever else the API takes, but `stream`.
+
+    Raises:
+        PromptTooLongError: The prompt was too long twice, or nothing of it could be taken. It has the API's figures.
+        ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+        BudgetError: An argument makes no sense, or nothing has been said yet.
+    """
+    import asyncio
+
+    asked = _checked(more, model=model, max_tokens=max_tokens, tools=tools)
+    attempts = _Attempts(manager, session)
+    while True:
+        request = await manager.aanthropic_request(session, **asked)
+        try:
+            answer: Message = await client.messages.create(**request)
+        except Exception as error:  # noqa: BLE001 - raised again where it is not about the prompt's length
+            await asyncio.to_thread(attempts.refused, error)
+        else:
+            if await asyncio.to_thread(attempts.settled, answer, request["max_tokens"]):
+                return answer
+
+
+def cut_short(answer: Message | Mapping[str, Any], max_tokens: int) -> PromptTooLongError | None:
+    """What an answer says of its prompt's length where it ended with the window, as `manager.accept_refusal` takes it; else None.
+
+    Args:
+        answer: The message.
+        max_tokens: Tokens that it was allowed.
+    """
+    if _member(answer, "stop_reason") != STOPPED:
+        return None
+    usage = _member(answer, "usage")
+    read = [as_whole(_member(usage, f"{kind}input_tokens")) or 0 for kind in ("", "cache_read_", "cache_creation_")]
+    written = as_whole(_member(usage, "output_tokens")) or 0
+    reason, prompt = "the answer ended with the window", sum(read)
+    if not prompt:
+        return PromptTooLongError(reason, 200, STOPPED)
+    return PromptTooLongError(reason, 200, STOPPED, tokens=prompt + max_tokens, limit=prompt + written)
+
+
+class _Attempts:
+    """What came of asking so far: the first prompt that is too long is answered with a smaller one, the second with the error."""
+
+    def __init__(self, manager: ContextWindowManager, session: Session) -> None:
+        self._manager = manager
+        self._session = session
+        self._last = False
+
+    def refused(self, error: Exception) -> None:
+        """Makes room for a second attempt.
+
+        Raises:
+            PromptTooLongError: There is none to be made.
+            Exception: The error itself, where it is another one.
+        """
+        refusal = model_error(error)
+        if not isinstance(refusal, PromptTooLongError):
+            raise error
+        if not self._gives_way(refusal):
+            raise refusal from error
+
+    def settled(self, answer: Message, max_tokens: int) -> bool:
+        """Whether this is the answer; else room was made for another."""
+        short = cut_short(answer, max_tokens)
+        return short is None or not self._gives_way(short)
+
+    def _gives_way(self, refusal: PromptTooLongError) -> bool:
+        last, self._last = self._last, True
+        return not last and self._manager.accept_refusal(self._session, refusal)
+
+
+def _checked(more: Mapping[str, Any], **asked: Any) -> dict[str, Any]:
+    if more.get("stream"):
+        raise BudgetError("stream", more["stream"], "leave it out; client.messages.stream(**manager.anthropic_request(…)) streams")
+    return {**asked, "tools": list(asked["tools"]), **more}
+
+
+def _member(value: object, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
