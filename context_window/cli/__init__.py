@@ -16,6 +16,7 @@ from session.errors import SessionError
 
 from .. import __version__
 from ..errors import ContextOverflowError, ContextWindowError
+from .chat import chat
 from .convert import convert
 from .demo import demo
 from .models import models
@@ -49,7 +50,7 @@ def commands(context: click.Context) -> None:
         context.exit(BAD_INPUT)
 
 
-for command in (demo, usage, plan, process, convert, models):
+for command in (demo, usage, plan, process, convert, models, chat):
     commands.add_command(command)
 
 

@@ -14,6 +14,7 @@ from .output import BadInputError
 if TYPE_CHECKING:
     from session.session import Session
 
+    from ..events import Listener
     from ..manager import ContextWindowManager
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -53,8 +54,12 @@ class Settings:
     session_id: str | None = None
     strict: bool = False
 
-    def manager(self, session: Session) -> tuple[ContextWindowManager, str]:
+    def manager(self, session: Session, on_event: Listener | None = None) -> tuple[ContextWindowManager, str]:
         """A manager for the session, and in words where its budget comes from.
+
+        Args:
+            session: Whose model is meant where none is set.
+            on_event: Who is told of trims and warnings.
 
         Raises:
             BadInputError: The model that was asked for is not known and no `--max-tokens` is given.
@@ -69,14 +74,14 @@ class Settings:
         named = session.metadata.get("model")
         model = self.model or (named if isinstance(named, str) and named else None)
         try:
-            manager = ContextWindowManager(model, context_window=window)
+            manager = ContextWindowManager(model, context_window=window, on_event=on_event)
         except UnknownModelError as error:
             if self.model:
                 alike = str(error).partition("Did you mean ")[2].partition("?")[0]
                 hint = f"did you mean {alike}? Else pass" if alike else "pass"
                 raise BadInputError(f"the context window of {self.model!r} is not known; {hint} --max-tokens N too") from None
             return ContextWindowManager(
-                context_window=window
+                context_window=window, on_event=on_event
             ), f"the default, for {printable(str(model))} is not known; --max-tokens sets another"
         if self.max_tokens is not None:
             return manager, "set by --max-tokens"

@@ -1,0 +1,115 @@
+"""What a conversation in the terminal holds: the session, its manager, what the manager told, images that wait for a message.
+
+What commands do with it is in `commands.py`; how turns go on, in `replay.py` and `live.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from session.parts import Image
+from session.session import Session
+
+from ..errors import ContextWindowError
+from ..events import Event, ThresholdCrossed, WindowEvent
+from ..manager import ContextWindowManager
+
+if TYPE_CHECKING:
+    from session.summarizers import Summarizer
+
+
+class ChatError(ContextWindowError):
+    """What was asked for cannot be done; the message is one line, and says what to do instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A session on disk.
+
+    Attributes:
+        session_id: Its id.
+        items: How many items it has.
+        title: What the user first said.
+    """
+
+    session_id: str
+    items: int
+    title: str
+
+
+class Keeper(Protocol):
+    """Where sessions are kept between chats."""
+
+    def save(self, session: Session) -> None:
+        """Writes what is new in the session."""
+
+    def load(self, session_id: str) -> Session:
+        """The session with this id."""
+
+    def listed(self) -> list[Kept]:
+        """The sessions there are, the newest first."""
+
+
+class News:
+    """What the manager has told and nobody was shown yet."""
+
+    def __init__(self) -> None:
+        self._told: list[Event] = []
+
+    def hear(self, event: Event) -> None:
+        """Takes note of what the manager tells: its listener."""
+        self._told.append(event)
+
+    def latest(self) -> list[str]:
+        """What was told since this was asked last, in words: of each kind the last, for it speaks for those before it."""
+        told, self._told = self._told, []
+        last = {type(event): news_of(event) for event in told if not isinstance(event, ThresholdCrossed)}
+        return [text for text in last.values() if text]
+
+
+@dataclass(slots=True)
+class Chat:
+    """One conversation.
+
+    Attributes:
+        manager: Who decides what the model sees; `news.hear` is its listener.
+        session: The log.
+        news: What the manager told.
+        model: The model's name, where there is one.
+        keeper: Where sessions are kept; None for a replay, which keeps nothing.
+        summarizer: Who writes summaries; None where there is nobody.
+        check_model: Raises ChatError where a model of this name cannot be used here.
+        write_file: Writes bytes to a file, all or nothing; raises ChatError where it cannot.
+        read_file: The session in a file; raises an error of ours where it cannot.
+        replaying: Whether the turns come from a transcript.
+        attached: Images that wait for the next message.
+        written: Files that this chat has written, and may write again.
+        over: Whether the user has left.
+    """
+
+    manager: ContextWindowManager
+    session: Session
+    news: News
+    write_file: Callable[[bytes, str], None]
+    read_file: Callable[[str], Session]
+    model: str | None = None
+    keeper: Keeper | None = None
+    summarizer: Summarizer | None = None
+    check_model: Callable[[str], None] = field(default=lambda _: None)
+    replaying: bool = False
+    attached: list[Image] = field(default_factory=list)
+    written: set[Path] = field(default_factory=set)
+    over: bool = False
+
+    def usage(self) -> dict[str, int]:
+        """What the next request would cost, as `get_token_usage` gives it."""
+        self.manager.process_session(self.session)
+        return self.manager.get_token_usage()
+
+
+def news_of(event: WindowEvent) -> str:
+    """What an event says beside the usage, which stands next to it."""
+    return str(event).removeprefix(WindowEvent.__str__(event)).lstrip(" ,;")

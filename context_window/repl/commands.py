@@ -1,0 +1,309 @@
+"""The commands of the chat: each takes the conversation and what stands behind its name, and gives what is to be drawn.
+
+They need no terminal. What a command cannot do is an error of ours, which whoever asked shows as one line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from session.images import image_size
+from session.items import Item, Message
+from session.parts import Image
+from session.units import is_summary
+
+from ..display import PlanTold, plan_draw, usage_draw
+from ..display.rendering import Draw
+from ..errors import UnknownModelError
+from ..recall import content_of
+from ..trimming.plan import Action, Decision
+from ..trimming.summary import DONE
+from ..usage import describe
+from .chat import Chat, ChatError
+from .drawing import listing, pairs, quiet, text_block, usage_line, words_of
+from .summing import compact
+from .workspace import binary_kind
+
+Draws: TypeAlias = Sequence[Draw]
+
+MAX_IMAGE = 5 * 1024 * 1024
+"""Bytes of an image that providers take."""
+IMAGES = {"PNG image": "image/png", "JPEG image": "image/jpeg", "GIF image": "image/gif"}
+TRIMS = 20
+"""Changes that `/trims` lists unless all are asked for."""
+RECALLED = 60
+"""Lines that `/recall` shows unless all are asked for."""
+SESSIONS = 15
+"""Sessions that `/load` lists."""
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command.
+
+    Attributes:
+        name: What is typed, with its slash.
+        takes: What may stand behind it.
+        told: What it does.
+        run: Does it.
+    """
+
+    name: str
+    takes: str
+    told: str
+    run: Callable[[Chat, str], Draws | Awaitable[Draws]]
+
+    @property
+    def usage(self) -> str:
+        """How it is typed."""
+        return f"{self.name} {self.takes}".rstrip()
+
+
+def find(line: str) -> tuple[Command, str]:
+    """The command that the line names, and what stands behind the name. A name may be cut short where no other begins so.
+
+    Raises:
+        ChatError: There is no such command.
+    """
+    name, _, rest = line.strip().partition(" ")
+    found = [command for command in COMMANDS if command.name == name] or [one for one in COMMANDS if one.name.startswith(name)]
+    if len(found) != 1 or name == "/":
+        known = ", ".join(command.name for command in (found or COMMANDS))
+        raise ChatError(f"{name[:40]} is no command; there are {known}")
+    return found[0], rest.strip()
+
+
+def context(chat: Chat, _: str) -> Draws:
+    """Where the tokens go: the grid, the tools, the largest items."""
+    usage = chat.usage()
+    title = "as the model would see it now" if usage else ""
+    return [usage_draw(chat.manager.usage(title=title))]
+
+
+def plan(chat: Chat, rest: str) -> Draws:
+    """What is trimmed, and why."""
+    most = {"most": None} if rest == ALL else {}
+    return [plan_draw(PlanTold(chat.manager.plan_session(chat.session), **most))]  # type: ignore[arg-type]  # None is for all
+
+
+def trims(chat: Chat, rest: str) -> Draws:
+    """What is out of the view, with the ids to recall it by."""
+    changes = chat.manager.plan_session(chat.session).changes
+    if not changes:
+        return [quiet("nothing is trimmed: the model sees all of it")]
+    shown = changes if rest == ALL else changes[-TRIMS:]
+    rows = [(one.item_id, DONE[one.action], one.what, f"{one.before - one.after:,}", _why(one)) for one in shown]
+    draws = [listing(("id", "", "what", "freed", "why"), rows, numbers=(3,))]
+    left = len(changes) - len(shown)
+    return [*draws, *([quiet(f"{left:,} earlier ones: /trims {ALL}")] if left else [])]
+
+
+def _why(one: Decision) -> str:
+    images = f"{len(one.images)} of its images; " if one.action is Action.REPLACE_IMAGES and len(one.images) > 1 else ""
+    return images + one.reason.value
+
+
+def recall(chat: Chat, rest: str) -> Draws:
+    """What was taken out, as it was."""
+    id, _, more = rest.partition(" ")
+    if not id:
+        raise ChatError("say which: /recall ID; /trims lists the ids")
+    item_id, mark, place = id.partition("#")
+    found = chat.manager.recall(chat.session, whole_id(chat, item_id) + mark + place)
+    what = "image" if isinstance(found, Image) else describe(found)
+    return [quiet(f"{what} {id}"), text_block(words_of(content_of(found)), most=None if more.strip() == ALL else RECALLED)]
+
+
+def pin(chat: Chat, rest: str) -> Draws:
+    """Keeps an item from being trimmed."""
+    if not rest:
+        pinned = [item for item in chat.session.items if item.pinned]
+        return [listing(("id", "pinned"), [(item.id, describe(item)) for item in pinned])] if pinned else [quiet("nothing is pinned")]
+    item = chat.session.pin(whole_id(chat, rest))
+    return [quiet(f"pinned: {describe(item)} {item.id} stays in the view"), _now(chat)]
+
+
+def unpin(chat: Chat, rest: str) -> Draws:
+    """Lets an item be trimmed again."""
+    if not rest:
+        raise ChatError("say which: /unpin ID; /pin lists what is pinned")
+    item = chat.session.unpin(whole_id(chat, rest))
+    return [quiet(f"unpinned: {describe(item)} {item.id}"), _now(chat)]
+
+
+def whole_id(chat: Chat, start: str) -> str:
+    """The id that is meant by its beginning; what is no item's is left as it is, for whoever looks for it.
+
+    Raises:
+        ChatError: Several begin so.
+    """
+    start = start.removesuffix("…").removesuffix("..")  # as the display cuts them
+    if not start or chat.session.get_by_id(start) is not None:
+        return start
+    found = [item.id for item in chat.session.items if item.id.startswith(start)]
+    if len(found) > 1:
+        raise ChatError(f"{len(found):,} ids begin with {start}: {', '.join(found[:3])}{', …' if len(found) > 3 else ''}")
+    return found[0] if found else start
+
+
+def image(chat: Chat, rest: str) -> Draws:
+    """Puts an image to the next message."""
+    if chat.replaying:
+        raise ChatError("a replay takes no messages, and so no images")
+    if not rest:
+        raise ChatError("say which: /image PATH")
+    data = _image_bytes(Path(rest).expanduser())
+    size = image_size(data)
+    kind = IMAGES.get(binary_kind(data) or "") or ("image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else None)
+    if size is None or kind is None:
+        raise ChatError(f"{rest} is no PNG, JPEG, GIF or WebP image")
+    chat.attached.append(Image(data=data, media_type=kind, width=size[0], height=size[1]))
+    return [quiet(f"image {size[0]}x{size[1]} goes with your next message ({len(chat.attached)} so far)")]
+
+
+def _image_bytes(path: Path) -> bytes:
+    try:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
+            told = os.fstat(file.fileno())
+            if not stat.S_ISREG(told.st_mode):
+                raise ChatError(f"{path} is no file")
+            if told.st_size > MAX_IMAGE:
+                raise ChatError(f"{path} has {told.st_size:,} bytes; an image may have {MAX_IMAGE:,}: make it smaller")
+            return file.read(MAX_IMAGE)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise ChatError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def model(chat: Chat, rest: str) -> Draws:
+    """Goes on with another model."""
+    if not rest:
+        return [quiet(f"the model is {chat.model}" if chat.model else "no model is named; /model NAME names one")]
+    chat.check_model(rest)
+    try:
+        chat.manager.use_model(rest)
+    except UnknownModelError as error:
+        alike = f"; did you mean {' or '.join(error.alike)}?" if error.alike else "; `context-window models` lists those that are"
+        raise ChatError(f"{rest[:60]} is not known{alike}") from None
+    chat.model = rest
+    return [quiet(f"the model is {rest} from here on; the conversation goes along"), _now(chat)]
+
+
+def fork(chat: Chat, _: str) -> Draws:
+    """Goes on with a copy."""
+    before = chat.session
+    if chat.keeper is not None:
+        chat.keeper.save(before)
+    chat.session = before.fork()
+    if chat.keeper is None:
+        return [quiet(f"this goes on as {chat.session.id}")]
+    chat.keeper.save(chat.session)
+    return [quiet(f"this goes on as {chat.session.id}; /load {before.id} goes back to where it forked")]
+
+
+def save(chat: Chat, rest: str) -> Draws:
+    """Writes the session to a file."""
+    if not rest:
+        if chat.keeper is None:
+            raise ChatError("say where: /save FILE")
+        chat.keeper.save(chat.session)
+        return [quiet(f"kept as {chat.session.id}, as after every turn; /save FILE writes it to a file of its own")]
+    path = Path(rest).expanduser()
+    if path.exists() and path.resolve() not in chat.written:
+        raise ChatError(f"{rest} is there already, and is not overwritten; pass another name")
+    chat.write_file(json.dumps(chat.session.to_dict(), ensure_ascii=False, indent=1).encode(), str(path))
+    chat.written.add(path.resolve())
+    return [quiet(f"{len(chat.session.items):,} items written to {rest}")]
+
+
+def load(chat: Chat, rest: str) -> Draws:
+    """Goes on with another session: one that was kept, or a file's."""
+    if chat.replaying:
+        raise ChatError("a replay goes on with its own transcript; start another with --replay")
+    kept = chat.keeper.listed() if chat.keeper is not None else []
+    if not rest:
+        if not kept:
+            return [quiet("no session is kept yet; /load FILE reads one from a file")]
+        rows = [(one.session_id, f"{one.items:,}", one.title) for one in kept[:SESSIONS]]
+        return [listing(("session", "items", ""), rows, numbers=(1,)), quiet("/load ID goes on with one; its first letters do")]
+    found = [one.session_id for one in kept if one.session_id == rest] or [
+        one.session_id for one in kept if one.session_id.startswith(rest)
+    ]
+    if len(found) > 1:
+        raise ChatError(f"{len(found):,} sessions begin with {rest}: {', '.join(found[:3])}")
+    if chat.keeper is not None:
+        chat.keeper.save(chat.session)
+    if found and chat.keeper is not None:
+        chat.session = chat.keeper.load(found[0])
+    elif Path(rest).expanduser().exists():
+        chat.session = chat.read_file(rest)
+    else:
+        raise ChatError(f"{rest} is no kept session and no file; /load lists those that are kept")
+    return [
+        quiet(f"{chat.session.id}: {len(chat.session.items):,} items, {chat.session.turn_count():,} turns"),
+        *last_words(chat),
+        _now(chat),
+    ]
+
+
+def last_words(chat: Chat) -> Draws:
+    """What was said last, so that a conversation can be gone on with."""
+    from .drawing import item_lines
+
+    items: list[Item] = []
+    for item in reversed(chat.session.items):
+        if isinstance(item, Message) and not is_summary(item):
+            items.append(item)
+        if isinstance(item, Message) and item.role == "user":
+            break
+    return [drawn for item in reversed(items) if (drawn := item_lines(item)) is not None]
+
+
+def leave(chat: Chat, _: str) -> Draws:
+    """Ends the chat."""
+    chat.over = True
+    return []
+
+
+def help_(chat: Chat, _: str) -> Draws:
+    """The commands."""
+    rows = [(command.usage, command.told) for command in COMMANDS]
+    keys = "Enter shows the next turn. Ctrl-D leaves." if chat.replaying else KEYS
+    return [pairs(rows), quiet(keys)]
+
+
+KEYS = "Alt-Enter begins a new line. Ctrl-C stops an answer, and empties the line where there is none. Ctrl-D leaves."
+
+
+def _now(chat: Chat) -> Draw:
+    usage = chat.usage()
+    return usage_line(usage, chat.news.latest())
+
+
+def taken_out(chat: Chat) -> int:
+    """How many outputs and messages are not, or not whole, in what the model sees."""
+    return len(chat.manager.plan_session(chat.session).changes)
+
+
+COMMANDS = (
+    Command("/context", "", "where the tokens go: the grid, the tools, the largest items", context),
+    Command("/plan", "[all]", "what is trimmed now, and why", plan),
+    Command("/trims", "[all]", "what the model does not see, with the ids to recall it by", trims),
+    Command("/recall", "ID [all]", "show what was taken out, as it was", recall),
+    Command("/pin", "[ID]", "keep an item from being trimmed; without an id, list those that are", pin),
+    Command("/unpin", "ID", "let it be trimmed again", unpin),
+    Command("/image", "PATH", "put an image to the next message", image),
+    Command("/model", "[NAME]", "go on with another model; without a name, say which it is", model),
+    Command("/compact", "", "have the older turns summed up now", compact),
+    Command("/fork", "", "go on with a copy, and keep what there is as it is", fork),
+    Command("/save", "[FILE]", "write the session to a file", save),
+    Command("/load", "[ID|FILE]", "go on with another session; without an id, list them", load),
+    Command("/help", "", "this list", help_),
+    Command("/quit", "", "leave; the session is kept", leave),
+)

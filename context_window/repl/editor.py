@@ -1,0 +1,72 @@
+"""Where lines come from: a line editor with history and completion in a terminal, plain lines from anywhere else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.key_binding import KeyBindings
+
+
+class PlainReader:
+    """Lines of standard input, where it is no terminal."""
+
+    def read(self, prompt: str) -> str | None:  # noqa: ARG002 - nobody would see it
+        """The next line."""
+        line = sys.stdin.readline() if sys.stdin is not None else ""
+        return line.rstrip("\n") if line else None
+
+
+class Editor:
+    """Lines that a user types: with history, completion of commands, and several lines with Alt-Enter."""
+
+    def __init__(self, names: Sequence[str], history: Path | None = None) -> None:
+        """
+        Args:
+            names: The commands.
+            history: The file that keeps what was typed; None for memory alone.
+        """
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.completion import WordCompleter
+        from prompt_toolkit.filters import Condition
+        from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+        completer = WordCompleter(list(names), sentence=True)
+        self._session: PromptSession[str] = PromptSession(
+            history=InMemoryHistory() if history is None else FileHistory(str(history)),
+            completer=completer,
+            complete_while_typing=Condition(lambda: self._session.default_buffer.text.startswith("/")),
+            key_bindings=_keys(),
+            multiline=True,
+            prompt_continuation="  ",
+            reserve_space_for_menu=4,
+        )
+
+    def read(self, prompt: str) -> str | None:
+        """The next line, or lines; None at Ctrl-D."""
+        try:
+            return self._session.prompt(prompt)
+        except EOFError:
+            return None
+
+
+def _keys() -> KeyBindings:
+    """Enter sends, Alt-Enter begins a new line: a pasted text with line breaks stays one message."""
+    from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return keys
