@@ -9,9 +9,7 @@ the counts come from, and what is left out of them, is said below the tables. Dr
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
-import os
 import re
 import statistics
 import sys
@@ -21,26 +19,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from accuracy import PROVIDERS, TRANSCRIPTS, at_most, family_of, is_held_out
+
 from context_window import ContextWindow, ContextWindowManager
 from context_window.models import describe_model
-from context_window.models.names import claude_version, gemini_version
 from session import Session
 from session.items import FunctionCallOutput, Message
 from session.parts import Document, Image, Part
 from session.transcripts import read_transcripts
 
-TRUTH = (
-    Path(os.environ.get("CONTEXT_WINDOW_TRANSCRIPTS") or Path(__file__).parents[2] / "shared" / "data" / "transcripts") / "provider_truth"
-)
+TRUTH = TRANSCRIPTS / "provider_truth"
 SMALL = 1_000
 """Tokens reported below which an error is told in tokens: of so few, a percentage says nothing."""
-HELD_OUT = 3
-"""One record in so many is held out."""
 OWN_HOSTS = re.compile(
     r"(^|\.)(api\.anthropic\.com|api\.openai\.com|generativelanguage\.googleapis\.com|[\w-]*aiplatform\.googleapis\.com)$"
 )
 """Where the makers of the models serve them themselves: what others report, they may have counted otherwise."""
-PROVIDERS = {"claude": "Claude", "openai": "OpenAI", "google": "Gemini"}
 KINDS = {"claude": "anthropic", "openai": "openai", "google": "gemini"}
 UNKNOWABLE = """\
 What cannot be known from a transcript, and is in these errors:
@@ -110,19 +104,14 @@ class Errors:
     under: float
 
 
-def is_held_out(record_id: str) -> bool:
-    """Whether the record belongs to the third that constants are never fitted on. The id alone decides."""
-    return int.from_bytes(hashlib.sha256(record_id.encode("utf-8", "replace")).digest()) % HELD_OUT == 0
-
-
 def errors_of(records: Sequence[Record]) -> Errors | None:
     """What is to be said of the errors; None of none."""
     if not records:
         return None
     signed = [record.error for record in records]
-    sizes = sorted(map(abs, signed))
+    sizes = list(map(abs, signed))
     under = sum(error < 0 for error in signed) / len(signed)
-    return Errors(len(sizes), statistics.median(sizes), sizes[-(-95 * len(sizes) // 100) - 1], statistics.median(signed), under)
+    return Errors(len(sizes), statistics.median(sizes), at_most(sizes, 95), statistics.median(signed), under)
 
 
 def measure(paths: Iterable[Path]) -> tuple[list[Record], Counter[str]]:
@@ -212,17 +201,6 @@ def asks_for_schema(options: object) -> bool:
     inner = any(asks_for_schema(options.get(name)) for name in names)
     typed = str(options.get("type", "")) in ("json_schema", "json_object")
     return typed or inner or any(name in options for name in ("responseSchema", "responseJsonSchema", "json_schema"))
-
-
-def family_of(name: str) -> str:
-    """Which of its maker's models it is, roughly."""
-    match describe_model(name).family:
-        case "claude":
-            return "4.7 and later" if claude_version(name) >= (4, 7) else "to 4.6"
-        case "openai":
-            return "to gpt-4.1" if re.search(r"gpt-[34]", name) else "gpt-5, o series"
-        case _:
-            return "3 and later" if gemini_version(name) >= (3, 0) else "to 2.5"
 
 
 GROUPINGS: tuple[tuple[str, Callable[[Record], str]], ...] = (
