@@ -6,26 +6,23 @@ Each call is made once, as a `Step`; the call that waits and its async twin diff
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from session.session import Session
 
-from .budget import Budget
-from .counting.provider import AnthropicClient, Counted, ProviderCounter, Question, check_client
+from .counting.provider import Counted, Question
 from .errors import ContextOverflowError
 from .events import CounterFellBack, Event, Listener, ProviderOverBudget, tell
 from .ledger import Ledger, Noted
-from .models import describe_model
-from .tools import Tool
+from .settings import Settings
 from .usage import SessionStats
 
 T = TypeVar("T")
 
 NEAR = (3, 4)
 """A view is checked from this part of the budget on: 99 of 100 documents that were measured cost at most 4/3 of their local count."""
-NOT_CLAUDE = "api_client is Anthropic's, and the model is none of Claude's"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +34,7 @@ class Step(Generic[T]):
         noted: What was noted of it.
         result: What the call gives, of the provider's count (None where there is none).
         events: What is to be told.
+        settings: What it went by.
         overflow: What is to be raised.
         question: What to ask the provider; None for nothing.
     """
@@ -45,22 +43,9 @@ class Step(Generic[T]):
     noted: Noted
     result: Callable[[int | None], T]
     events: list[Event]
+    settings: Settings
     overflow: ContextOverflowError | None = None
     question: Question | None = None
-
-
-def provider_of(client: AnthropicClient | None, budget: Budget, tools: Iterable[Tool]) -> tuple[ProviderCounter | None, str]:
-    """Who is asked for the provider's counts, or why a client that was given is not.
-
-    Raises:
-        BudgetError: It is no client of Anthropic's.
-    """
-    if client is None:
-        return None, ""
-    check_client(client)
-    if budget.model is None or describe_model(budget.model).family != "claude":
-        return None, NOT_CLAUDE
-    return ProviderCounter(client, budget.model, tools), ""
 
 
 class Asking(ABC):
@@ -69,11 +54,8 @@ class Asking(ABC):
     The provider's count is shown and told, and decides nothing: else the same log would give another view where the network fails.
     """
 
-    _budget: Budget
     _ledger: Ledger
     _on_event: Listener | None
-    _provider: ProviderCounter | None
-    _problem: str
 
     @abstractmethod
     def _analysis(self, session: Session) -> Step[SessionStats]: ...
@@ -110,25 +92,23 @@ class Asking(ABC):
         """
         return await self._afinished(lambda: self._trimming(session, preserve_recency))
 
-    def _question(self, view: Session, total: int) -> Question | None:
+    def _question(self, view: Session, total: int, settings: Settings) -> Question | None:
         """What to ask the provider of a view with so many local tokens: nothing where it fits for sure, or does not."""
-        part, whole = NEAR
-        if self._provider is None or not part * self._budget.tokens <= whole * total <= whole * self._budget.tokens:
+        (part, whole), budget = NEAR, settings.budget.tokens
+        if settings.provider is None or not part * budget <= whole * total <= whole * budget:
             return None
-        return self._provider.question(view)
+        return settings.provider.question(view)
 
     def _finished(self, step: Step[T]) -> T:
-        if self._provider is None or step.question is None:
-            return self._told(step, None)
-        return self._told(step, self._provider.ask(step.question))
+        provider = step.settings.provider
+        return self._told(step, None if provider is None or step.question is None else provider.ask(step.question))
 
     async def _afinished(self, work: Callable[[], Step[T]]) -> T:
         import asyncio
 
         step = await asyncio.to_thread(work)
-        if self._provider is None or step.question is None:
-            return self._told(step, None)
-        return self._told(step, await self._provider.aask(step.question))
+        provider = step.settings.provider
+        return self._told(step, None if provider is None or step.question is None else await provider.aask(step.question))
 
     def _told(self, step: Step[T], counted: Counted | None) -> T:
         """Tells what there is to tell, and gives the call's result or raises what it must."""
@@ -142,11 +122,11 @@ class Asking(ABC):
         return step.result(tokens)
 
     def _news(self, step: Step[T], counted: Counted | None) -> list[Event]:
-        local, budget, counter = step.noted.total, self._budget.tokens, self._budget.counter.name
+        settings = step.settings
+        local, budget, counter = step.noted.total, settings.budget.tokens, settings.budget.counter.name
         news: list[Event] = []
-        problem, self._problem = self._problem, ""  # told once: it lasts as long as the manager
-        if problem:
-            news.append(CounterFellBack(step.session_id, local, budget, problem, counter))
+        while settings.untold:  # told once: it lasts as long as the settings
+            news.append(CounterFellBack(step.session_id, local, budget, settings.untold.pop(), counter))
         if counted is not None and counted.tokens is None:
             news.append(CounterFellBack(step.session_id, local, budget, f"the provider was asked in vain: {counted.why}", counter))
         elif counted is not None and counted.tokens is not None and counted.tokens > budget >= local:

@@ -78,7 +78,7 @@ def resolve_budget(
     """
     if not isinstance(context_window, ContextWindow):
         raise BudgetError("context_window", context_window, "pass a ContextWindow(max_tokens=…)")
-    name, config_tokens = _asked(model_config)
+    name, config_tokens = asked_for(model_config)
     binds = check_binding("model_config.binds_thinking", getattr(model_config, "binds_thinking", None))
     explicit = context_window.max_tokens if context_window.max_tokens is not None else config_tokens
     model = None if name is None else find_model(name) if explicit is None else describe_model(name)
@@ -161,8 +161,12 @@ def _share_of_window(model: Model, asked: int | None) -> tuple[int, int]:
     return model.window - reserve, reserve
 
 
-def _asked(model_config: object) -> tuple[str | None, int | None]:
-    """The model's name and the explicit budget in what the user passed."""
+def asked_for(model_config: object) -> tuple[str | None, int | None]:
+    """The model's name and the explicit budget in what the user passed.
+
+    Raises:
+        BudgetError: It is nothing that names a model or has a limit.
+    """
     if model_config is None or isinstance(model_config, str):
         return model_config, None
     if isinstance(model_config, ContextWindow):

@@ -11,7 +11,7 @@ from traceback import extract_tb
 from typing import ClassVar, Literal, TypeAlias
 
 from .errors import BudgetError
-from .trimming.limits import portion
+from .trimming.limits import BOUNDLESS, portion
 
 logger = logging.getLogger(__name__)
 
@@ -189,6 +189,10 @@ class Watch:
     def __init__(self) -> None:
         self._above: set[float] = set()
         self._out = {False: (0, 0), True: (0, 0)}
+
+    def recount(self) -> None:
+        """What has been told was counted by another counter: more tokens than then are no news, more items are."""
+        self._out = {one_shot: (items, BOUNDLESS) for one_shot, (items, _) in self._out.items()}
 
     def news(self, now: Trimmed, marks: Marks, *, lost: bool | None, one_shot: bool = False) -> Iterator[Event]:
         """What is to be told of a view.

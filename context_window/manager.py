@@ -3,44 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from threading import Lock, RLock
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 from session.items import Item
 from session.parts import Image
 from session.session import Session
 
-from .asking import Asking, Step, provider_of
-from .budget import Budget, ModelConfig, limits_of, resolve_budget
+from .asking import Asking, Step
+from .budget import ModelConfig, limits_of
 from .config import ContextWindow
 from .counting.counter import TokenCounter
-from .counting.measure import Measurer
-from .counting.overhead import request_overhead
 from .counting.provider import AnthropicClient
 from .errors import BudgetError, ContextOverflowError
-from .events import Event, Listener, Trimmed, Watch, check_listener, marks_at
+from .events import Event, Listener, Trimmed, check_listener
 from .following import Following
+from .kept import Kept
 from .ledger import Ledger, Noted, Shown
 from .recall import Provider, RecallTool, recall, recall_tool
 from .reporting import report_on, stats_on
 from .requesting import Lowered, Requesting
+from .settings import Settings
 from .spending import Spending
+from .switching import lost_between
 from .tools import Tool, tool_texts
 from .trimming.limits import Limits
 from .trimming.plan import Plan
 from .usage import SessionStats, UsageReport
-
-
-class _State:
-    """What the manager keeps of one session: it goes when the session goes."""
-
-    __slots__ = ("census", "lock", "view", "watch")
-
-    def __init__(self) -> None:
-        self.lock = RLock()  # a counter, or a finaliser at any time, may ask about the session that is being folded
-        self.view: Following | None = None
-        self.census: Following | None = None
-        self.watch = Watch()
 
 
 class ContextWindowManager(Spending, Asking, Requesting):
@@ -84,20 +73,13 @@ class ContextWindowManager(Spending, Asking, Requesting):
             BudgetError: A limit makes no sense.
         """
         self.context_window = context_window if context_window is not None else ContextWindow()
-        self._budget: Budget = resolve_budget(model_config, token_counter, self.context_window)
-        definitions = tool_texts(tools)
-        self._overhead = request_overhead(self._budget.counter, definitions, self._budget.frame, self._budget.model)
-        self._measurer = Measurer(self._budget.counter)
-        self._limits = limits_of(self._budget, self.context_window, self._overhead)
-        self._marks = marks_at(self.context_window.warn_at, self._budget.tokens)
+        self._configure(model_config, token_counter, api_client, tool_texts(tools))
         check_listener(on_event)
         self._on_event = on_event
-        self._states: WeakKeyDictionary[Session, _State] = WeakKeyDictionary()
+        self._states: WeakKeyDictionary[Session, Kept] = WeakKeyDictionary()
         self._lowered: WeakKeyDictionary[Session, Lowered] = WeakKeyDictionary()
         self._lock = Lock()
         self._ledger = Ledger()
-        self._provider, problem = provider_of(api_client, self._budget, definitions)
-        self._problem = self._budget.counter_problem or problem
 
     # Sessions
 
@@ -142,7 +124,7 @@ class ContextWindowManager(Spending, Asking, Requesting):
         """
         state = self._state(session)
         if one_shot:
-            return self._one_shot(session).plan()
+            return self._one_shot(session, self._settings).plan()
         with state.lock:
             return self._follow(session, state).plan()
 
@@ -177,11 +159,11 @@ class ContextWindowManager(Spending, Asking, Requesting):
         Args:
             session: Whose, untrimmed; where not given, of the last view or analysis.
         """
-        noted = self._ledger.noted if session is None else self._analyze(session)[1]
+        settings, noted = self._figures() if session is None else self._analyze(session)[1:]
         return {
             "total": noted.total,
-            "budget": self.total_budget,
-            "available": self.total_budget - noted.total,
+            "budget": settings.budget.tokens,
+            "available": settings.budget.tokens - noted.total,
             "overhead": noted.overhead,
             **{category.value: tokens for category, tokens in noted.by_category.items()},
         }
@@ -193,17 +175,17 @@ class ContextWindowManager(Spending, Asking, Requesting):
             session: Whose, untrimmed; where not given, of the last view or analysis.
             title: What to call it.
         """
-        noted = self._ledger.noted if session is None else self._analyze(session)[1]
+        settings, noted = self._figures() if session is None else self._analyze(session)[1:]
         shown = noted.shown
         live = shown.session() if shown is not None else None
         if shown is not None and live is not None:
             state = self._state(live)
             with state.lock:
-                census = self._census(live, state)
+                census = self._census(live, state, settings)
                 if census.lineage is shown.lineage and len(census.fold) == len(shown.items):  # else it is not what it was
-                    return self._report(live.id, census, noted, title)
+                    return self._report(live.id, census, settings, noted, title)
         frozen = shown.frozen() if shown is not None else Session()
-        return self._report(frozen.id, self._caught_up(None, frozen, self._limits.boundless()), noted, title)
+        return self._report(frozen.id, _caught_up(None, frozen, settings.limits.boundless(), settings), settings, noted, title)
 
     def format_token_usage(self, session: Session | None = None) -> str:
         """The usage as plain text."""
@@ -217,80 +199,95 @@ class ContextWindowManager(Spending, Asking, Requesting):
 
     # Inside
 
-    def _state(self, session: Session) -> _State:
+    def _state(self, session: Session) -> Kept:
         if not isinstance(session, Session):
             raise BudgetError("session", type(session), "pass a Session; Session() makes one, to add messages to")
         with self._lock:
             state = self._states.get(session)
             if state is None:
-                state = self._states[session] = _State()
+                state = self._states[session] = Kept(self._settings)
             return state
 
-    def _follow(self, session: Session, state: _State) -> Following:
-        """The session's fold, brought up to date. The caller holds the state's lock, as for the next."""
-        state.view = self._caught_up(state.view, session, self._limits_for(session))
-        return state.view
+    def _follow(self, session: Session, state: Kept, settings: Settings | None = None) -> Following:
+        """The session's fold by these settings, brought up to date; else by those in use. The caller holds the state's lock."""
+        settings = self._settings if settings is None else settings
+        state.go_by(settings)
+        following = state.view = _caught_up(state.view, session, self._limits_for(session, settings), settings)
+        return following
 
-    def _census(self, session: Session, state: _State) -> Following:
+    def _census(self, session: Session, state: Kept, settings: Settings | None = None) -> Following:
         """The session folded without limits: what it costs as it is."""
-        state.census = self._caught_up(state.census, session, self._limits.boundless())
-        return state.census
+        settings = self._settings if settings is None else settings
+        state.go_by(settings)
+        following = state.census = _caught_up(state.census, session, settings.limits.boundless(), settings)
+        return following
 
-    def _caught_up(self, known: Following | None, session: Session, limits: Limits) -> Following:
-        if known is None or known.fold.limits != limits or not known.follows(session):
-            known = Following(session, limits, self._measurer)
-        known.catch_up(session)
-        return known
-
-    def _analyze(self, session: Session) -> tuple[SessionStats, Noted]:
+    def _analyze(self, session: Session) -> tuple[SessionStats, Settings, Noted]:
         state = self._state(session)
         with state.lock:
-            census = self._census(session, state)
-            return stats_on(census, self._budget), self._note(census, Shown(session, census.items, census.lineage))
+            settings = self._settings
+            census = self._census(session, state, settings)
+            return stats_on(census, settings.budget), settings, self._note(census, Shown(session, census.items, census.lineage), settings)
 
     def _analysis(self, session: Session) -> Step[SessionStats]:
-        stats, noted = self._analyze(session)
-        question = None if self._provider is None else self._provider.question(session)
-        return Step(session.id, noted, lambda tokens: SessionStats(**{**stats, "provider_tokens": tokens}), [], question=question)
+        stats, settings, noted = self._analyze(session)
+        question = None if settings.provider is None else settings.provider.question(session)
+        return Step(session.id, noted, lambda tokens: SessionStats(**{**stats, "provider_tokens": tokens}), [], settings, question=question)
 
     def _processing(self, session: Session) -> Step[Session]:
         state = self._state(session)
         with state.lock:
-            following = self._follow(session, state)
-            return self._conclude(following.view(session), following, state, lost=following.has_lost())
+            settings = self._settings
+            following = self._follow(session, state, settings)
+            view, lost = following.view(session), following.has_lost()
+            if state.before is not None:
+                lost, state.before = lost_between(state.before, following, session), None
+            return self._conclude(view, following, state, settings, lost=lost)
 
     def _trimming(self, session: Session, preserve_recency: bool) -> Step[Session]:
         if not isinstance(preserve_recency, bool):
             raise BudgetError("preserve_recency", preserve_recency, "pass True to take the oldest first, or False for the newest")
-        state = self._state(session)
-        following = self._one_shot(session, newest_first=not preserve_recency)
+        state, settings = self._state(session), self._settings
+        following = self._one_shot(session, settings, newest_first=not preserve_recency)
         view = following.view(session)
         with state.lock:
-            return self._conclude(view, following, state, lost=None, one_shot=True)
+            state.go_by(settings)
+            return self._conclude(view, following, state, settings, lost=None, one_shot=True)
 
-    def _report(self, session_id: str, census: Following, noted: Noted, title: str) -> UsageReport:
+    def _report(self, session_id: str, census: Following, settings: Settings, noted: Noted, title: str) -> UsageReport:
         shares = self.context_window.shares
-        return report_on(session_id, census, self._measurer, noted, budget=self._budget, shares=shares, title=title)
+        return report_on(session_id, census, settings.measurer, noted, budget=settings.budget, shares=shares, title=title)
 
-    def _one_shot(self, session: Session, *, newest_first: bool = False) -> Following:
+    def _one_shot(self, session: Session, settings: Settings, *, newest_first: bool = False) -> Following:
         """The session, trimmed once as a whole."""
-        limits = limits_of(self._budget, self.context_window, self._overhead, one_shot=True, newest_first=newest_first)
-        following = Following(session, limits, self._measurer, one_shot=True)
+        limits = limits_of(settings.budget, self.context_window, settings.overhead, one_shot=True, newest_first=newest_first)
+        following = Following(session, limits, settings.measurer, one_shot=True)
         following.catch_up(session)
         return following
 
-    def _conclude(self, view: Session, following: Following, state: _State, *, lost: bool | None, one_shot: bool = False) -> Step[Session]:
+    def _conclude(
+        self, view: Session, following: Following, state: Kept, settings: Settings, *, lost: bool | None, one_shot: bool = False
+    ) -> Step[Session]:
         """Notes what a view costs. Gives it with what is to be told and asked of it, and the error where it must fit and does not."""
-        fold, total, budget = following.fold, following.fold.total, self.total_budget
+        fold, total, budget = following.fold, following.fold.total, settings.budget.tokens
         whole = not fold.tally.altered  # then the view is the session itself, which may have grown since
-        noted = self._note(following, Shown(view, following.items, following.lineage) if whole else Shown(view, view.items, view.lineage))
+        shown = Shown(view, following.items, following.lineage) if whole else Shown(view, view.items, view.lineage)
+        noted = self._note(following, shown, settings)
         now = Trimmed(view.id, total, budget, fold.tally.altered, following.freed)
-        events: list[Event] = list(state.watch.news(now, self._marks, lost=lost, one_shot=one_shot))
+        events: list[Event] = list(state.watch.news(now, settings.marks, lost=lost, one_shot=one_shot))
         strict = total > budget and self.context_window.strict
         overflow = ContextOverflowError(total, budget, following.culprits()) if strict else None
-        return Step(view.id, noted, lambda _: view, events, overflow, self._question(view, total))
+        return Step(view.id, noted, lambda _: view, events, settings, overflow, self._question(view, total, settings))
 
-    def _note(self, following: Following, shown: Shown) -> Noted:
+    def _note(self, following: Following, shown: Shown, settings: Settings) -> Noted:
         noted = Noted(tuple(following.fold.tally.tokens), following.fold.overhead, shown)
-        self._ledger.note(noted)
+        self._record(noted, settings)
         return noted
+
+
+def _caught_up(known: Following | None, session: Session, limits: Limits, settings: Settings) -> Following:
+    """What follows the session, brought up to date; anew where what is known cannot go on."""
+    if known is None or known.fold.limits != limits or not known.follows(session):
+        known = Following(session, limits, settings.measurer)
+    known.catch_up(session)
+    return known

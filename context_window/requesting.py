@@ -12,11 +12,11 @@ from weakref import WeakKeyDictionary
 from session.session import Session
 
 from .budget import Budget
-from .config import ContextWindow
-from .counting.overhead import RequestOverhead, request_overhead
 from .errors import BudgetError, PromptTooLongError
 from .following import Following
 from .payload import Asked, payload_of
+from .settings import Settings
+from .switching import Switching
 from .tools import Tool, anthropic_tools
 from .trimming.limits import Limits, portion
 
@@ -39,13 +39,9 @@ class Lowered:
     budget: Budget
 
 
-class Requesting(ABC):
+class Requesting(Switching, ABC):
     """Requests for Anthropic's API, and budgets that a refusal has lowered."""
 
-    context_window: ContextWindow
-    _budget: Budget
-    _limits: Limits
-    _overhead: RequestOverhead
     _lowered: WeakKeyDictionary[Session, Lowered]
 
     @abstractmethod
@@ -140,26 +136,19 @@ class Requesting(ABC):
         with state.lock:
             return self._follow(session, state).fold.total
 
-    def _limits_for(self, session: Session) -> Limits:
+    def _limits_for(self, session: Session, settings: Settings) -> Limits:
         lowered = self._lowered.get(session)
-        if lowered is None or lowered.budget is not self._budget:
-            return self._limits
+        if lowered is None or lowered.budget is not settings.budget:
+            return settings.limits
         trigger, target = self.context_window.ratios
         tokens = lowered.tokens
-        return replace(self._limits, budget=tokens, trigger=portion(trigger, tokens), target=portion(target, tokens))
+        return replace(settings.limits, budget=tokens, trigger=portion(trigger, tokens), target=portion(target, tokens))
 
     def _asked(self, model: str, max_tokens: int, tools: Iterable[Tool], more: dict[str, Any]) -> Asked:
         asked = Asked.checked(model, max_tokens, anthropic_tools(tools), more)
         if asked.tools:
-            self._adopt(asked.tools)
+            self._count_tools(asked.tools)
         return asked
-
-    def _adopt(self, tools: list[dict[str, Any]]) -> None:
-        """Counts these tools from now on, where they cost more than those that are known of."""
-        overhead = request_overhead(self._budget.counter, tools, self._budget.frame, self._budget.model)
-        if overhead.fixed > self._overhead.fixed:
-            self._overhead = overhead
-            self._limits = replace(self._limits, overhead=overhead.fixed)
 
 
 def lower_budget(sent: int, tokens: int | None, limit: int | None) -> int:

@@ -5,28 +5,28 @@ from __future__ import annotations
 from session.items import MessageCategory
 from session.units import PRIORITY
 
-from .budget import Budget
 from .config import ContextWindow, TokenBudget, check_amount
 from .ledger import Ledger, known_category
+from .switching import Switching
 from .trimming.limits import portion
 
 
-class Spending:
+class Spending(Switching):
     """Budgets by category, and what each holds."""
 
     context_window: ContextWindow
-    _budget: Budget
     _ledger: Ledger
 
     @property
     def total_budget(self) -> int:
         """Tokens that a request may cost, tool definitions included."""
-        return self._budget.tokens
+        return self._settings.budget.tokens
 
     @property
     def available_tokens(self) -> int:
         """Tokens left; negative when over the budget."""
-        return self.total_budget - self._ledger.noted.total
+        settings, noted = self._figures()
+        return settings.budget.tokens - noted.total
 
     def get_budget(self, category: MessageCategory | str) -> TokenBudget:
         """What a category may hold and holds.
@@ -36,7 +36,8 @@ class Spending:
         """
         known = known_category(category)
         share = self.context_window.shares.exact[PRIORITY.index(known)]
-        return TokenBudget(known, float(share), portion(share, self.total_budget), self._ledger.noted.used(known))
+        settings, noted = self._figures()
+        return TokenBudget(known, float(share), portion(share, settings.budget.tokens), noted.used(known))
 
     def update_usage(self, category: MessageCategory | str, tokens: int) -> None:
         """Adds tokens that no session holds to a category, until a session is analysed, trimmed or processed.

@@ -12,7 +12,7 @@ from .budget import Budget, ModelConfig, asked_for
 from .config import ContextWindow
 from .counting.counter import TokenCounter
 from .counting.measure import Measurer
-from .counting.overhead import RequestOverhead
+from .counting.overhead import RequestOverhead, request_overhead
 from .counting.provider import AnthropicClient
 from .errors import BudgetError, UnknownModelError
 from .following import Following
@@ -81,18 +81,35 @@ class Switching:
         """
         known, config = self._config_of(name)
         settings = resolve_settings(config, *self._given)
+        self._go_over_to(lambda before: before if settings.equals(before) else settings)
+        self._configs[known] = config
+
+    def _count_tools(self, tools: Sequence[Tool]) -> None:
+        """Counts these tools from now on, for every model, where they cost more than those that are known of."""
+
+        def with_tools(before: Settings) -> Settings:
+            budget = before.budget
+            overhead = request_overhead(budget.counter, tools, budget.frame, budget.model)
+            if overhead.fixed <= before.overhead.fixed:
+                return before
+            return replace(before, overhead=overhead, limits=replace(before.limits, overhead=overhead.fixed))
+
+        if self._go_over_to(with_tools):
+            self._given = (*self._given[:3], tools)
+
+    def _go_over_to(self, change: Callable[[Settings], Settings]) -> bool:
+        """Puts other settings in the place of those in use, together with the figures by them; tells whether they are others."""
         while True:
-            with self._switch:
-                before, noted = self._settings, self._ledger.noted
-            if settings.equals(before):
-                break
+            before, noted = self._figures()
+            settings = change(before)
+            if settings is before:
+                return False
             anew = recounted(noted, before, settings)
             with self._switch:
                 if before is self._settings and noted is self._ledger.noted:
                     self._settings = settings
                     self._ledger.note(anew)
-                    break
-        self._configs[known] = config
+                    return True
 
     def _config_of(self, asked: object) -> tuple[str, object]:
         """The name of the model that is asked for, and what holds for it."""
