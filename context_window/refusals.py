@@ -68,15 +68,15 @@ def model_error(error: BaseException) -> ModelError | None:
 def too_long(message: str) -> tuple[int | None, int | None] | None:
     """What the provider counts and what it allows, where its message says that a prompt is too long; None where it does not.
 
-    The figures are None where the message has none. With `input length and max_tokens exceed context limit` what it counts is the
-    sum: the room for the answer must fit too.
+    The figures are None where the message has none. With `input length and max_tokens exceed context limit` what it allows is what
+    the room for the answer leaves.
     """
     if found := _TOO_LONG.search(message):
         tokens, limit = found.groups()
         return _whole(tokens), _whole(limit)
     if found := _WITH_ANSWER.search(message):
         prompt, answer, limit = map(_whole, found.groups())
-        return (None if prompt is None or answer is None else prompt + answer), limit
+        return prompt, None if answer is None or limit is None else max(0, limit - answer)
     return None
 
 

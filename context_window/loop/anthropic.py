@@ -1,0 +1,182 @@
+"""Claude through Anthropic's own client: a view as a request, a stream as an answer, a refusal as one of our errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from time import time
+from typing import Any
+
+from session.errors import FormatError, SessionError
+from session.items import new_id
+from session.providers.anthropic import from_anthropic
+from session.session import Session
+from session.usage import Usage
+
+from ..config import check_amount
+from ..errors import BudgetError, ModelError, ModelNetworkError
+from ..models import describe_model
+from ..refusals import model_error
+from .model import Answer, OnText
+
+OUTPUT_LIMIT = 8_192
+"""Tokens of an answer where nothing is known of the model."""
+
+
+class AnthropicModel:
+    """A `Model` that asks Claude.
+
+        model = AnthropicModel(anthropic.AsyncAnthropic(), "claude-sonnet-4-5")
+        result = await run_turn(session, "What is in main.py?", model=model, tools=[read_file], manager=manager)
+
+    Answers are streamed, however long they are. Retries are the client's (`max_retries`); what it raises in the end comes out as a
+    `ModelError`.
+
+    Attributes:
+        model: The model that is asked.
+        max_tokens: Tokens an answer may have.
+        caching: Whether the request marks what the prompt cache is to keep.
+    """
+
+    def __init__(self, client: Any, model: str, *, max_tokens: int | None = None, caching: bool = True, **more: Any) -> None:
+        """
+        Args:
+            client: An `anthropic.AsyncAnthropic`, or an `anthropic.Anthropic`, which then works in a thread.
+            model: A model's name.
+            max_tokens: As the attribute; None for what a manager keeps free for the answer (`output_reserve`), or less where the
+                model writes less.
+            caching: As the attribute.
+            more: More fields of every request, such as `thinking={"type": "adaptive"}` or `temperature=0`.
+
+        Raises:
+            BudgetError: A value makes no sense.
+        """
+        if not callable(getattr(getattr(client, "messages", None), "stream", None)) or isinstance(client, type):
+            raise BudgetError("client", type(client).__name__, "pass an anthropic.AsyncAnthropic() or an anthropic.Anthropic()")
+        if not isinstance(model, str) or not model.strip():
+            raise BudgetError("model", model, "pass a model's name")
+        if not isinstance(caching, bool):
+            raise BudgetError("caching", caching, "pass True or False")
+        for name in ("messages", "system", "tools", "tool_choice", "stream"):
+            if name in more:
+                raise BudgetError(name, type(more[name]).__name__, "the loop fills this field in; leave it out")
+        self.model = model
+        self.max_tokens = _room(model) if max_tokens is None else check_amount("max_tokens", max_tokens, least=1)
+        self.caching = caching
+        self._client = client
+        self._more = more
+
+    def request(self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool) -> dict[str, Any]:
+        """What `client.messages.stream(**…)` is given.
+
+        Args:
+            view: What the model is shown.
+            tools: Definitions in Anthropic's form.
+            allow_tools: Whether it may call them.
+        """
+        messages, system = view.to_anthropic_messages(caching=self.caching)
+        request: dict[str, Any] = {"model": self.model, "max_tokens": self.max_tokens, "messages": messages}
+        if system:
+            request["system"] = system
+        if tools:
+            request["tools"] = [dict(tool) for tool in tools]
+            if not allow_tools:
+                request["tool_choice"] = {"type": "none"}  # a request whose history has calls must name its tools
+        return {**request, **self._more}
+
+    async def answer(
+        self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool, on_text: OnText | None = None
+    ) -> Answer:
+        """What Claude says.
+
+        Raises:
+            PromptTooLongError: Anthropic counts more than the window holds.
+            ModelError: There is no answer for another reason.
+        """
+        import asyncio
+
+        # In a thread: a long view with images takes a while to write, and the loop has others to serve.
+        request = await asyncio.to_thread(self.request, view, tools, allow_tools=allow_tools)
+        try:
+            stream = self._client.messages.stream(**request)
+            message = await (_streamed(stream, on_text) if hasattr(stream, "__aenter__") else _threaded(stream, on_text))
+            return _answer(message)
+        except Exception as error:
+            found = _told(error)
+            if found is None:
+                raise
+            raise found from error
+
+
+def _room(model: str) -> int:
+    known = describe_model(model)
+    if known.window is None:
+        return OUTPUT_LIMIT if known.output_limit is None else min(OUTPUT_LIMIT, known.output_limit)
+    return known.output_reserve if known.output_limit is None else min(known.output_reserve, known.output_limit)
+
+
+async def _streamed(manager: Any, on_text: OnText | None) -> Any:
+    """The whole message of an asynchronous client's stream."""
+    async with manager as stream:
+        async for event in stream:
+            if on_text is not None and event.type == "text":
+                on_text(event.text)
+        return await stream.get_final_message()
+
+
+async def _threaded(manager: Any, on_text: OnText | None) -> Any:
+    """The whole message of a client's stream that is read in a thread. After a cancel the stream is closed at its next event."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    wanted = True
+
+    def read() -> Any:
+        with manager as stream:
+            for event in stream:
+                if not wanted:
+                    return None
+                if on_text is not None and event.type == "text":
+                    loop.call_soon_threadsafe(on_text, event.text)
+            return stream.get_final_message()
+
+    try:
+        return await asyncio.to_thread(read)
+    finally:
+        wanted = False
+
+
+def _answer(message: Any) -> Answer:
+    """The answer that a message of the SDK is.
+
+    Raises:
+        FormatError: It is none.
+        ModelNetworkError: The stream ended before it did.
+    """
+    if message.stop_reason is None:
+        raise ModelNetworkError("the stream ended before the answer did")
+    told = from_anthropic([message])
+    now = time()
+    items = tuple(replace(item, id=new_id(), created_at=now, usage=None) for item in told.items)
+    return Answer(items, str(message.stop_reason), _usage(message.usage), message.model)
+
+
+def _usage(reported: Any) -> Usage:
+    return Usage(
+        input_tokens=reported.input_tokens or 0,
+        cache_read_tokens=reported.cache_read_input_tokens or 0,
+        cache_write_tokens=reported.cache_creation_input_tokens or 0,
+        output_tokens=reported.output_tokens or 0,
+    )
+
+
+def _told(error: Exception) -> ModelError | None:
+    """One of our errors for what asking and reading raised; None where it is a fault in the program."""
+    if isinstance(error, ModelError):
+        return None
+    if isinstance(error, SessionError):
+        where = error.where if isinstance(error, FormatError) else type(error).__name__
+        return ModelError(f"what came back is no answer ({where})")
+    if isinstance(error, ValueError) and type(error).__name__ == "JSONDecodeError":
+        return ModelNetworkError("what came back is broken JSON")
+    return model_error(error)

@@ -1,0 +1,107 @@
+"""Hooks for loops that are not ours: what to do before and after a call of the model, for loops with and without `await`."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from session.session import Session
+from session.usage import Usage
+
+from ..errors import BudgetError
+from ..manager import ContextWindowManager
+
+T = TypeVar("T")
+
+
+class Interceptor:
+    """What a loop calls around each call of the model. `first | second` is both, one inside the other.
+
+    A subclass overrides the async hooks. The plain ones run those to their end, in a thread with an event loop of its own.
+    """
+
+    async def abefore_model_call(self, session: Session) -> Session:
+        """What the model is to be shown instead of this session. Here, the session itself."""
+        return session
+
+    async def aafter_model_call(self, session: Session, usage: Usage | None = None) -> None:
+        """Takes note of what the provider reported for the call. Here, nothing is done."""
+
+    def before_model_call(self, session: Session) -> Session:
+        """As `abefore_model_call`, for a loop that does not await."""
+        return _completed(self.abefore_model_call(session))
+
+    def after_model_call(self, session: Session, usage: Usage | None = None) -> None:
+        """As `aafter_model_call`, for a loop that does not await."""
+        _completed(self.aafter_model_call(session, usage))
+
+    def __or__(self, other: Interceptor) -> Interceptor:
+        """Both: before a call this one first, after it the other one first."""
+        return _Both(self, other) if isinstance(other, Interceptor) else NotImplemented
+
+
+class TurnInterceptor(Interceptor):
+    """Brings a manager into any loop.
+
+        interceptor = TurnInterceptor(manager)
+        view = interceptor.before_model_call(session)  # or: await interceptor.abefore_model_call(session)
+        answer = client.messages.create(…)
+        interceptor.after_model_call(session, Usage(input_tokens=…, output_tokens=…))
+
+    Attributes:
+        manager: Who decides what the model sees.
+    """
+
+    def __init__(self, manager: ContextWindowManager) -> None:
+        """
+        Args:
+            manager: As the attribute.
+
+        Raises:
+            BudgetError: It is no manager.
+        """
+        if not isinstance(manager, ContextWindowManager):
+            raise BudgetError("manager", type(manager).__name__, "pass a ContextWindowManager")
+        self.manager = manager
+
+    async def abefore_model_call(self, session: Session) -> Session:
+        """The view to send: the session managed (`manager.manage`).
+
+        Raises:
+            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+            CountingError: The token counter gave something that is no count.
+        """
+        return await self.manager.manage(session)
+
+    async def aafter_model_call(self, session: Session, usage: Usage | None = None) -> None:
+        """Gives the manager what the provider reported for the view that was sent.
+
+        Args:
+            session: The session that `before_model_call` was given.
+            usage: The report; None where there is none. An item of the log that carries it already says the same.
+        """
+        if usage is not None:
+            self.manager.record_usage(usage, session)
+
+
+class _Both(Interceptor):
+    """Two interceptors, the first around the second."""
+
+    def __init__(self, first: Interceptor, second: Interceptor) -> None:
+        self._first, self._second = first, second
+
+    async def abefore_model_call(self, session: Session) -> Session:
+        return await self._second.abefore_model_call(await self._first.abefore_model_call(session))
+
+    async def aafter_model_call(self, session: Session, usage: Usage | None = None) -> None:
+        await self._second.aafter_model_call(session, usage)
+        await self._first.aafter_model_call(session, usage)
+
+
+def _completed(work: Coroutine[Any, Any, T]) -> T:
+    """What the coroutine gives. It runs in a thread of its own: in the caller's there may be an event loop already."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, thread_name_prefix="interceptor") as threads:
+        return threads.submit(asyncio.run, work).result()

@@ -1,0 +1,267 @@
+"""`run_turn`: one user turn to its end. What is asked of a model is in `model.py`, how calls are run in `running.py`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from operator import is_
+from traceback import extract_tb
+from typing import Any, TypeAlias
+
+from session.errors import FormatError
+from session.items import FunctionCall, Item, Message, new_id
+from session.parts import Part
+from session.session import Session
+from session.units import is_answer
+from session.usage import Usage
+
+from ..errors import PromptTooLongError
+from ..manager import ContextWindowManager
+from .model import CUT_OFF, PAUSE_TURN, Answer, Model, OnText
+from .running import output_of, run_calls
+from .toolbox import Toolbox, ToolSource, failed
+
+logger = logging.getLogger(__name__)
+
+UserInput: TypeAlias = str | Sequence[Part | str] | Message | None
+"""What the user says; None to go on with a log that waits for an answer."""
+
+MOST_PAUSES = 10
+"""How often in a row a model that pauses is asked to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """What came of a turn. The items are in the session.
+
+    Attributes:
+        text: What the model said last; empty where it refused, or was cut off, before it said anything.
+        stop: Why it stopped: `end_turn`, `max_tokens`, `model_context_window_exceeded`, `refusal`, `pause_turn`, `stop_sequence`, or
+            `tool_use` where it goes on calling tools although it was asked without them.
+        requests: How often the model was asked, refused requests included.
+        calls: Tool calls that were answered by their tools, or by what is wrong with them.
+        calls_refused: Tool calls that were not run: over the limit, or in an answer that was cut off.
+        usage: What the provider reported, summed over the answers.
+    """
+
+    text: str
+    stop: str
+    requests: int
+    calls: int
+    calls_refused: int
+    usage: Usage
+
+
+async def run_turn(
+    session: Session,
+    user_input: UserInput,
+    *,
+    model: Model,
+    tools: Toolbox | Iterable[ToolSource] = (),
+    manager: ContextWindowManager,
+    on_text: OnText | None = None,
+    on_item: Callable[[Item], None] | None = None,
+) -> TurnResult:
+    """What came of one turn: the model is asked, its calls are run, and so on until it answers in text.
+
+        manager = ContextWindowManager("claude-sonnet-4-5")
+        model = AnthropicModel(anthropic.AsyncAnthropic(), "claude-sonnet-4-5")
+        result = await run_turn(session, "Plan my trip to Bergen.", model=model, tools=[find_flights, book], manager=manager)
+
+    Before each call of the model the session is managed (`manager.manage`). Calls of one answer run together; one that fails is
+    answered with an error. Where the turn's tool calls are spent (`max_tool_calls_per_turn`), those over the limit are answered with
+    an error that says so, and the model is asked once more without tools.
+
+    What was said stays in the session whatever happens: after an error, or a cancel while the model was asked, go on with
+    `user_input=None`, or with what the user says next. A cancel leaves the calls that had ended with their outputs, the others with
+    an error, and the text that had come as an interrupted message. One session takes one turn at a time.
+
+    Args:
+        session: The log, which grows.
+        user_input: A text, parts, a user message, or None.
+        model: Who is asked.
+        tools: Functions with type hints, a manager's recall tool, definitions of the provider's own tools.
+        manager: Who decides what the model sees.
+        on_text: Is told the answers' texts piece by piece, where the model streams.
+        on_item: Is told each item that the turn adds to the log.
+
+    Raises:
+        FormatError: There is nothing to answer.
+        BudgetError: A tool is none.
+        PromptTooLongError: The provider refused a prompt as too long, and the smaller one after it too.
+        ModelError: The provider gave no answer.
+        ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+        CountingError: The token counter gave something that is no count.
+    """
+    toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+    manager.count_tools(toolbox.definitions)
+    turn = _Turn(session, model, toolbox, manager, on_text, on_item)
+    turn.begin(user_input)
+    return await turn.run()
+
+
+class _Turn:
+    """A turn under way."""
+
+    def __init__(
+        self,
+        session: Session,
+        model: Model,
+        toolbox: Toolbox,
+        manager: ContextWindowManager,
+        on_text: OnText | None,
+        on_item: Callable[[Item], None] | None,
+    ) -> None:
+        self._session, self._model, self._toolbox, self._manager = session, model, toolbox, manager
+        self._on_text, self._on_item = on_text, on_item
+        self._pieces: list[str] = []
+        self._requests = self._calls = self._refused = 0
+        self._usage = Usage()
+
+    def begin(self, user_input: UserInput) -> None:
+        """Records what the user says."""
+        if user_input is None:
+            if not self._session.items or _is_said(self._session.items[-1]):
+                raise FormatError("run_turn.user_input", "None, and nothing in the session waits for an answer; pass what the user says")
+            return
+        message = user_input if isinstance(user_input, Message) else Message("user", user_input)
+        if message.role != "user":
+            raise FormatError("run_turn.user_input", f"a message of role {message.role}; pass one of role user")
+        if not any(getattr(part, "text", None) is None or str(getattr(part, "text", "")).strip() for part in message.content):
+            raise FormatError("run_turn.user_input", "it says nothing; pass a text that is not blank")
+        self._add(message)
+
+    async def run(self) -> TurnResult:
+        """What came of it."""
+        said: list[str] = []
+        pauses = 0
+        while True:
+            left = self._left()
+            answer = self._recorded(await self._asked(allow_tools=left > 0))
+            if not answer.calls:
+                said.append(answer.text)
+                pauses += 1
+                if answer.stop != PAUSE_TURN or pauses > MOST_PAUSES:
+                    return self._result("".join(said), answer.stop)
+                continue
+            said, pauses = [], 0
+            if answer.stop in CUT_OFF:
+                self._refuse(answer.calls, f"The call was not run: your answer was cut off ({answer.stop}), so it may not be whole.")
+                return self._result(answer.text, answer.stop)
+            await self._run(answer.calls, left)
+            if left <= 0:  # it was asked without tools, and calls them all the same
+                return self._result(answer.text, answer.stop)
+
+    def _left(self) -> int:
+        """Tool calls that are left, also where a tool itself writes user messages into the log."""
+        most = self._manager.context_window.max_tool_calls_per_turn
+        return min(self._manager.tool_calls(self._session).left, most - self._calls - self._refused)
+
+    async def _asked(self, *, allow_tools: bool) -> Answer:
+        """The model's answer; where the provider calls the prompt too long, to a smaller one."""
+        view = await self._manager.manage(self._session)
+        try:
+            return await self._answer(view, allow_tools=allow_tools)
+        except PromptTooLongError as refusal:
+            self._manager.accept_refusal(self._session, refusal)
+            smaller = await self._manager.manage(self._session)
+            if len(smaller.items) == len(view.items) and all(map(is_, smaller.items, view.items)):
+                raise  # there is nothing left to take
+        return await self._answer(smaller, allow_tools=allow_tools)
+
+    async def _answer(self, view: Session, *, allow_tools: bool) -> Answer:
+        import asyncio
+
+        self._requests += 1
+        self._pieces = []
+        try:
+            return await self._model.answer(view, self._toolbox.definitions, allow_tools=allow_tools, on_text=self._heard)
+        except asyncio.CancelledError:
+            said = "".join(self._pieces)
+            if said.strip():
+                self._add(Message("assistant", said, interrupted=True))
+            raise
+
+    def _recorded(self, answer: Answer) -> Answer:
+        """The answer as the log now has it: its usage and model with its first item, each call with a call id of its own."""
+        items = _told_apart(answer.items)
+        if items:
+            extra = items[0].extra if answer.model is None else {**items[0].extra, "model": answer.model}
+            items[0] = replace(items[0], usage=answer.usage, extra=extra)
+        items = [item if self._session.get_by_id(item.id) is None else replace(item, id=new_id()) for item in items]
+        for item in items:
+            self._add(item)
+        if answer.usage is not None:
+            self._usage = _sum(self._usage, answer.usage)
+        return replace(answer, items=tuple(items))
+
+    async def _run(self, calls: Sequence[FunctionCall], left: int) -> None:
+        import asyncio
+
+        allowed, over = calls[: max(0, left)], calls[max(0, left) :]
+        self._calls += len(allowed)
+        outputs, cancelled = await run_calls(allowed, self._toolbox, self._session)
+        for output in outputs:
+            self._add(output)
+        most = self._manager.context_window.max_tool_calls_per_turn
+        self._refuse(over, f"The call was not run: a turn may have {most} tool calls. Answer with what you know now, without tools.")
+        if cancelled:
+            raise asyncio.CancelledError
+
+    def _refuse(self, calls: Sequence[FunctionCall], why: str) -> None:
+        self._refused += len(calls)
+        for call in calls:
+            self._add(output_of(call, failed(why)))
+
+    def _add(self, item: Item) -> None:
+        self._session.append(item)
+        if self._on_item is not None:
+            _tell(self._on_item, item)
+
+    def _heard(self, text: str) -> None:
+        self._pieces.append(text)
+        if self._on_text is not None:
+            _tell(self._on_text, text)
+
+    def _result(self, text: str, stop: str) -> TurnResult:
+        return TurnResult(text, stop, self._requests, self._calls, self._refused, self._usage)
+
+
+def _is_said(item: Item) -> bool:
+    """Whether the item ends a turn. A call does not: what never was answered goes to the model as interrupted."""
+    return is_answer(item) and not isinstance(item, FunctionCall)
+
+
+def _told_apart(items: Sequence[Item]) -> list[Item]:
+    """The items, with call ids that are not one another's: else an output would answer the wrong call."""
+    taken: set[str] = set()
+    apart: list[Item] = []
+    for item in items:
+        if isinstance(item, FunctionCall):
+            names = chain([item.call_id], (f"{item.call_id or 'call'}_{number}" for number in range(2, len(items) + 3)))
+            call_id = next(name for name in names if name and name not in taken)
+            taken.add(call_id)
+            apart.append(item if call_id == item.call_id else replace(item, call_id=call_id))
+        else:
+            apart.append(item)
+    return apart
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        input_tokens=one.input_tokens + other.input_tokens,
+        cache_read_tokens=one.cache_read_tokens + other.cache_read_tokens,
+        cache_write_tokens=one.cache_write_tokens + other.cache_write_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+    )
+
+
+def _tell(listener: Callable[[Any], None], told: object) -> None:
+    """Tells a listener. What it raises is logged: a display's fault must not cost the user an answer."""
+    try:
+        listener(told)
+    except Exception as error:  # noqa: BLE001 - as said above
+        where = extract_tb(error.__traceback__)[-1]  # neither the message nor the traceback: they may hold content
+        logger.error("a listener of the turn failed: %s at %s:%s", type(error).__name__, where.filename, where.lineno)  # noqa: TRY400
