@@ -12,6 +12,7 @@ from session.session import Session
 
 from .asking import Asking, Step
 from .budget import ModelConfig, limits_of
+from .calling import Calling
 from .config import ContextWindow
 from .counting.counter import TokenCounter
 from .counting.provider import AnthropicClient
@@ -32,7 +33,7 @@ from .trimming.plan import Plan
 from .usage import SessionStats, UsageReport
 
 
-class ContextWindowManager(Spending, Asking, Requesting):
+class ContextWindowManager(Spending, Asking, Requesting, Calling):
     """Decides what a model sees of a session that has outgrown its context window.
 
         manager = ContextWindowManager("claude-sonnet-4-5")
