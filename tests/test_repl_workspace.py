@@ -1,0 +1,236 @@
+"""The tools of the chat: what they give of a directory, their bounds, and that nothing leads out of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from context_window.errors import ContextWindowError
+from context_window.repl.searching import MAX_FOUND, PatternError, Search
+from context_window.repl.workspace import MAX_ENTRIES, MAX_FILE, MAX_LINE, MAX_LINES, MAX_TEXT, Workspace, WorkspaceError
+from context_window.tools import tool_texts
+from tests.support.shell import POSIX
+
+SECRET = "the secret outside"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    inside = tmp_path / "inside"
+    (inside / "src").mkdir(parents=True)
+    (inside / "src" / "main.py").write_text("import os\nprint('hello')\n", encoding="utf-8")
+    (inside / "notes.md").write_text("# Notes\nhello there\n", encoding="utf-8")
+    (tmp_path / "secret.txt").write_text(SECRET, encoding="utf-8")
+    (tmp_path / "inside-too").mkdir()
+    (tmp_path / "inside-too" / "x").write_text(SECRET, encoding="utf-8")
+    return inside
+
+
+@pytest.fixture
+def workspace(root: Path) -> Workspace:
+    return Workspace(root)
+
+
+def test_a_file_is_read_whole_or_by_lines(workspace: Workspace) -> None:
+    assert workspace.read_file("src/main.py") == "import os\nprint('hello')"
+    assert workspace.read_file("src/main.py", 2) == "print('hello')"
+    assert workspace.read_file("src/main.py", 1, 1) == "import os\n[src/main.py: lines 1 to 1 of 2; go on with first_line=2]"
+    with pytest.raises(WorkspaceError, match="has 2 lines"):
+        workspace.read_file("src/main.py", 3)
+
+
+def test_a_folder_is_listed_by_name_with_sizes(workspace: Workspace) -> None:
+    assert workspace.list_files() == "notes.md (20)\nsrc/"
+    assert workspace.list_files(recursive=True) == "notes.md (20)\nsrc/main.py (25)"
+    assert workspace.list_files("src") == "main.py (25)"
+
+
+def test_lines_are_found_with_their_places(workspace: Workspace) -> None:
+    assert workspace.search("hello") == "notes.md:2: hello there\nsrc/main.py:2: print('hello')"
+    assert workspace.search("^import", "src/main.py") == "src/main.py:1: import os"
+    assert workspace.search("(?i)HELLO", "src") == "src/main.py:2: print('hello')"
+    assert workspace.search("nowhere") == "[nothing found]"
+
+
+LEADING_OUT = ["../secret.txt", "src/../../secret.txt", "../inside-too/x", "..", "/", "/etc/passwd", "link", "folder/secret.txt", "chain"]
+
+
+def _links(root: Path) -> None:
+    (root / "link").symlink_to(root.parent / "secret.txt")
+    (root / "folder").symlink_to(root.parent)
+    (root / "chain").symlink_to(root / "folder" / "secret.txt")
+
+
+@POSIX
+@pytest.mark.parametrize("path", LEADING_OUT)
+def test_nothing_outside_is_given_whatever_leads_there(root: Path, path: str) -> None:
+    _links(root)
+    workspace = Workspace(root)
+    tools: list[Callable[[str], str]] = [workspace.read_file, workspace.list_files, lambda given: workspace.search("secret", given)]
+    for tool in tools:
+        with pytest.raises(WorkspaceError, match="outside the working directory"):
+            tool(path)
+
+
+@POSIX
+def test_listings_and_searches_follow_no_link(root: Path) -> None:
+    _links(root)
+    (root / "to notes").symlink_to("notes.md")
+    workspace = Workspace(root)
+    assert SECRET not in workspace.search("secret")
+    listed = workspace.list_files(recursive=True)
+    assert "secret.txt" not in listed
+    assert "link (a link, which leads out of the working directory)" in listed
+    assert "to notes (a link)" in listed
+    assert workspace.read_file("to notes") == "# Notes\nhello there"
+
+
+@given(st.lists(st.sampled_from(["..", ".", "src", "link", "folder", "main.py", "secret.txt", "inside", "", "~", "a\0b"]), max_size=6))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_path_reads_what_is_outside(root: Path, steps: list[str]) -> None:
+    if os.name == "posix" and not (root / "link").is_symlink():
+        _links(root)
+    workspace = Workspace(root)
+    for path in ("/".join(steps), str(root / "/".join(steps))):
+        for tool in (workspace.read_file, workspace.list_files, lambda given: workspace.search("outside", given)):
+            try:
+                told = tool(path)
+            except WorkspaceError:
+                continue
+            assert SECRET not in told
+            assert "inside-too" not in told
+
+
+def test_a_directory_reached_through_a_link_is_as_good_as_any(tmp_path: Path, root: Path) -> None:
+    if os.name != "posix":
+        pytest.skip("links need rights on Windows")
+    (tmp_path / "door").symlink_to(root)
+    assert Workspace(tmp_path / "door").read_file("notes.md").startswith("# Notes")
+
+
+@POSIX
+def test_a_pipe_does_not_make_the_model_wait(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+    with pytest.raises(WorkspaceError, match="no regular file"):
+        Workspace(root).read_file("pipe")
+    assert Workspace(root).search("x", "pipe") == "[nothing found]"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + bytes(20), "PNG image"),
+        (b"ab\0cd", "no text in UTF-8"),
+        (b"caf\xe9 au lait", "no text in UTF-8"),
+        (b"%PDF-1.7", "PDF"),
+    ],
+)
+def test_a_binary_file_is_said_to_be_one(root: Path, content: bytes, told: str) -> None:
+    (root / "file").write_bytes(content)
+    assert told in Workspace(root).read_file("file")
+    assert f"{len(content):,} bytes" in Workspace(root).read_file("file")
+    assert Workspace(root).search(".", "file") == "[nothing found]"
+
+
+def test_a_character_cut_at_the_end_of_what_is_sniffed_makes_no_binary_file(root: Path) -> None:
+    (root / "file").write_bytes(b"x" * 8_191 + "é".encode() * 10)
+    assert "binary" not in Workspace(root).read_file("file")
+
+
+FAULTS: list[tuple[Callable[[Workspace], str], str]] = [
+    (lambda workspace: workspace.read_file("none"), "list_files shows"),
+    (lambda workspace: workspace.read_file("src"), "is a folder"),
+    (lambda workspace: workspace.list_files("notes.md"), "is no folder"),
+    (lambda workspace: workspace.list_files("none"), "there is no folder"),
+    (lambda workspace: workspace.search("x", "none"), "there is no file or folder"),
+    (lambda workspace: workspace.search("("), "no regular expression"),
+    (lambda workspace: workspace.search(""), "1 to"),
+    (lambda workspace: workspace.read_file("a\0b"), "is no path"),
+]
+
+
+@pytest.mark.parametrize(("call", "told"), FAULTS)
+def test_faults_say_what_to_do(workspace: Workspace, call: Callable[[Workspace], str], told: str) -> None:
+    with pytest.raises(ContextWindowError, match=told):
+        call(workspace)
+
+
+def test_what_is_given_is_bounded(root: Path) -> None:
+    (root / "long").write_text("x\n" * 10_000, encoding="utf-8")
+    (root / "wide").write_text("y" * 100_000, encoding="utf-8")
+    (root / "both").write_text(("z" * 1_500 + "\n") * 1_000, encoding="utf-8")
+    (root / "huge").write_bytes(b"w\n" * (MAX_FILE // 2 + 100))
+    workspace = Workspace(root)
+    assert workspace.read_file("long").count("x") == MAX_LINES
+    assert f"go on with first_line={MAX_LINES + 1}" in workspace.read_file("long", 1, 10**9)
+    assert workspace.read_file("wide").count("y") == MAX_LINE
+    assert len(workspace.read_file("both")) < MAX_TEXT + MAX_LINE + 200
+    assert "only the first" in workspace.read_file("huge", MAX_FILE // 2 - 5)
+    assert workspace.search("x", "long").count("\n") == MAX_FOUND
+    assert "large file" in workspace.search("v", "huge")
+    (root / "many").mkdir()
+    for number in range(MAX_ENTRIES + 1):
+        (root / "many" / str(number)).touch()
+    assert len(workspace.list_files("many").splitlines()) == MAX_ENTRIES + 1
+    assert len(workspace.list_files("many", recursive=True).splitlines()) == MAX_ENTRIES + 1
+
+
+def test_folders_of_dependencies_are_passed_over_unless_they_are_named(root: Path) -> None:
+    for folder in (".git", "node_modules"):
+        (root / folder).mkdir()
+        (root / folder / "x").write_text("hello", encoding="utf-8")
+    workspace = Workspace(root)
+    assert "node_modules" not in workspace.search("hello") + workspace.list_files(recursive=True)
+    assert "node_modules/" in workspace.list_files()
+    assert workspace.search("hello", "node_modules") == "node_modules/x:1: hello"
+
+
+def test_a_deep_tree_is_walked(root: Path) -> None:
+    deep = root
+    for _ in range(300):
+        deep /= "d"
+    deep.mkdir(parents=True)
+    (deep / "leaf").write_text("hello", encoding="utf-8")
+    assert "leaf:1: hello" in Workspace(root).search("hello")
+
+
+def test_a_pattern_that_would_take_for_ever_is_stopped(root: Path) -> None:
+    (root / "trap").write_text("a" * 40 + "!", encoding="utf-8")
+    told = Workspace(root, seconds=0.05).search("(a|aa)+$", "trap")
+    assert "stopped after 0.05 seconds" in told
+
+
+def test_a_search_that_is_late_says_so_and_gives_what_it_has(root: Path) -> None:
+    ticks = count()
+    search = Search("hello", seconds=3.0, clock=lambda: float(next(ticks)))
+    for number in range(10):
+        search.look(f"file{number}", "hello\n")
+    assert search.over
+    assert [one.name for one in search.found] == ["file0", "file1"]
+    assert "stopped after 3 seconds" in search.told()
+
+
+@given(st.text(max_size=30), st.text(max_size=200))
+def test_a_search_ends_for_any_pattern_and_finds_lines_that_are_there(pattern: str, text: str) -> None:
+    import time
+
+    try:
+        search = Search(pattern, seconds=0.2, clock=time.monotonic)
+    except PatternError:
+        return
+    search.look("file", text)
+    lines = text.split("\n")
+    assert all(lines[one.line - 1].rstrip("\r") == one.text for one in search.found)
+    assert [one.line for one in search.found] == sorted({one.line for one in search.found})
+
+
+def test_the_tools_have_definitions(workspace: Workspace) -> None:
+    texts = tool_texts(workspace.tools)
+    assert len(texts) == 3
+    assert all("working directory" in text for text in texts)
