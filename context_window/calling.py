@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from session.items import FunctionCall, Message, MessageCategory
 from session.session import Session
@@ -34,7 +33,7 @@ class Calling(ABC):
     context_window: ContextWindow
 
     @abstractmethod
-    def _adopt(self, tools: list[dict[str, Any]]) -> None: ...
+    def _count_tools(self, tools: Sequence[Tool]) -> None: ...
 
     def count_tools(self, tools: Iterable[Tool]) -> None:
         """Counts these tools in every request from now on, where they cost more than those that the manager knows of.
@@ -47,7 +46,7 @@ class Calling(ABC):
         """
         definitions = anthropic_tools(tools)
         if definitions:
-            self._adopt(definitions)
+            self._count_tools(definitions)
 
     def tool_calls(self, session: Session) -> ToolCalls:
         """Tool calls used since the last user message, and left of `max_tool_calls_per_turn`.
