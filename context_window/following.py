@@ -14,8 +14,10 @@ from session.items import Compaction, Item, Message
 from session.session import Session
 from session.units import HELD, NONE, PRIORITY, SUMMARY
 
+from .calibration import Reports
 from .counting.measure import Measurer
 from .errors import Culprit
+from .hearing import Hearing
 from .trimming.apply import shape
 from .trimming.fold import Fold
 from .trimming.limits import BOUNDLESS, Limits
@@ -53,13 +55,16 @@ class Following:
         log_tokens: What all items of the log cost, in tokens.
     """
 
-    def __init__(self, session: Session, limits: Limits, measurer: Measurer, *, one_shot: bool = False) -> None:
+    def __init__(
+        self, session: Session, limits: Limits, measurer: Measurer, *, one_shot: bool = False, reports: Reports | None = None
+    ) -> None:
         """
         Args:
             session: What is followed.
             limits: What its views may hold.
             measurer: What counts.
             one_shot: Whether to decide at the end alone.
+            reports: What providers reported that is not in the log; None for nothing, of any model.
         """
         self.lineage = session.lineage
         self.message_count = 0
@@ -67,7 +72,9 @@ class Following:
         self.items = session.items
         self._measurer = measurer
         self._costs = _Costs(self.items, measurer)
-        self.fold = Fold(limits, self._costs, settled=BOUNDLESS if one_shot else session.settled)
+        settled = BOUNDLESS if one_shot else session.settled
+        self.fold = Fold(limits, self._costs, settled=settled, settled_tokens=session.settled_tokens)
+        self.hearing = Hearing(self.fold, reports if reports is not None else Reports())
         self._sound = True
         self._view: list[Item] = []  # shared with the views given out, each of which sees its own length of it
         self._places: array[int] | None = None  # where in the log the view's items are; None while all of them are shown
@@ -81,8 +88,12 @@ class Following:
         """Whether this can go on: not after an edit of the session that is no growth, nor after a call that broke off."""
         return self._sound and session.lineage is self.lineage
 
-    def catch_up(self, session: Session) -> None:
+    def catch_up(self, session: Session, guide: Fold | None = None) -> None:
         """Folds what the session has gained, and decides as if the model were called now.
+
+        Args:
+            session: What is followed.
+            guide: Another fold of it, whose reports to go by.
 
         What it raises is the counter's, which may fail in the middle of a trim: `follows` says no from then on.
         """
@@ -98,6 +109,9 @@ class Following:
             fold.add(item, measured, breaks=bool(breaks) and item.id in breaks, replaces=replaces)
             self.log_tokens += measured.tokens
             self.message_count += isinstance(item, Message)
+            self.hearing.hear(item, self.items[place - 1] if place else None, session.metadata)
+        if guide is not None:
+            fold.go_by(guide)
         fold.conclude()
         self._sound = True
 
@@ -106,7 +120,8 @@ class Following:
         self._update_view()
         if self._places is None:
             return session
-        return Session.showing(session, self._view, breaks=self._breaks, settled=len(self._view))
+        tokens = None if self.fold.anchor is None else self.fold.total
+        return Session.showing(session, self._view, breaks=self._breaks, settled=len(self._view), settled_tokens=tokens)
 
     def has_lost(self) -> bool | None:
         """Whether a view since this was last asked lost what the one before it showed; None where nothing was asked before."""
@@ -119,9 +134,10 @@ class Following:
         return Plan(
             tuple(self._decision(place) for place in range(len(self.fold))),
             budget=self.fold.limits.budget,
-            overhead_before=self.fold.limits.overhead,
-            overhead=self.fold.overhead,
+            overhead_before=self.fold.limits.overhead + self.fold.markup,
+            overhead=self.fold.overhead + self.fold.correction,
             breaks=self._breaks,
+            calibrated=self.fold.anchor is not None,
         )
 
     @property

@@ -89,6 +89,10 @@ class ReadOnlySession(Session):
         return self._source._settled
 
     @property
+    def _settled_tokens(self) -> int | None:  # type: ignore[override]
+        return self._source._settled_tokens
+
+    @property
     def _origin(self) -> Session | None:  # type: ignore[override]
         return self._source._origin
 

@@ -35,7 +35,20 @@ AnyItem = TypeVar("AnyItem", bound=ItemBase)
 class Record:
     """The list of a session, its indexes, its queries, and all that appends to it."""
 
-    __slots__ = ("__weakref__", "_breaks", "_by_call", "_items", "_length", "_origin", "_owned", "_places", "_settled", "id", "metadata")
+    __slots__ = (
+        "__weakref__",
+        "_breaks",
+        "_by_call",
+        "_items",
+        "_length",
+        "_origin",
+        "_owned",
+        "_places",
+        "_settled",
+        "_settled_tokens",
+        "id",
+        "metadata",
+    )
 
     def __init__(self, items: Iterable[Item] | None = None, *, id: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
         """
@@ -62,11 +75,14 @@ class Record:
         self._by_call: CallIndex | None = None
         self._breaks: frozenset[str] = frozenset()
         self._settled = 0
+        self._settled_tokens: int | None = None
         for item in () if items is None else listed(items, "Session.items"):
             self.append(item)
 
     @classmethod
-    def showing(cls, origin: Session, items: list[Item], *, breaks: frozenset[str], settled: int) -> Self:
+    def showing(
+        cls, origin: Session, items: list[Item], *, breaks: frozenset[str], settled: int, settled_tokens: int | None = None
+    ) -> Self:
         """A view of `origin`, made in O(1): it shares `items`, of which others may go on to append to the end.
 
         Args:
@@ -74,6 +90,7 @@ class Record:
             items: What the view shows. Ids are unique and the list is never changed but at its end.
             breaks: As `response_breaks`.
             settled: As `settled`.
+            settled_tokens: As `settled_tokens`.
         """
         view = cls.__new__(cls)
         view.id = origin.id
@@ -86,6 +103,7 @@ class Record:
         view._by_call = None
         view._breaks = breaks
         view._settled = settled
+        view._settled_tokens = settled_tokens
         return view
 
     def __repr__(self) -> str:
@@ -100,13 +118,14 @@ class Record:
             "items": self._items[: self._length],
             "breaks": self._breaks,
             "settled": self._settled,
+            "settled_tokens": self._settled_tokens,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.id = state["id"]
         self.metadata = state["metadata"]
         self._rewrite(state["items"])
-        self.restore_seams(state["breaks"], state["settled"])
+        self.restore_seams(state["breaks"], state["settled"], state["settled_tokens"])
 
     # What it holds
 
@@ -127,6 +146,14 @@ class Record:
     def settled(self) -> int:
         """How many leading items were decided on when this view was made; 0 for a log that is no view."""
         return self._settled
+
+    @property
+    def settled_tokens(self) -> int | None:
+        """Tokens that a request with the `settled` items costs, where a provider's report said so when this view was made.
+
+        The reports that its items carry are of other requests, with more in them.
+        """
+        return self._settled_tokens
 
     @property
     def origin(self) -> Session | None:
@@ -311,10 +338,11 @@ class Record:
 
     # For those who derive sessions from others
 
-    def restore_seams(self, breaks: frozenset[str], settled: int) -> None:
-        """Sets `response_breaks` and `settled` of a session just read: for readers of saved views and transcripts."""
+    def restore_seams(self, breaks: frozenset[str], settled: int, settled_tokens: int | None = None) -> None:
+        """Sets what these are called of a session just read: for readers of saved views and transcripts."""
         self._breaks = breaks
         self._settled = settled
+        self._settled_tokens = settled_tokens
 
     # Inside
 
@@ -331,6 +359,7 @@ class Record:
         self._places = None
         self._by_call = None
         self._settled = 0
+        self._settled_tokens = None
 
     def _calls(self) -> CallIndex:
         if self._by_call is None:

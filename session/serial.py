@@ -3,7 +3,7 @@
     {"version": 1, "id": …, "metadata": {…}, "items": [{"type": "message", "id": …, "created_at": …, …}, …]}
 
 Each item and part has the fields of its class; what is at its default is left out, bytes are base64. `breaks` and
-`settled` stand in saved views only. What a field may hold is checked by the classes themselves.
+`settled…` stand in saved views only. What a field may hold is checked by the classes themselves.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, NamedTuple, NoReturn, get_args
 
-from .door import clean_json, place_name
+from .door import MAX_COUNT, clean_json, place_name
 from .errors import DuplicateItemError, FormatError, short
 from .items import Item, ItemBase, MessageCategory
 from .parts import Document, Image, Part, Text
@@ -22,7 +22,7 @@ from .session import Session
 from .usage import Usage
 
 VERSION = 1
-KEYS = frozenset({"version", "id", "metadata", "items", "breaks", "settled"})
+KEYS = frozenset({"version", "id", "metadata", "items", "breaks", "settled", "settled_tokens"})
 
 _ITEMS: dict[str, type[Item]] = {kind.type: kind for kind in get_args(Item)}
 _PARTS: dict[str, type[Part]] = {"text": Text, "image": Image, "document": Document}
@@ -71,6 +71,8 @@ def session_to_dict(session: Session) -> dict[str, Any]:
         data["breaks"] = [item.id for item in session.items if item.id in session.response_breaks]
     if session.settled:
         data["settled"] = session.settled
+    if session.settled_tokens is not None:
+        data["settled_tokens"] = session.settled_tokens
     return data
 
 
@@ -149,7 +151,11 @@ def session_from_dict(data: object) -> Session:
             session.append(item)
         except DuplicateItemError as error:
             raise FormatError(f"items[{place}].id", str(error)) from None
-    session.restore_seams(_breaks(top.get("breaks", []), session), _settled(top.get("settled", 0), len(listed)))
+    session.restore_seams(
+        _breaks(top.get("breaks", []), session),
+        _whole(top.get("settled", 0), "settled", len(listed), "items"),
+        None if top.get("settled_tokens") is None else _whole(top["settled_tokens"], "settled_tokens", MAX_COUNT, "tokens"),
+    )
     return session
 
 
@@ -161,9 +167,9 @@ def _breaks(data: object, session: Session) -> frozenset[str]:
     return frozenset(listed)
 
 
-def _settled(data: object, length: int) -> int:
-    if type(data) is not int or not 0 <= data <= length:
-        raise FormatError("settled", f"{short(data)} is not a number of items from 0 to {length}")
+def _whole(data: object, where: str, most: int, unit: str) -> int:
+    if type(data) is not int or not 0 <= data <= most:
+        raise FormatError(where, f"{short(data)} is not a number of {unit} from 0 to {most}")
     return data
 
 

@@ -432,7 +432,7 @@ class Session(Record):
         made = Session(metadata={**self.metadata, "forked_from": self.id} if forked else self.metadata)
         whole = len(found.items) == len(self.items) and all(map(is_, found.items, self.items))
         made._rewrite(found.items)
-        made.restore_seams(found.breaks, self.settled if whole else 0)
+        made.restore_seams(found.breaks, *((self.settled, self.settled_tokens) if whole else (0, None)))
         return made
 
     def _become(self, found: Excerpt) -> None:
@@ -468,7 +468,7 @@ class Session(Record):
         if item.pinned == pinned:
             return item
         twin = changed(item, pinned=pinned)
-        settled = self._settled
+        settled, tokens = self._settled, self._settled_tokens
         self._rewrite([*self._items[:place], twin, *self._items[place + 1 : self._length]])
-        self._settled = settled
+        self._settled, self._settled_tokens = settled, tokens
         return twin

@@ -33,4 +33,5 @@ def apply(plan: Plan, session: Session) -> Session:
         for item, decision in zip(session.items, plan, strict=True)
         if decision.action is not Action.DROP
     ]
-    return Session.showing(session, shown, breaks=plan.breaks, settled=len(shown))
+    tokens = plan.after if plan.calibrated else None
+    return Session.showing(session, shown, breaks=plan.breaks, settled=len(shown), settled_tokens=tokens)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from session.items import Item, Message
 from session.units import KIND_CALL, KIND_ORPHAN, KIND_OUTPUT, KIND_REASONING, KIND_SILENT, NONE
 
+from .anchor import Anchor, Asked, Increments
 from .limits import Limits
 from .state import Measured, Measures, ViewState
 from .steps import trim
@@ -19,16 +20,21 @@ from .steps import trim
 class Fold(ViewState):
     """The view of a log that grows."""
 
-    def __init__(self, limits: Limits, measures: Measures, *, settled: int = 0) -> None:
+    def __init__(self, limits: Limits, measures: Measures, *, settled: int = 0, settled_tokens: int | None = None) -> None:
         """
         Args:
             limits: What to trim to.
             measures: What costs are asked of.
             settled: At the request points before this position nothing is decided.
+            settled_tokens: What the request up to there costs, where that is known.
         """
         super().__init__(limits, measures)
+        self.resets = 0
         self._settled = settled
+        self._settled_tokens = settled_tokens
         self._concluded = False
+        self._asked = Asked()
+        self._logged = 0
 
     def add(self, item: Item, measured: Measured, *, breaks: bool = False, replaces: Sequence[int] = ()) -> None:
         """Takes the next item of the log.
@@ -46,6 +52,7 @@ class Fold(ViewState):
             if not self._concluded and here >= self._settled:
                 trim(self)
             self.commit()
+            self._asked = self._ask()
         else:
             self.roll_back()
         self._concluded = False
@@ -57,8 +64,10 @@ class Fold(ViewState):
         for place, rank in moved:
             self.recategorise(place, rank)
         kind, rank = groups.kind[here], groups.rank[here]
+        self._logged += measured.tokens
         if kind == KIND_ORPHAN:
             self.turn_away(measured)
+            self._settle_at(here + 1)
             return
         self.enter(measured, rank)
         if not groups.in_response:
@@ -75,6 +84,7 @@ class Fold(ViewState):
         elif kind == KIND_SILENT and isinstance(item, Message) and item.role != "user":
             self.edited(NONE)  # the system prompt stands before everything
             self.settle()
+        self._settle_at(here + 1)
 
     def conclude(self) -> None:
         """Trims as if the model were called now."""
@@ -82,6 +92,76 @@ class Fold(ViewState):
             self.begin()
             trim(self)
             self._concluded = True
+
+    # What the provider reports
+
+    def report(self, tokens: int, answered: int) -> bool:
+        """The provider has reported the request that the log's last response answers. Once a response, before the next begins.
+
+        Args:
+            tokens: Of the request.
+            answered: Of the response.
+
+        Returns:
+            Whether it can be of this view. What cannot be is not gone by: of a log that was sent otherwise than decided here, or
+            by another's count.
+        """
+        self.roll_back()
+        self._concluded = False
+        start, known, asked = self.groups.starts[-1], self.anchor, self._asked
+        if self.increments is None or self.limits.calibration is None:
+            return True
+        if start < self._settled or (known is not None and known.place == start):
+            return True
+        believed = asked.may_cost(tokens)
+        if believed:
+            if known is not None and known.exact and known.edits == asked.edits and asked.fresh > 0 and tokens > known.tokens:
+                self.increments.learn(known.tokens, asked.fresh, tokens - known.tokens)
+            self._anchor(Anchor(start, tokens, tokens - asked.counted, answered, exact=True, edits=asked.edits))
+        elif known is not None:  # what is known goes on, from here
+            offset = known.offset + asked.unsaid
+            self._anchor(Anchor(start, asked.counted + offset, offset, answered, exact=False, edits=asked.edits))
+        return believed
+
+    def forget_reports(self) -> None:
+        """What was reported so far says nothing of what comes: other tools, another agent or model."""
+        self.resets += self.anchor is not None
+        self.anchor = None
+        if self.limits.calibration is not None:
+            self.increments = Increments(self.limits.calibration)
+
+    def go_by(self, other: Fold) -> None:
+        """Takes over what another fold of the same log knows of reports: this one's view is not what was sent."""
+        self.increments, self.anchor = other.increments, None
+        if other.anchor is not None:
+            self._anchor(other.anchor)
+
+    def _ask(self) -> Asked:
+        """The request that is about to be answered."""
+        counted, tally = self.counted, self.tally
+        offset = 0 if self.anchor is None else self.anchor.offset
+        return Asked(
+            counted=counted,
+            offset=offset,
+            unsaid=self._unsaid,
+            fresh=tally.fresh + self._unsaid,
+            whole=counted + (self._logged - tally.total if tally.altered else 0),
+            edits=tally.edits,
+        )
+
+    def _anchor(self, anchor: Anchor) -> None:
+        """What is in the view from the anchor's place on is what has come since."""
+        tally, groups = self.tally, self.groups
+        self.anchor = anchor
+        since = range(anchor.place, len(self))
+        tally.fresh = sum(map(self.tokens, since))
+        tally.said = sum(self._tokens[place] for place in since if groups.response[place] == anchor.place)
+        tally.removed = 0
+
+    def _settle_at(self, length: int) -> None:
+        if length == self._settled and self._settled_tokens is not None and self.limits.calibration is not None:
+            tokens = self._settled_tokens
+            self._anchor(Anchor(length, tokens, tokens - self.counted, 0, exact=False, edits=self.tally.edits))
 
     def _answer(self, call: int) -> None:
         """An output has come: its call waits no more, and if the unit was dropped, it is back."""

@@ -6,13 +6,14 @@ Arrays go by position in the log. The sums are kept, never computed anew: `tests
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Sequence
 from copy import copy
 from typing import Any, NamedTuple, Protocol
 
 from session.units import HELD, KIND_CALL, KIND_OUTPUT, KIND_REASONING, KIND_SILENT, KIND_USER, NONE, PRIORITY, Grouping
 
+from .anchor import THOUSAND, Anchor, Increments
 from .limits import Limits
 from .plan import Cut, Reason
 
@@ -62,6 +63,10 @@ class Tally:
         pictured: Items with images in the view, and some that had.
         thoughts: Reasoning in the view, where it may have to go.
         compacted: Items that a summary stands for and that are still to go.
+        fresh: Tokens in the view that are not in the request that was reported last.
+        said: Those of them that belong to the response to that request.
+        removed: Tokens that were in that request and have been taken out since.
+        edits: How often the request was changed before its end.
     """
 
     __slots__ = (
@@ -70,10 +75,14 @@ class Tally:
         "cleared_to",
         "compacted",
         "dropped_to",
+        "edits",
         "first",
+        "fresh",
         "images",
         "items",
         "pictured",
+        "removed",
+        "said",
         "shown",
         "thoughts",
         "tokens",
@@ -91,6 +100,7 @@ class Tally:
         self.pictured: list[int] = []
         self.thoughts: list[int] = []
         self.compacted: list[int] = []
+        self.fresh = self.said = self.removed = self.edits = 0
 
     def __copy__(self) -> Tally:
         """A twin whose sums are its own. The lists of positions are shared: trims replace them, and never change them."""
@@ -117,6 +127,8 @@ class ViewState:
         tally: Its sums.
         queues: By rank: positions in the order of completion. One stands for its unit if nothing has extended that since.
         version: Another number after every change to what was in the view before.
+        anchor: The last of the provider's reports, if any can be used.
+        increments: How far what came between reports was above its local count.
     """
 
     def __init__(self, limits: Limits, measures: Measures) -> None:
@@ -126,6 +138,8 @@ class ViewState:
         self.tally = Tally()
         self.queues = [array("q") for _ in PRIORITY]
         self.version = 0
+        self.anchor: Anchor | None = None
+        self.increments = None if limits.calibration is None else Increments(limits.calibration)
         self._tokens = array("q")
         self._gone = bytearray()  # the reason's code, or IN_VIEW
         self._cleared = bytearray()
@@ -145,14 +159,56 @@ class ViewState:
 
     @property
     def overhead(self) -> int:
-        """Tokens of the request beside the items of the view: what converters must add is in it."""
+        """Tokens of the request beside the items of the view, as far as is known here: what converters must add is in it."""
         limits = self.limits
         return limits.overhead + limits.synthetic * self.tally.unanswered + (limits.preamble if self._needs_preamble() else 0)
 
     @property
-    def total(self) -> int:
-        """Tokens of the request with this view."""
+    def counted(self) -> int:
+        """Tokens of the request with this view, by the local count."""
         return self.overhead + self.tally.total
+
+    @property
+    def correction(self) -> int:
+        """What the provider's reports say that the request costs more than by the local count; 0 without any."""
+        return self._correction(self.tally.fresh, self.tally.removed)
+
+    @property
+    def markup(self) -> int:
+        """The same as if nothing had been taken out since the last report."""
+        return self._correction(self.tally.fresh, 0)
+
+    @property
+    def total(self) -> int:
+        """Tokens of the request with this view: the local count, corrected to an upper bound where the provider has reported one."""
+        return self.counted + self.correction
+
+    @property
+    def estimate(self) -> int:
+        """The same as the likeliest figure instead of a bound."""
+        if self.anchor is None or self.increments is None:
+            return self.counted
+        fresh = self.tally.fresh
+        return self.counted + self.anchor.offset + self.increments.likely(self.anchor.tokens, fresh + self._unsaid) - fresh
+
+    def room_for(self, places: Sequence[int]) -> int:
+        """What may be left of the tokens of these items, so that the request is within the budget; negative where nothing may."""
+        tokens, excess = sum(map(self.tokens, places)), self.total - self.limits.budget
+        if self.anchor is None or not places:
+            return tokens - excess
+        fresh, removed = self.tally.fresh, self.tally.removed
+        ways = set()  # what a lost token is worth depends on whether it was in the reported request
+        if places[-1] >= self.anchor.place:
+            ways.add((1, 0))
+        if places[0] < self.anchor.place:
+            ways.add((0, 1))
+
+        def gained(less: int) -> int:
+            return less + min(
+                self._correction(fresh, removed) - self._correction(fresh - new * less, removed + old * less) for new, old in ways
+            )
+
+        return tokens - (bisect_left(range(tokens), excess, key=gained) if gained(tokens) >= excess else max(tokens, excess))
 
     @property
     def shown(self) -> Sequence[int]:
@@ -218,6 +274,9 @@ class ViewState:
         self._summarised.append(0)
         self._gone.append(IN_VIEW)
         tally.count(rank, measured.tokens, 1)
+        tally.fresh += measured.tokens
+        if self.anchor is not None and self.groups.response[here] == self.anchor.place:
+            tally.said += measured.tokens
         if tally.shown is not None:
             tally.shown.append(here)
         if measured.images:
@@ -259,6 +318,7 @@ class ViewState:
                 continue
             self._gone[place] = IN_VIEW
             tally.count(groups.rank[place], self._tokens[place], 1)
+            self._taken(place, -self._tokens[place])
             tally.unanswered += groups.kind[place] == KIND_CALL and not groups.answered[place]
             tally.altered -= not self._is_altered(place)
             tally.first = min(tally.first, place)
@@ -301,6 +361,7 @@ class ViewState:
     def edited(self, place: int) -> None:
         """The request changes at this place: where reasoning is bound to what precedes it, all reasoning after it goes."""
         self.version += 1
+        self.tally.edits += 1
         thoughts = self.tally.thoughts
         if thoughts and thoughts[-1] > place:
             kept = bisect_right(thoughts, place)
@@ -326,6 +387,7 @@ class ViewState:
         """An item in the view costs something else from now on."""
         self.tally.altered += not self._is_altered(place)
         self.tally.count(self.groups.rank[place], tokens - self._tokens[place], 0)
+        self._taken(place, self._tokens[place] - tokens)
         self._set(self._tokens, place, tokens)
         self._set(self._why, place, reason)
         self.edited(self.wire_place(place))
@@ -337,8 +399,28 @@ class ViewState:
         tally.altered += not self._is_altered(place)
         self._set(self._gone, place, _CODES[reason])
         tally.count(groups.rank[place], -self._tokens[place], -1)
+        self._taken(place, self._tokens[place])
         tally.unanswered -= groups.kind[place] == KIND_CALL and not groups.answered[place]
         self._hidden = True
+
+    def _taken(self, place: int, tokens: int) -> None:
+        """So many tokens of the item have left the view; fewer than none where more have come."""
+        if self.anchor is None or place >= self.anchor.place:
+            self.tally.fresh -= tokens
+        else:
+            self.tally.removed += tokens
+
+    @property
+    def _unsaid(self) -> int:
+        """Tokens of the last response that were reported, and are not in the local count."""
+        return 0 if self.anchor is None else max(0, self.anchor.answered - self.tally.said)
+
+    def _correction(self, fresh: int, removed: int) -> int:
+        anchor, increments = self.anchor, self.increments
+        if anchor is None or increments is None:
+            return 0
+        kept_back = max(0, removed) - max(0, removed) * increments.rule.removed // THOUSAND
+        return anchor.offset + increments.bound(anchor.tokens, fresh + self._unsaid) - fresh + kept_back
 
     def _is_altered(self, place: int) -> bool:
         return bool(self._gone[place] or self._cleared[place] or place in self._replaced or place in self._cuts)

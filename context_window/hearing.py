@@ -1,0 +1,65 @@
+"""Which of the reports in and beside a log a fold may go by. The log alone decides, so that everybody who folds it hears the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from session.items import AgentConfigUpdate, Item
+from session.units import NONE
+
+from .calibration import Report, Reports
+from .trimming.fold import Fold
+
+
+class Hearing:
+    """Hands a fold what is reported of its log.
+
+    Attributes:
+        any: Whether there was any report yet.
+    """
+
+    def __init__(self, fold: Fold, reports: Reports) -> None:
+        self.any = False
+        self._fold = fold
+        self._reports = reports
+        self._from: tuple[str | None, str | None] | None = None
+        self._configured: dict[str | None, tuple[object, object]] = {}
+
+    def hear(self, item: Item, before: Item | None, metadata: Mapping[str, Any]) -> None:
+        """Takes what the item that was folded last, or somebody else, reports of the request before it.
+
+        Args:
+            item: The item.
+            before: The one before it.
+            metadata: The session's, which may name the model.
+        """
+        groups = self._fold.groups
+        if isinstance(item, AgentConfigUpdate):
+            self._configure(item)
+        elif groups.response[-1] != NONE:
+            if item.usage is not None:
+                model = item.extra.get("model", metadata.get("model"))
+                self.take(Report(item.usage, model if isinstance(model, str) else None), item.agent_id)
+            elif self._reports.recorded and groups.starts[-1] == len(groups) - 1:
+                known = self._reports.recorded.get("" if before is None else before.id)
+                if known is not None:
+                    self.take(known, item.agent_id)
+
+    def take(self, report: Report, agent: str | None) -> None:
+        """The request that the log's last response answers was reported. Of another agent or model, all that was before is forgotten."""
+        self.any = True
+        now = agent, report.model
+        if self._from not in (None, now):
+            self._fold.forget_reports()
+        self._from = now
+        if report.usage.total_input and self._reports.speaks_for(report.model):
+            self._fold.report(report.usage.total_input, report.usage.output_tokens)
+
+    def _configure(self, item: AgentConfigUpdate) -> None:
+        """Other instructions or tools are not in the log's tokens: what was reported with the former ones says nothing of them."""
+        instructions, tools = self._configured.get(item.agent_id, (None, None))
+        now = (instructions if item.instructions is None else item.instructions, tools if item.tools is None else item.tools)
+        if now != (instructions, tools):
+            self._configured[item.agent_id] = now
+            self._fold.forget_reports()

@@ -1,0 +1,137 @@
+"""What a provider reported, made a bound on the next request. Whole numbers only, so that it is the same everywhere.
+
+A request's tokens are anchored on the last report. What has come since is bounded by the conformal rule: as far above its local count
+as, of the increments seen before, all but a few were.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import deque
+from dataclasses import dataclass
+
+THOUSAND = 1_000
+
+ENOUGH = 5
+"""Increments from which on the usual one is gone by."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationRule:
+    """How reports are used. Ratios are in thousandths. The figures are from `benchmarks/session_accuracy.py`.
+
+    Attributes:
+        coverage: The part of requests whose bound is to hold.
+        prior: How far above its local count an increment may be, before enough have been seen.
+        least: Likewise, however exact those were that have been seen.
+        removed: What a local token is worth at the least when it is taken out.
+        remembered: How many increments are remembered.
+        beyond: An increment of more than this times its local count holds what is in no log: it counts as one of this size.
+    """
+
+    coverage: int = 950
+    prior: int = 400
+    least: int = 10
+    removed: int = 800
+    remembered: int = 100
+    beyond: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The last report, as far as it is about the view.
+
+    Attributes:
+        place: Where the response begins that answered the reported request.
+        tokens: What was reported of that request.
+        offset: The same, less its local count.
+        answered: Tokens of that response, as reported.
+        exact: Whether the request was reported; else it is what the report before it leads to.
+        edits: How often the request had been changed by then.
+    """
+
+    place: int
+    tokens: int
+    offset: int
+    answered: int
+    exact: bool
+    edits: int
+
+
+class Increments:
+    """How far increments were above their local counts: the scores of those seen last, in thousandths.
+
+    A score goes by what is new and by a twentieth of what was there: what a provider adds depends on both.
+    """
+
+    def __init__(self, rule: CalibrationRule) -> None:
+        self.rule = rule
+        self._recent: deque[int] = deque()
+        self._sorted: list[int] = []
+        self._score = rule.prior
+
+    def __len__(self) -> int:
+        return len(self._recent)
+
+    def learn(self, anchored: int, local: int, observed: int) -> None:
+        """What is new in a request has been reported.
+
+        Args:
+            anchored: Tokens of the request before it.
+            local: Tokens of what is new, as counted here.
+            observed: The same, as reported.
+        """
+        rule = self.rule
+        above = min(observed, rule.beyond * local) - local
+        score = -(-THOUSAND * above // _scale(anchored, local))  # rounded up
+        if len(self._recent) == rule.remembered:
+            del self._sorted[bisect_left(self._sorted, self._recent.popleft())]
+        self._recent.append(score)
+        insort(self._sorted, score)
+        seen = len(self._sorted)
+        place = -(-(seen + 1) * rule.coverage // THOUSAND)
+        self._score = max(rule.least, self._sorted[place - 1] if place <= seen else max(rule.prior, self._sorted[-1]))
+
+    def bound(self, anchored: int, local: int) -> int:
+        """Tokens that what is new costs at the most, at the stated coverage; 0 where nothing is new."""
+        return local - (-self._score * _scale(anchored, local) // THOUSAND) if local > 0 else 0
+
+    def likely(self, anchored: int, local: int) -> int:
+        """Tokens that it most likely costs."""
+        middle = self._sorted[len(self._sorted) // 2] if len(self._sorted) >= ENOUGH else 0
+        return max(0, local + middle * _scale(anchored, local) // THOUSAND) if local > 0 else 0
+
+
+def _scale(anchored: int, local: int) -> int:
+    return local + anchored // 20 + 20
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as it was when its answer began. Amounts are tokens.
+
+    Attributes:
+        counted: The local count of it.
+        offset: The anchor's then; 0 without one.
+        unsaid: What was reported of the response before, and is not in the local count.
+        fresh: The local count of what has come since the report before, with `unsaid`.
+        whole: The local count of the same request with all of the log in it.
+        edits: How often the request had been changed by then.
+    """
+
+    counted: int = 0
+    offset: int = 0
+    unsaid: int = 0
+    fresh: int = 0
+    whole: int = 0
+    edits: int = 0
+
+    def may_cost(self, tokens: int) -> bool:
+        """Whether a report of so many tokens can be of this request.
+
+        Not where it is less than a fourth of the local count: some tools report what was not cached alone. Nor where it is nearer
+        to what the whole log would have cost, of which this is a trimmed view.
+        """
+        if 4 * tokens <= self.counted:
+            return False
+        return self.whole <= self.counted or 2 * (tokens - self.offset - self.unsaid) <= self.counted + self.whole
