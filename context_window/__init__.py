@@ -35,6 +35,7 @@ from .errors import (
     ModelRateLimitError,
     PromptTooLongError,
     RecallError,
+    StrategyError,
     UnknownModelError,
 )
 from .events import (
@@ -50,7 +51,8 @@ from .events import (
 )
 from .manager import ContextWindowManager
 from .recall import RecallTool
-from .strategies import PriorityTrim
+from .strategies import Chain, DropOldest, NeverTrim, PriorityTrim, SlidingWindow, Summarize
+from .trimming.choices import Choice, MeasuredUnit, Strategy, StrategyBudget
 from .trimming.plan import Action, Decision, Plan, Reason
 from .usage import SessionStats, UsageReport
 
@@ -62,7 +64,9 @@ __all__ = [
     "Action",
     "BudgetError",
     "CalibrationReset",
+    "Chain",
     "CharacterCounter",
+    "Choice",
     "Compacted",
     "CompactionFailed",
     "ContextOverflowError",
@@ -73,12 +77,15 @@ __all__ = [
     "CountingError",
     "CtokCounter",
     "Decision",
+    "DropOldest",
+    "MeasuredUnit",
     "ModelAccessError",
     "ModelConfig",
     "ModelError",
     "ModelNetworkError",
     "ModelOverloadedError",
     "ModelRateLimitError",
+    "NeverTrim",
     "OverBudget",
     "Plan",
     "PriorityTrim",
@@ -89,6 +96,11 @@ __all__ = [
     "RecallTool",
     "SessionStats",
     "Shares",
+    "SlidingWindow",
+    "Strategy",
+    "StrategyBudget",
+    "StrategyError",
+    "Summarize",
     "ThresholdCrossed",
     "TiktokenCounter",
     "TokenBudget",

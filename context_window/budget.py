@@ -11,6 +11,7 @@ from .counting.counter import TokenCounter
 from .counting.overhead import RequestOverhead
 from .errors import BudgetError
 from .models import Model, describe_model, find_model
+from .strategies import advisers_of, is_final
 from .trimming.limits import Limits, portion
 
 DEFAULT_TOKENS = 128_000
@@ -136,6 +137,8 @@ def limits_of(
         synthetic=overhead.synthetic,
         binds_thinking=budget.binds_thinking,
         newest_first=newest_first,
+        advisers=advisers_of(window.strategy),
+        final=is_final(window.strategy),
     )
 
 

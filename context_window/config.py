@@ -12,7 +12,8 @@ from session.items import MessageCategory
 from session.summarizers import Summarizer
 
 from .errors import BudgetError
-from .strategies import PriorityTrim, Strategy
+from .strategies import PriorityTrim, check_strategy, is_final
+from .trimming.choices import Strategy
 from .whole import as_whole
 
 ROUNDING = Fraction(1, 10**9)
@@ -90,7 +91,7 @@ class ContextWindow:
         target_ratio: … down to this part, so that the next turns change nothing and caches stay warm.
         images_kept: Image parts, the newest, that stay when there are too many.
         images_max: Too many are more than this; None: more than `images_kept`.
-        strategy: How to trim.
+        strategy: How to trim: `PriorityTrim()`, another of `context_window.strategies`, or a function of (units, budget).
         warn_at: Parts of the budget at which listeners are warned.
         output_reserve: Tokens of a model's window kept for its answer; None: what suits the model.
         below_price_cliff: Whether to stay below the prompt size from which a model's price rises.
@@ -130,8 +131,11 @@ class ContextWindow:
             raise BudgetError("summary_llm", self.summary_llm, "pass an async function that takes a prompt and gives the summary")
         if not isinstance(self.shares, Shares):
             raise BudgetError("shares", self.shares, "pass a Shares(system=…, context=…, dialog=…, system_output=…)")
-        if not isinstance(self.strategy, PriorityTrim):
-            raise BudgetError("strategy", self.strategy, "pass a PriorityTrim()")
+        check_strategy("strategy", self.strategy)
+        if self.max_context_items is not None and is_final(self.strategy):
+            raise BudgetError(
+                "max_context_items", self.max_context_items, "the strategy lets nothing else be taken to keep to it; leave one of them out"
+            )
         for name in ("below_price_cliff", "strict"):
             if not isinstance(getattr(self, name), bool):
                 raise BudgetError(name, getattr(self, name), "pass True or False")

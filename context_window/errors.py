@@ -3,6 +3,7 @@
 ContextWindowError
 ├── ContextOverflowError   what must be kept is larger than the budget      (`.needed`, `.budget`, `.culprits`)
 ├── BudgetError            limits that make no sense                        (also a ValueError; `.field`, `.value`)
+├── StrategyError          a strategy raised, or chose what it may not      (`.strategy`, `.problem`)
 ├── UnknownModelError      a model whose window is not known                (also a ValueError; `.model`)
 ├── RecallError            an id under which nothing can be given back  (also a KeyError; `.item_id`)
 ├── CountingError          a token counter gave something that is no count  (`.counter`, `.answer`)
@@ -93,6 +94,23 @@ class BudgetError(ContextWindowError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.field}={_shown.repr(self.value)}: {self.problem}"
+
+
+class StrategyError(ContextWindowError):
+    """A strategy raised, or gave what cannot be carried out. The session is as it was; the view was not made.
+
+    Attributes:
+        strategy: Its name.
+        problem: What it did, and what it must do instead.
+    """
+
+    def __init__(self, strategy: str, problem: str) -> None:
+        self.strategy = strategy
+        self.problem = problem
+        super().__init__(strategy, problem)
+
+    def __str__(self) -> str:
+        return f"the strategy {_shown.repr(self.strategy)} {self.problem}"
 
 
 class UnknownModelError(ContextWindowError, ValueError):

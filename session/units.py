@@ -59,6 +59,7 @@ class Grouping:
         answered: 1 for a call with an output.
         own: Whether trims may touch the item: FREE, SUMMARY or HELD.
         held: By head: the highest of its items'.
+        firm: Positions that more than their category keeps: pinned items, and summaries in SYSTEM.
         response: Where the response that the item is in began, or -1.
         starts: The positions at which responses begin.
         last_answered: The call that was answered last, or -1. An orphan leaves it as it was.
@@ -73,6 +74,7 @@ class Grouping:
         self.answered = bytearray()
         self.own = bytearray()
         self.held = bytearray()
+        self.firm: set[int] = set()
         self.response = array("q")
         self.starts: list[int] = []
         self.in_response = False
@@ -131,6 +133,8 @@ class Grouping:
         own = HELD if rank == SYSTEM or item.pinned else FREE
         if own == FREE and is_summary(item):
             own = SUMMARY
+        elif own == HELD and (item.pinned or is_summary(item)):
+            self.firm.add(here)
         self.head.append(here)
         self.following.append(NONE)
         self.last.append(here)

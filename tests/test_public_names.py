@@ -48,7 +48,9 @@ OWN_NAMES = [
     "Action",
     "BudgetError",
     "CalibrationReset",
+    "Chain",
     "CharacterCounter",
+    "Choice",
     "Compacted",
     "CompactionFailed",
     "ContextOverflowError",
@@ -59,12 +61,15 @@ OWN_NAMES = [
     "CountingError",
     "CtokCounter",
     "Decision",
+    "DropOldest",
+    "MeasuredUnit",
     "ModelAccessError",
     "ModelConfig",
     "ModelError",
     "ModelNetworkError",
     "ModelOverloadedError",
     "ModelRateLimitError",
+    "NeverTrim",
     "OverBudget",
     "Plan",
     "PriorityTrim",
@@ -75,6 +80,11 @@ OWN_NAMES = [
     "RecallTool",
     "SessionStats",
     "Shares",
+    "SlidingWindow",
+    "Strategy",
+    "StrategyBudget",
+    "StrategyError",
+    "Summarize",
     "ThresholdCrossed",
     "TiktokenCounter",
     "TokenBudget",
@@ -118,7 +128,7 @@ def test_an_import_of_everything_brings_nothing_else() -> None:
 
 def test_every_error_is_a_context_window_error_or_a_session_error() -> None:
     errors = [getattr(context_window, name) for name in OWN_NAMES if name.endswith("Error")]
-    assert len(errors) == 12
+    assert len(errors) == 13
     assert all(issubclass(error, context_window.ContextWindowError) for error in errors)
 
 

@@ -17,6 +17,7 @@ COLOURS = {
     Action.REPLACE_IMAGES: "blue",
     Action.TRUNCATE: "cyan",
     Action.CLEAR: "yellow",
+    Action.SUMMARISE: "magenta",
     Action.DROP: "red",
 }
 

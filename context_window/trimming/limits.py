@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from .choices import Advisers
+
 BOUNDLESS = 2**62
 """Tokens, or images, that nothing reaches."""
 
@@ -27,6 +29,8 @@ class Limits:
         synthetic: What a converter adds for a call without an output.
         binds_thinking: Whether the model refuses reasoning after an edited place (VALIDITY.md A5).
         newest_first: Trim the newest first instead of the oldest.
+        advisers: The strategies that are asked before anything is taken by priority.
+        final: Whether what they choose is all that is taken.
     """
 
     budget: int
@@ -42,10 +46,12 @@ class Limits:
     synthetic: int = 0
     binds_thinking: bool = False
     newest_first: bool = False
+    advisers: Advisers = ()
+    final: bool = False
 
     def boundless(self) -> Limits:
         """The same without any limit: nothing is ever trimmed."""
-        return replace(self, budget=BOUNDLESS, trigger=BOUNDLESS, target=BOUNDLESS, images_max=BOUNDLESS, items_max=None)
+        return replace(self, budget=BOUNDLESS, trigger=BOUNDLESS, target=BOUNDLESS, images_max=BOUNDLESS, items_max=None, advisers=())
 
 
 def portion(share: Fraction, amount: int) -> int:

@@ -17,6 +17,7 @@ class Action(Enum):
     REPLACE_IMAGES = "replace images"
     TRUNCATE = "truncate"
     CLEAR = "clear"
+    SUMMARISE = "summarise"  # only strategies choose it, and `manage` carries it out: in a plan it is a DROP, since a summary stands for it
     DROP = "drop"
 
 
@@ -32,6 +33,8 @@ class Reason(Enum):
     OVER_BUDGET = "over budget"
     TOO_MANY_ITEMS = "more items than allowed"
     TOO_MANY_IMAGES = "newer images take its place"
+    OUT_OF_WINDOW = "older than the strategy's window"
+    BY_STRATEGY = "the strategy gives it up"
     LAST_RESORT = "what must be kept is larger than the budget"
     COMPACTED = "a summary stands for it"
     ORPHAN = "an output without a call before it"

@@ -1,6 +1,7 @@
 """One trim: the decision itself. The steps are those of DESIGN.md, "How a view is made", in their order.
 
-0. What a summary stands for goes; then images, when there are too many; then items; then tokens.
+0. What a summary stands for goes; then images, when there are too many; then what the strategies choose; then items; then
+   tokens. Of a view that only its strategies may take from, nothing else goes but what a summary stands for.
 1. Pass one takes from a category only while it is above its share of the goal, pass two down to nothing. In each pass
    SYSTEM_OUTPUT, then DIALOG, then CONTEXT.
 2. In SYSTEM_OUTPUT outputs are cleared first, and only then are units dropped; the oldest first, everywhere.
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from session.units import CONTEXT, DIALOG, FREE, HELD, KIND_OUTPUT, NONE, SYSTEM_OUTPUT
 
+from .consult import clearable_in, consult
 from .limits import portion
 from .plan import Reason
 from .state import ViewState
@@ -28,15 +30,23 @@ def trim(view: ViewState) -> None:
     limits, tally = view.limits, view.tally
     if tally.compacted:
         take_compacted(view)
-    if tally.images > limits.images_max:
+    if tally.images > limits.images_max and not limits.final:
         take_images(view)
-    if limits.items_max is not None and sum(tally.items) > limits.items_max:
+    for adviser in limits.advisers:
+        consult(view, adviser)
+    if not limits.final:
+        _take_by_priority(view)
+    view.settle()
+
+
+def _take_by_priority(view: ViewState) -> None:
+    limits = view.limits
+    if limits.items_max is not None and sum(view.tally.items) > limits.items_max:
         take_items(view, limits.items_target)
     if view.total > limits.trigger:
         take_tokens(view, limits.target)
         if view.total > limits.budget:
             truncate_frontier(view)
-    view.settle()
 
 
 def take_compacted(view: ViewState) -> None:
@@ -111,7 +121,7 @@ def truncate_frontier(view: ViewState) -> None:
     ]
     most = [view.tokens(place) for place in outputs]
     least = [min(view.tokens(place), measures.shortened(place, 0).tokens) for place in outputs]
-    room = view.limits.budget - view.total + sum(most)
+    room = view.room_for(outputs)
     for place, part in zip(outputs, fair_parts(room, least, most), strict=True):
         _shorten(view, place, part)
 
@@ -180,12 +190,9 @@ def clearable(view: ViewState) -> Iterator[int]:
 
 
 def _clearable_in(view: ViewState, place: int) -> Iterator[int]:
-    groups = view.groups
-    if not _is_unit(view, place) or view.in_frontier(groups.head[place]):
-        return
-    for member in groups.members(groups.head[place]):
-        if groups.kind[member] == KIND_OUTPUT and not view.is_cleared(member) and view.measures.cleared(member) < view.tokens(member):
-            yield member
+    head = view.groups.head[place]
+    if _is_unit(view, place) and not view.in_frontier(head):
+        yield from clearable_in(view, head)
 
 
 def _is_unit(view: ViewState, place: int) -> bool:

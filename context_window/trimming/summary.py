@@ -20,6 +20,7 @@ DONE = {
     Action.REPLACE_IMAGES: "images replaced",
     Action.TRUNCATE: "truncated",
     Action.CLEAR: "cleared",
+    Action.SUMMARISE: "summarised",
     Action.DROP: "dropped",
 }
 """Each action as what has happened."""
