@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from operator import is_
 from traceback import extract_tb
 from typing import Any, TypeAlias
 
@@ -161,14 +160,15 @@ class _Turn:
 
     async def _asked(self, *, allow_tools: bool) -> Answer:
         """The model's answer; where the provider calls the prompt too long, to a smaller one."""
+        import asyncio
+
         view = await self._manager.manage(self._session)
         try:
             return await self._answer(view, allow_tools=allow_tools)
         except PromptTooLongError as refusal:
-            self._manager.accept_refusal(self._session, refusal)
-            smaller = await self._manager.manage(self._session)
-            if len(smaller.items) == len(view.items) and all(map(is_, smaller.items, view.items)):
+            if not await asyncio.to_thread(self._manager.accept_refusal, self._session, refusal):
                 raise  # there is nothing left to take
+        smaller = await self._manager.manage(self._session)
         return await self._answer(smaller, allow_tools=allow_tools)
 
     async def _answer(self, view: Session, *, allow_tools: bool) -> Answer:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .answers import Block, Call, Say, Script
 from .anthropic_blocks import MARK, blocks_of
+from .anthropic_events import events_of
 from .anthropic_rules import check_request, marks_of
 from .caching import PrefixCache, Spent, tokens
 from .server import Body, Refusal, Stub, canonical
@@ -31,7 +33,12 @@ class AnthropicStub(Stub):
         binds_thinking: Whether a thought is refused after an edit of what came before it, as the newest models do.
         prefill: Whether a request may end in what the assistant has begun to say, as older models take it.
         cache_minimum: Tokens below which nothing is cached.
+
+    Attributes:
+        piece: Characters of a text, or of a call's arguments, that one event of a stream brings.
     """
+
+    piece = 40
 
     def __init__(
         self, script: Script | None = None, *, binds_thinking: bool = False, prefill: bool = False, cache_minimum: int = 1024
@@ -45,6 +52,12 @@ class AnthropicStub(Stub):
     def envelope(self, refusal: Refusal) -> Body:
         """Their error, with an id of the request."""
         return {"type": "error", "error": {"type": refusal.kind, "message": refusal.message}, "request_id": self.new_id("req_")}
+
+    def written(self, raw: bytes, status: int, body: Body) -> tuple[str, bytes]:
+        """An answer as a stream of events, where the request asks for one."""
+        if status == 200 and body.get("type") == "message" and json.loads(raw).get("stream"):
+            return "text/event-stream", events_of(body, self.piece)
+        return super().written(raw, status, body)
 
     def serve(self, path: str, headers: Mapping[str, str], body: Body) -> Body:
         """A message, or a count."""

@@ -106,6 +106,10 @@ class Stub(abc.ABC):
         joined = b"\0".join(hashlib.sha256(piece.encode() if isinstance(piece, str) else piece).digest() for piece in pieces)
         return hmac.new(self.key, joined, hashlib.sha256).digest()[:16]
 
+    def written(self, raw: bytes, status: int, body: Body) -> tuple[str, bytes]:
+        """The content type and the bytes of an answer to the request `raw`: here, JSON."""
+        return "application/json", json.dumps(body).encode()
+
     def respond(self, path: str, headers: Mapping[str, str], raw: bytes) -> tuple[int, Body]:
         """Status and body for the bytes of a request."""
         with self._lock:  # one at a time: what is asked at once is still answered in an order
@@ -159,9 +163,9 @@ def _handler(stub: Stub) -> type[BaseHTTPRequestHandler]:
             raw = self.rfile.read(int(self.headers.get("content-length", "0")))
             headers = {name.lower(): value for name, value in self.headers.items()}
             status, body = stub.respond(self.path, headers, raw)
-            sent = json.dumps(body).encode()
+            kind, sent = stub.written(raw, status, body)
             self.send_response(status)
-            self.send_header("content-type", "application/json")
+            self.send_header("content-type", kind)
             self.send_header("content-length", str(len(sent)))
             self.end_headers()
             self.wfile.write(sent)
