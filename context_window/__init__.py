@@ -21,6 +21,7 @@ from session import *  # noqa: F403 - all of session's public names are ours too
 from session import __all__ as _session_names
 
 from .budget import ModelConfig
+from .calling import ToolCalls
 from .config import ContextWindow, Shares, TokenBudget
 from .counting import CharacterCounter, CtokCounter, TiktokenCounter, TokenCounter
 from .errors import (
@@ -49,6 +50,7 @@ from .events import (
     Trimmed,
     WindowEvent,
 )
+from .loop import Answer, AnthropicModel, Interceptor, Model, Toolbox, TurnInterceptor, TurnResult, run_turn
 from .manager import ContextWindowManager
 from .recall import RecallTool
 from .strategies import Chain, DropOldest, NeverTrim, PriorityTrim, SlidingWindow, Summarize
@@ -62,6 +64,8 @@ _logging.getLogger(__name__).addHandler(_logging.NullHandler())  # what is logge
 
 __all__ = [
     "Action",
+    "Answer",
+    "AnthropicModel",
     "BudgetError",
     "CalibrationReset",
     "Chain",
@@ -78,7 +82,9 @@ __all__ = [
     "CtokCounter",
     "Decision",
     "DropOldest",
+    "Interceptor",
     "MeasuredUnit",
+    "Model",
     "ModelAccessError",
     "ModelConfig",
     "ModelError",
@@ -105,10 +111,15 @@ __all__ = [
     "TiktokenCounter",
     "TokenBudget",
     "TokenCounter",
+    "ToolCalls",
+    "Toolbox",
     "Trimmed",
+    "TurnInterceptor",
+    "TurnResult",
     "UnknownModelError",
     "UsageReport",
     "WindowEvent",
     "__version__",
+    "run_turn",
     *_session_names,
 ]

@@ -46,6 +46,8 @@ NAMES = [
 
 OWN_NAMES = [
     "Action",
+    "Answer",
+    "AnthropicModel",
     "BudgetError",
     "CalibrationReset",
     "Chain",
@@ -62,7 +64,9 @@ OWN_NAMES = [
     "CtokCounter",
     "Decision",
     "DropOldest",
+    "Interceptor",
     "MeasuredUnit",
+    "Model",
     "ModelAccessError",
     "ModelConfig",
     "ModelError",
@@ -89,11 +93,16 @@ OWN_NAMES = [
     "TiktokenCounter",
     "TokenBudget",
     "TokenCounter",
+    "ToolCalls",
+    "Toolbox",
     "Trimmed",
+    "TurnInterceptor",
+    "TurnResult",
     "UnknownModelError",
     "UsageReport",
     "WindowEvent",
     "__version__",
+    "run_turn",
 ]
 
 
