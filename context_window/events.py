@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from inspect import iscoroutinefunction
 from traceback import extract_tb
@@ -17,6 +17,11 @@ logger = logging.getLogger(__name__)
 
 Stage: TypeAlias = Literal["count", "compact", "trim", "request", "response"]
 """Where in a turn something happens: tokens are counted, older turns summed up, the view trimmed, the request made, the answer recorded."""
+
+Kind: TypeAlias = Literal["message", "call", "output", "reasoning", "summary", "handoff", "config update"]
+"""What an item is."""
+Kinds: TypeAlias = tuple[tuple[Kind, int], ...]
+"""How many items of each kind there are; kinds without any are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +66,18 @@ class Trimmed(WindowEvent):
     Attributes:
         items: How many items are out of the view, or in it in a smaller form.
         freed: Tokens that all of them would cost more.
+        kinds: How many of each kind the items are; empty where that was not counted.
     """
 
     stage: ClassVar[Stage] = "trim"
     items: int
     freed: int
+    kinds: Kinds = ()
 
     def __str__(self) -> str:
-        return f"{WindowEvent.__str__(self)}, {self.items:,} item{'s' if self.items != 1 else ''} trimmed: {self.freed:,} tokens freed"
+        kinds = [_many(number, "reasoning item" if kind == "reasoning" else kind) for kind, number in self.kinds]
+        out = " and ".join(part for part in (", ".join(kinds[:-1]), *kinds[-1:]) if part) or _many(self.items, "item")
+        return f"{WindowEvent.__str__(self)}, trimmed {out}: {_many(self.freed, 'token')} freed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +139,7 @@ class Compacted(WindowEvent):
     after: int
 
     def __str__(self) -> str:
-        summed = f"summed up {self.items:,} item{'s' if self.items != 1 else ''}"
-        return f"{WindowEvent.__str__(self)}, {summed}: {self.before:,} tokens became {self.after:,}"
+        return f"{WindowEvent.__str__(self)}, summed up {_many(self.items, 'item')}: {self.before:,} tokens became {self.after:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +202,15 @@ class Watch:
         """What has been told was counted by another counter: more tokens than then are no news, more items are."""
         self._out = {one_shot: (items, BOUNDLESS) for one_shot, (items, _) in self._out.items()}
 
-    def news(self, now: Trimmed, marks: Marks, *, lost: bool | None, one_shot: bool = False) -> Iterator[Event]:
+    def news(
+        self, now: Trimmed, marks: Marks, *, lost: bool | None, one_shot: bool = False, kinds: Callable[[], Kinds] = tuple
+    ) -> Iterator[Event]:
         """What is to be told of a view.
 
         Args:
             now: What is out of it, and what the rest costs.
             marks: Where to warn.
+            kinds: The kinds of what is out: asked only where that is told.
             lost: Whether something is out that was not before; None where only the sums can say.
             one_shot: Whether the view is a one-shot trim.
         """
@@ -207,7 +218,7 @@ class Watch:
         if lost is None:
             lost = now.items > before[0] or (now.freed > before[1] and now.items > 0)
         if lost:
-            yield now
+            yield replace(now, kinds=kinds())
         for threshold, tokens in marks:
             if now.tokens <= tokens:
                 self._above.discard(threshold)
@@ -216,6 +227,11 @@ class Watch:
                 yield ThresholdCrossed(now.session_id, now.tokens, now.budget, threshold)
         if now.tokens > now.budget:
             yield OverBudget(now.session_id, now.tokens, now.budget)
+
+
+def _many(number: int, what: str) -> str:
+    plural = "" if number == 1 else "ies" if what.endswith("y") else "s"
+    return f"{number:,} {what.removesuffix('y') if plural == 'ies' else what}{plural}"
 
 
 def check_listener(on_event: object) -> None:

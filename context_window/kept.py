@@ -6,6 +6,7 @@ from threading import RLock
 
 from .events import Watch
 from .following import Following
+from .kinds import KindsOut
 from .settings import Settings
 
 
@@ -17,11 +18,12 @@ class Kept:
         settings: What the folds go by.
         view: The fold of the view.
         census: The fold without limits.
+        kinds: The kinds of its items.
         before: The view's fold by other settings, until there is a view by these.
         watch: What was told.
     """
 
-    __slots__ = ("before", "census", "lock", "settings", "view", "watch")
+    __slots__ = ("before", "census", "kinds", "lock", "settings", "view", "watch")
 
     def __init__(self, settings: Settings) -> None:
         self.lock = RLock()  # a counter, or a finaliser at any time, may ask about the session that is being folded
@@ -29,6 +31,7 @@ class Kept:
         self.view: Following | None = None
         self.census: Following | None = None
         self.before: Following | None = None
+        self.kinds = KindsOut()
         self.watch = Watch()
 
     def go_by(self, settings: Settings) -> None:

@@ -20,6 +20,7 @@ from .errors import BudgetError, ContextOverflowError
 from .events import Event, Listener, Trimmed, check_listener
 from .following import Following
 from .kept import Kept
+from .kinds import KindsOut
 from .ledger import Ledger, Noted, Shown
 from .recall import Provider, RecallTool, recall, recall_tool
 from .reporting import report_on, stats_on
@@ -274,8 +275,9 @@ class ContextWindowManager(Spending, Asking, Requesting, Calling):
         whole = not fold.tally.altered  # then the view is the session itself, which may have grown since
         shown = Shown(view, following.items, following.lineage) if whole else Shown(view, view.items, view.lineage)
         noted = self._note(following, shown, settings)
+        kinds = KindsOut() if one_shot else state.kinds
         now = Trimmed(view.id, total, budget, fold.tally.altered, following.freed)
-        events: list[Event] = list(state.watch.news(now, settings.marks, lost=lost, one_shot=one_shot))
+        events: list[Event] = list(state.watch.news(now, settings.marks, lost=lost, one_shot=one_shot, kinds=lambda: kinds.of(following)))
         strict = total > budget and self.context_window.strict
         overflow = ContextOverflowError(total, budget, following.culprits()) if strict else None
         return Step(view.id, noted, lambda _: view, events, settings, overflow, self._question(view, total, settings))
