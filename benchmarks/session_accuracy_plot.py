@@ -1,0 +1,30 @@
+"""The bounds of `session_accuracy.py` as a drawing: one dot a request, how long it is against how much too high its bound was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from accuracy_plot import Chart, Dot
+from session_steps import OURS
+
+if TYPE_CHECKING:
+    from session_steps import Step
+
+CHART = Chart(
+    title="Calibrated upper bounds against reported tokens, along sessions",
+    caption="Bound less report, percent of the report; below 0 the bound was too low",
+    least=-10,
+    most=20,
+    step=5,
+    decades=(3, 6),
+)
+
+
+def plot(steps: Sequence[Step]) -> str:
+    """The drawing as SVG, of the steps by this library's counter."""
+    return CHART.drawn(
+        Dot(step.reported, 100 * (step.bound - step.reported) / step.reported, step.provider, step.held_out)
+        for step in steps
+        if step.counter == OURS
+    )
