@@ -62,7 +62,8 @@ def payload_of(view: Session, asked: Asked, tokens: int, uncertainty: float) -> 
         uncertainty: The part of that by which it may be off.
 
     Raises:
-        BudgetError: The view has no messages, or the answer has no room beside the thinking that is asked for.
+        BudgetError: The view has no messages, the answer has no room beside the thinking that is asked for, or there are too many marks
+            of the caller's own.
     """
     messages, system = view.to_anthropic_messages(caching=True)
     if not messages:
@@ -112,6 +113,8 @@ def _limit_marks(messages: list[dict[str, Any]], system: str | list[dict[str, An
         if isinstance(kind, Mapping):
             for block in in_system + in_messages:
                 block["cache_control"] = dict(kind)
+    if theirs > MOST_MARKS:
+        raise BudgetError("cache_control", theirs, f"a request may have {MOST_MARKS}, those of its tools among them; leave some out")
     # The last two are where this request reads from and the next one will; the one before them was for when both are lost.
     by_worth = [*in_messages[:-2], *in_system, *in_messages[-2:]]
     for block in by_worth[: max(0, len(by_worth) + theirs - MOST_MARKS)]:

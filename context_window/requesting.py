@@ -74,7 +74,7 @@ class Requesting(Switching, ABC):
             model: The model's name, as the API takes it.
             max_tokens: Tokens that the answer may have. They are lowered to what the model can answer, and to what its window has left.
             tools: Functions, or definitions in any provider's form.
-            more: Whatever else the API takes, such as `thinking` or `temperature`; it is sent as it is. With `cache_control`, all
+            more: Whatever else the API takes, such as `thinking` or `tool_choice`; it is sent as it is. With `cache_control`, all
                 marks are of its kind.
 
         Raises:

@@ -125,9 +125,9 @@ def cut_short(answer: Message | Mapping[str, Any], max_tokens: int) -> PromptToo
     read = [as_whole(_member(usage, f"{kind}input_tokens")) or 0 for kind in ("", "cache_read_", "cache_creation_")]
     written = as_whole(_member(usage, "output_tokens")) or 0
     reason, prompt = "the answer ended with the window", sum(read)
-    if not prompt:
+    if prompt < 1:
         return PromptTooLongError(reason, 200, STOPPED)
-    return PromptTooLongError(reason, 200, STOPPED, tokens=prompt + max_tokens, limit=prompt + written)
+    return PromptTooLongError(reason, 200, STOPPED, tokens=prompt, limit=max(0, prompt + written - max_tokens))
 
 
 class _Attempts:
