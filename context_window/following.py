@@ -72,8 +72,7 @@ class Following:
         self.items = session.items
         self._measurer = measurer
         self._costs = _Costs(self.items, measurer)
-        settled = BOUNDLESS if one_shot else session.settled
-        self.fold = Fold(limits, self._costs, settled=settled, settled_tokens=session.settled_tokens)
+        self.fold = Fold(limits, self._costs, settled=BOUNDLESS if one_shot else session.settled)
         self.hearing = Hearing(self.fold, reports if reports is not None else Reports())
         self._sound = True
         self._view: list[Item] = []  # shared with the views given out, each of which sees its own length of it
@@ -99,6 +98,7 @@ class Following:
         """
         self._sound = False
         self.items = self._costs.items = session.items
+        last_settled = NONE if session.settled_tokens is None else session.settled - 1
         fold, measure, breaks = self.fold, self._measurer.measured, session.response_breaks
         for place, item in enumerate(self.items[len(fold) :], len(fold)):
             replaces: list[int] = []
@@ -110,6 +110,8 @@ class Following:
             self.log_tokens += measured.tokens
             self.message_count += isinstance(item, Message)
             self.hearing.hear(item, self.items[place - 1] if place else None, session.metadata)
+            if place == last_settled:
+                self.hearing.go_on_from(session.settled_tokens)
         if guide is not None:
             fold.go_by(guide)
         fold.conclude()

@@ -56,6 +56,12 @@ class Hearing:
         if report.usage.total_input and self._reports.speaks_for(report.model):
             self._fold.report(report.usage.total_input, report.usage.output_tokens)
 
+    def go_on_from(self, tokens: int | None) -> None:
+        """The log so far is a view, which says itself what it costs."""
+        if tokens is not None:
+            self.any = True
+            self._fold.go_on_from(tokens)
+
     def _configure(self, item: AgentConfigUpdate) -> None:
         """Other instructions or tools are not in the log's tokens: what was reported with the former ones says nothing of them."""
         instructions, tools = self._configured.get(item.agent_id, (None, None))

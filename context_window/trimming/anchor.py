@@ -68,7 +68,7 @@ class Increments:
         self.rule = rule
         self._recent: deque[int] = deque()
         self._sorted: list[int] = []
-        self._score = rule.prior
+        self._score = max(rule.prior, rule.least)
 
     def __len__(self) -> int:
         return len(self._recent)

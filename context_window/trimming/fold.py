@@ -20,18 +20,16 @@ from .steps import trim
 class Fold(ViewState):
     """The view of a log that grows."""
 
-    def __init__(self, limits: Limits, measures: Measures, *, settled: int = 0, settled_tokens: int | None = None) -> None:
+    def __init__(self, limits: Limits, measures: Measures, *, settled: int = 0) -> None:
         """
         Args:
             limits: What to trim to.
             measures: What costs are asked of.
             settled: At the request points before this position nothing is decided.
-            settled_tokens: What the request up to there costs, where that is known.
         """
         super().__init__(limits, measures)
         self.resets = 0
         self._settled = settled
-        self._settled_tokens = settled_tokens
         self._concluded = False
         self._asked = Asked()
         self._logged = 0
@@ -67,7 +65,6 @@ class Fold(ViewState):
         self._logged += measured.tokens
         if kind == KIND_ORPHAN:
             self.turn_away(measured)
-            self._settle_at(here + 1)
             return
         self.enter(measured, rank)
         if not groups.in_response:
@@ -84,7 +81,6 @@ class Fold(ViewState):
         elif kind == KIND_SILENT and isinstance(item, Message) and item.role != "user":
             self.edited(NONE)  # the system prompt stands before everything
             self.settle()
-        self._settle_at(here + 1)
 
     def conclude(self) -> None:
         """Trims as if the model were called now."""
@@ -123,6 +119,11 @@ class Fold(ViewState):
             self._anchor(Anchor(start, asked.counted + offset, offset, answered, exact=False, edits=asked.edits))
         return believed
 
+    def go_on_from(self, tokens: int) -> None:
+        """The log so far is a view that was made elsewhere, and costs so much."""
+        if self.limits.calibration is not None:
+            self._anchor(Anchor(len(self), tokens, tokens - self.counted, 0, exact=False, edits=self.tally.edits))
+
     def forget_reports(self) -> None:
         """What was reported so far says nothing of what comes: other tools, another agent or model."""
         self.resets += self.anchor is not None
@@ -157,11 +158,6 @@ class Fold(ViewState):
         tally.fresh = sum(map(self.tokens, since))
         tally.said = sum(self._tokens[place] for place in since if groups.response[place] == anchor.place)
         tally.removed = 0
-
-    def _settle_at(self, length: int) -> None:
-        if length == self._settled and self._settled_tokens is not None and self.limits.calibration is not None:
-            tokens = self._settled_tokens
-            self._anchor(Anchor(length, tokens, tokens - self.counted, 0, exact=False, edits=self.tally.edits))
 
     def _answer(self, call: int) -> None:
         """An output has come: its call waits no more, and if the unit was dropped, it is back."""

@@ -5,7 +5,7 @@ What is rare is drawn as the highest value, since failing examples are shrunk to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -25,6 +25,9 @@ from session.items import (
 )
 from session.parts import Image, Part, Text
 from session.session import Session
+from session.units import is_answer
+from session.usage import Usage
+from tests.support.twin import cost
 
 SIZES = (1, 3, 10, 40) * 4 + (120, 300, 900, 0)
 OUTPUT_SIZES = (1, 900, 900, 300) * 3 + (10, 0)
@@ -220,3 +223,25 @@ def limits(draw: st.DrawFn, total: int) -> Limits:
         binds_thinking=draw(st.integers(0, 3)) == 0,
         newest_first=False,
     )
+
+
+@st.composite
+def reported(draw: st.DrawFn, log: Session) -> Session:
+    """The log with what a provider reported of its requests: more or less than the local count, or of something else altogether."""
+    hidden, factor = draw(st.sampled_from((0, 0, 30, 500))), draw(st.sampled_from((100, 100, 80, 130, 300)))
+    local, items = 0, []
+    models = draw(st.sampled_from(((None,), (None,), ("a",), ("a", "a", "a", "b"))))
+    for place, item in enumerate(log.items):
+        starts = is_answer(item) and (place == 0 or not is_answer(log.items[place - 1]) or item.id in log.response_breaks)
+        if starts and not _rarely(draw, 6):
+            odd = draw(st.sampled_from((0, 0, 0, 0, 0, 0, -100, -60, 200))) if _rarely(draw, 4) else 0
+            tokens = max(0, (hidden + local * factor // 100) * (100 + odd) // 100 + draw(st.integers(-3, 3)))
+            model = draw(st.sampled_from(models))
+            usage = Usage(tokens // 3, tokens - tokens // 3, 0, draw(st.sampled_from((0, 10, 60, 400))))
+            extra = item.extra if model is None else {**item.extra, "model": model}
+            item = replace(item, usage=usage, extra=extra)  # noqa: PLW2901 - what is appended
+        local += cost(item)
+        items.append(item)
+    twin = Session(items, id=log.id)
+    twin.restore_seams(log.response_breaks, log.settled)
+    return twin

@@ -376,11 +376,14 @@ class Twin:
             if isinstance(self.items[place], FunctionCallOutput) and place in shown and not self.held(place)
         ]
         most = [cost(self.shown(place)) for place in outputs]
-        room = self.limits.budget - self.total() + sum(most)
-        parts = poured(room, tuple(map(self.least, outputs)), tuple(most))
+        parts = poured(self.room(outputs), tuple(map(self.least, outputs)), tuple(most))
         for place, part, whole in zip(outputs, parts, most, strict=True):
             if whole > part:
                 self.shorten(place, part)
+
+    def room(self, outputs: list[int]) -> int:
+        """What the outputs may have of the budget."""
+        return self.limits.budget - self.total() + sum(cost(self.shown(place)) for place in outputs)
 
     def least(self, place: int) -> int:
         """What the output costs at the least."""

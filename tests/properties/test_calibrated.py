@@ -1,0 +1,82 @@
+"""Guarantee: twin, fits and idempotent, with what the provider reported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from context_window.following import Following
+from context_window.trimming.anchor import CalibrationRule
+from context_window.trimming.limits import Limits
+from session.session import Session
+from tests.support.anchored import fold_anchored
+from tests.support.harness import MEASURER, again, copy_of, process
+from tests.support.strategies import limits, reported, sessions
+from tests.support.twin import cost
+
+RULES = st.builds(
+    CalibrationRule,
+    coverage=st.sampled_from((950, 950, 500)),
+    prior=st.sampled_from((400, 50, 0)),
+    least=st.sampled_from((10, 0)),
+    removed=st.sampled_from((800, 1000, 0)),
+    remembered=st.sampled_from((100, 3)),
+)
+
+
+@st.composite
+def calibrated(draw: st.DrawFn) -> tuple[Session, Limits]:
+    log = draw(reported(draw(sessions())))
+    bounds = draw(limits(sum(map(cost, log.items))))
+    return log, replace(bounds, calibration=draw(RULES))
+
+
+@given(st.data())
+def test_calibrated_twin(data: st.DataObject) -> None:
+    """with constant policy and counts, the incremental fold equals the plain from-scratch one at every prefix, whenever it was called:
+    calibration is a function of the log"""
+    whole, bounds = data.draw(calibrated())
+    often = data.draw(st.sampled_from((True, False)))
+    log = copy_of(whole)
+    following = Following(log, bounds, MEASURER)
+    for item in whole.items:
+        log.append(item)
+        if often or data.draw(st.integers(0, 3)) == 0:
+            compare(following, log)
+    compare(following, log)
+    event(f"anchored: {following.fold.anchor is not None}")
+    event(f"learned: {len(following.fold.increments or ())}")
+    event(f"trimmed: {bool(following.fold.tally.altered)}")
+
+
+def compare(following: Following, log: Session) -> None:
+    outcome = again(following, log)
+    twin = fold_anchored(log, following.fold.limits)
+    assert list(outcome.view.items) == twin.view()
+    assert outcome.total == twin.total()
+    assert outcome.plan.after == outcome.total
+
+
+@given(calibrated())
+def test_calibrated_fits(drawn: tuple[Session, Limits]) -> None:
+    """tokens(view), what the converter must add included, ≤ budget; else `over_budget`, and nothing unprotected left"""
+    log, bounds = drawn
+    outcome = process(log, bounds)
+    assert outcome.plan.over_budget == (outcome.total > bounds.budget)
+    if outcome.plan.over_budget:
+        fold = outcome.following.fold
+        assert all(fold.is_protected(place) for place in fold.shown)
+
+
+@given(calibrated())
+def test_calibrated_views_say_what_they_cost(drawn: tuple[Session, Limits]) -> None:
+    """a view within its limits, reprocessed by the same function and policy, is unchanged: it is not counted by reports of other requests"""
+    log, bounds = drawn
+    first = process(log, bounds)
+    if first.view is log or first.plan.over_budget:
+        return
+    second = process(first.view, bounds)
+    assert second.total == first.total
+    assert second.view is first.view

@@ -1,0 +1,198 @@
+"""The slow twin of calibrated totals: `twin.py` with a provider's reports, everything computed anew from what was reported so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+
+from context_window.trimming.limits import Limits
+from session.items import AgentConfigUpdate
+from session.session import Session
+from tests.support.twin import Twin, cost, responses
+
+
+@dataclass
+class Reported:
+    """A report that was believed, or what a report before it leads to.
+
+    Attributes:
+        place: Where the response to the request begins.
+        tokens: Of the request.
+        answered: Of the response.
+        was: What each item in the request cost by the local count.
+        counted: The local count of the whole request.
+        edits: How often the request had been changed.
+        exact: Whether it was reported.
+    """
+
+    place: int
+    tokens: int
+    answered: int
+    was: dict[int, int]
+    counted: int
+    edits: int
+    exact: bool
+
+
+@dataclass
+class AnchoredTwin(Twin):
+    """A view whose total goes by what the provider reported."""
+
+    last: Reported | None = None
+    scores: list[Fraction] = field(default_factory=list)
+    edit_count: int = 0
+
+    def edited(self, place: int) -> None:
+        self.edit_count += 1
+        super().edited(place)
+
+    # The total
+
+    def counted(self) -> int:
+        return super().total()
+
+    def costs(self) -> dict[int, int]:
+        return {place: cost(self.shown(place)) for place in self.in_view()}
+
+    def unsaid(self) -> int:
+        """Tokens of the reported response that the local count has not."""
+        if self.last is None:
+            return 0
+        response = next((one for one in self.responses() if one[0] == self.last.place), [])
+        return max(0, self.last.answered - sum(cost(self.items[place]) for place in response))
+
+    def new(self) -> int:
+        """Tokens by the local count that were not in the reported request."""
+        assert self.last is not None
+        return sum(tokens for place, tokens in self.costs().items() if place >= self.last.place)
+
+    def taken(self) -> int:
+        """Tokens by the local count that were in the reported request and are there no more."""
+        assert self.last is not None
+        now = self.costs()
+        before = {place: tokens for place, tokens in self.last.was.items() if place < self.last.place}
+        back = sum(tokens for place, tokens in now.items() if place < self.last.place and place not in before)
+        return sum(tokens - now.get(place, 0) for place, tokens in before.items()) - back
+
+    def score(self) -> Fraction:
+        """How far above its count what is new is taken to be, as a part of `scale`."""
+        rule = self.limits.calibration
+        assert rule is not None
+        scores = sorted(self.scores[-rule.remembered :])
+        rank = ceil(Fraction(rule.coverage, 1000) * (len(scores) + 1))
+        if rank <= len(scores):
+            return max(scores[rank - 1], Fraction(rule.least, 1000))
+        return max([Fraction(max(rule.prior, rule.least), 1000), *scores])
+
+    def bound(self, new: int, taken: int) -> int:
+        """What the request costs at the most, beside what was not in the last report and cannot be counted."""
+        assert self.last is not None
+        assert self.limits.calibration is not None
+        some = new + self.unsaid()
+        above = some + ceil(self.score() * scale(self.last.tokens, some)) if some > 0 else 0
+        off = Fraction(max(0, taken) * self.limits.calibration.removed, 1000).__floor__() + min(0, taken)
+        fixed = self.counted() - sum(self.costs().values()) - (self.last.counted - sum(self.last.was.values()))
+        return self.last.tokens + above - off + fixed
+
+    def total(self) -> int:
+        if self.last is None:
+            return self.counted()
+        return self.bound(self.new(), self.taken())
+
+    def room(self, outputs: list[int]) -> int:
+        whole = sum(cost(self.shown(place)) for place in outputs)
+        if self.last is None or not outputs:
+            return super().room(outputs)
+        new, taken = self.new(), self.taken()
+        for lost in range(whole + 1):
+            worst = []
+            if outputs[-1] >= self.last.place:
+                worst.append(self.bound(new - lost, taken))
+            if outputs[0] < self.last.place:
+                worst.append(self.bound(new, taken + lost))
+            if max(worst) <= self.limits.budget:
+                return whole - lost
+        return 0
+
+    # What is reported
+
+    def asked(self) -> Reported:
+        """The request as it is now."""
+        counted = self.counted()
+        offset = 0 if self.last is None else self.last.tokens - self.last.counted + self.unsaid()
+        return Reported(self.length, counted + offset, 0, self.costs(), counted, self.edit_count, exact=False)
+
+    def hear(self, asked: Reported, tokens: int, answered: int, new: int) -> None:
+        """The request that was asked cost so much."""
+        log = sum(map(cost, self.items[: asked.place]))
+        rest = asked.counted - sum(asked.was.values())
+        likely = asked.tokens - asked.counted
+        believed = 4 * tokens > asked.counted and (log + rest <= asked.counted or 2 * (tokens - likely) <= asked.counted + log + rest)
+        if not believed:
+            if self.last is not None:
+                self.last = Reported(asked.place, asked.tokens, answered, asked.was, asked.counted, asked.edits, exact=False)
+            return
+        last = self.last
+        if last is not None and last.exact and last.edits == asked.edits and new > 0 and tokens > last.tokens:
+            assert self.limits.calibration is not None
+            observed = min(tokens - last.tokens, self.limits.calibration.beyond * new)
+            thousandths = ceil(Fraction(1000 * (observed - new)) / scale(last.tokens, new))
+            self.scores.append(Fraction(thousandths, 1000))
+        self.last = Reported(asked.place, tokens, answered, asked.was, asked.counted, asked.edits, exact=True)
+
+    def forget(self) -> None:
+        self.last = None
+        self.scores = []
+
+
+def scale(anchored: int, new: int) -> int:
+    return new + anchored // 20 + 20
+
+
+def fold_anchored(session: Session, limits: Limits) -> AnchoredTwin:
+    """The view of the whole log, by what its items report."""
+    twin = AnchoredTwin(list(session.items), session.response_breaks, limits)
+    reporter: tuple[str | None, object] | None = None
+    config: dict[str | None, tuple[object, object]] = {}
+    said = {response[0]: response for response in responses(twin.items, twin.breaks)}
+    place = 0
+    while place < len(twin.items):
+        if place not in said:
+            item = twin.items[place]
+            twin.grow(place + 1)
+            if isinstance(item, AgentConfigUpdate):
+                old = config.get(item.agent_id, (None, None))
+                new = (old[0] if item.instructions is None else item.instructions, old[1] if item.tools is None else item.tools)
+                if old != new:
+                    config[item.agent_id] = new
+                    twin.forget()
+            place += 1
+            settle(twin, session)
+            continue
+        if place >= session.settled:
+            twin.trim()
+        asked = twin.asked()
+        fresh = twin.new() + twin.unsaid() if twin.last is not None else 0
+        for member in said[place]:
+            item = twin.items[member]
+            twin.grow(member + 1)
+            if item.usage is not None:
+                source = (item.agent_id, item.extra.get("model"))
+                if reporter not in (None, source):
+                    twin.forget()
+                reporter = source
+                first = twin.last is None or twin.last.place != asked.place
+                if item.usage.total_input and first and asked.place >= session.settled:
+                    twin.hear(asked, item.usage.total_input, item.usage.output_tokens, fresh)
+            settle(twin, session)
+        place = said[place][-1] + 1
+    twin.trim()
+    return twin
+
+
+def settle(twin: AnchoredTwin, session: Session) -> None:
+    """A view that is gone on with says itself what it costs."""
+    if twin.length == session.settled and session.settled_tokens is not None:
+        now = twin.asked()
+        twin.last = Reported(now.place, session.settled_tokens, 0, now.was, now.counted, now.edits, exact=False)
