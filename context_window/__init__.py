@@ -26,6 +26,7 @@ from .config import ContextWindow, Shares, TokenBudget
 from .counting import CharacterCounter, CtokCounter, TiktokenCounter, TokenCounter
 from .errors import (
     BudgetError,
+    CompactionError,
     ContextOverflowError,
     ContextWindowError,
     CountingError,
@@ -72,6 +73,7 @@ __all__ = [
     "CharacterCounter",
     "Choice",
     "Compacted",
+    "CompactionError",
     "CompactionFailed",
     "ContextOverflowError",
     "ContextWindow",

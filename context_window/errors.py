@@ -7,6 +7,7 @@ ContextWindowError
 ├── UnknownModelError      a model whose window is not known                (also a ValueError; `.model`)
 ├── RecallError            an id under which nothing can be given back  (also a KeyError; `.item_id`)
 ├── CountingError          a token counter gave something that is no count  (`.counter`, `.answer`)
+├── CompactionError        no usable summary came; the log is as it was     (`.why`)
 └── ModelError             the model's provider gave no answer  (`.status`, `.kind`, `.request_id`, `.retry_after`)
     ├── ModelRateLimitError    too many requests, or too many tokens, a minute
     ├── ModelOverloadedError   the provider is overloaded, or failed inside
@@ -149,6 +150,21 @@ class CountingError(ContextWindowError):
 
     def __str__(self) -> str:
         return f"the token counter {self.counter!r} answered {_shown.repr(self.answer)}; it must give a whole number of tokens, 0 or more"
+
+
+class CompactionError(ContextWindowError):
+    """Nobody wrote a summary that is of use. The log is as it was.
+
+    Attributes:
+        why: What was in the way; names no content.
+    """
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(why)
+
+    def __str__(self) -> str:
+        return f"no summary was made, and the log is unchanged: {self.why}"
 
 
 class RecallError(ContextWindowError, KeyError):

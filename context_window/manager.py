@@ -13,6 +13,8 @@ from session.session import Session
 from .asking import Asking, Step
 from .budget import ModelConfig, limits_of
 from .calling import Calling
+from .compaction import Compacting
+from .compaction.memory import Memory
 from .config import ContextWindow
 from .counting.counter import TokenCounter
 from .counting.provider import AnthropicClient
@@ -34,7 +36,7 @@ from .trimming.plan import Plan
 from .usage import SessionStats, UsageReport
 
 
-class ContextWindowManager(Spending, Asking, Requesting, Calling):
+class ContextWindowManager(Spending, Asking, Requesting, Calling, Compacting):
     """Decides what a model sees of a session that has outgrown its context window.
 
         manager = ContextWindowManager("claude-sonnet-4-5")
@@ -79,6 +81,7 @@ class ContextWindowManager(Spending, Asking, Requesting, Calling):
         check_listener(on_event)
         self._on_event = on_event
         self._states: WeakKeyDictionary[Session, Kept] = WeakKeyDictionary()
+        self._summing: WeakKeyDictionary[Session, Memory] = WeakKeyDictionary()
         self._lowered: WeakKeyDictionary[Session, Lowered] = WeakKeyDictionary()
         self._lock = Lock()
         self._ledger = Ledger()

@@ -54,6 +54,7 @@ OWN_NAMES = [
     "CharacterCounter",
     "Choice",
     "Compacted",
+    "CompactionError",
     "CompactionFailed",
     "ContextOverflowError",
     "ContextWindow",
@@ -116,7 +117,7 @@ def test_each_of_them_is_there() -> None:
 
 def test_every_error_is_a_session_error() -> None:
     errors = [getattr(session, name) for name in NAMES if name.endswith("Error")]
-    assert len(errors) == 13
+    assert len(errors) == 14
     assert all(issubclass(error, session.SessionError) for error in errors)
 
 
@@ -137,7 +138,7 @@ def test_an_import_of_everything_brings_nothing_else() -> None:
 
 def test_every_error_is_a_context_window_error_or_a_session_error() -> None:
     errors = [getattr(context_window, name) for name in OWN_NAMES if name.endswith("Error")]
-    assert len(errors) == 13
+    assert len(errors) == 14
     assert all(issubclass(error, context_window.ContextWindowError) for error in errors)
 
 
