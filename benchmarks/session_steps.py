@@ -139,7 +139,8 @@ def counters_for(name: str) -> dict[str, TokenCounter]:
     model = describe_model(name)
     ours = default_counter(model.image_rule, model.token_ratio)
     best = choose_counter(None, model).counter
-    return {CHARACTERS: CharacterCounter(), RAW: TiktokenCounter(), OURS: ours} | ({CTOK: best} if isinstance(best, CtokCounter) else {})
+    found: dict[str, TokenCounter] = {CHARACTERS: CharacterCounter(), RAW: TiktokenCounter(), OURS: ours}
+    return {**found, CTOK: best} if isinstance(best, CtokCounter) else found
 
 
 def exchanges_of(session: Session, measurer: Measurer) -> tuple[list[Exchange], list[int]]:
