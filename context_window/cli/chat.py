@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +18,15 @@ from .settings import Settings
 if TYPE_CHECKING:
     from session.session import Session
 
+    from ..display.glyphs import Glyphs
     from ..repl.terminal import Reader, Terminal
+
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+"""Where the client looks for a key."""
+MODEL = "claude-sonnet-5-5"
+"""The model where none is named."""
+TOOL_CALLS = 40
+"""Tool calls that a turn may have: to look around in a project takes more than the loop's default."""
 
 EPILOG = """\b
 Examples:
@@ -48,11 +60,53 @@ def chat(transcript: str | None, resume: bool, auto: bool, session_id: str | Non
         return
     if auto or session_id is not None:
         raise BadInputError(f"{'--auto' if auto else '--session'} goes with --replay TRANSCRIPT")
+    _talk(settings, resume=resume)
+
+
+def _talk(settings: Settings, *, resume: bool) -> None:
+    from session.store import SessionStore
+
+    from ..repl.chat import Chat, ChatError, News
+    from ..repl.commands import NAMES, goodbye, welcome
+    from ..repl.live import anthropic_access, begun
+    from ..repl.places import SESSIONS, folder, history_in
+    from ..repl.terminal import run_chat
+    from ..repl.workspace import Workspace
+
+    if not any(os.environ.get(name) for name in KEYS):
+        raise BadInputError(f"{KEYS[0]} is not set: export your key, or look at a session log with --replay TRANSCRIPT, which needs none")
+    directory = str(Path.cwd())
+    try:
+        place = folder()
+        history = history_in(place)
+    except ChatError as error:
+        raise BadInputError(str(error)) from None
+    with SessionStore(place / SESSIONS) as keeper:
+        last = keeper.latest() if resume else None
+        if resume and last is None:
+            raise BadInputError("there is no session to go on with yet; start one without --continue")
+        session = begun(directory) if last is None else keeper.load(last.id)
+        named = session.metadata.get("model")
+        model = settings.model or (named if isinstance(named, str) and named else None) or os.environ.get("ANTHROPIC_MODEL") or MODEL
+        news = News()
+        manager, _ = replace(settings, model=model, max_tool_calls=TOOL_CALLS).manager(session, news.hear)
+        chat = Chat(manager, session, news, _written, _read, keeper=keeper)
+        try:
+            access = anthropic_access(chat, Workspace(directory))
+            chat.check_model(model)
+        except ChatError as error:
+            raise BadInputError(str(error)) from None
+        chat.model = session.metadata["model"] = model
+        terminal = _terminal(NAMES, history)
+        terminal.show_all(welcome(chat, directory))
+        run_chat(chat, terminal, model=access.model, tools=access.tools)
+        if chat.begun:
+            terminal.show_all(goodbye(chat))
 
 
 def _replay(transcript: str, session_id: str | None, settings: Settings, *, auto: bool) -> None:
     from ..repl.chat import Chat, News
-    from ..repl.commands import COMMANDS
+    from ..repl.commands import NAMES
     from ..repl.replay import Replay, empty_copy
     from ..repl.terminal import run_replay
     from .reading import STDIN, read_one
@@ -63,16 +117,24 @@ def _replay(transcript: str, session_id: str | None, settings: Settings, *, auto
     news = News()
     manager, _ = settings.manager(log, news.hear)
     chat = Chat(manager, empty_copy(log), news, _written, _read, model=manager.usage().model, replaying=True)
-    run_replay(chat, Replay(log), _terminal([command.name for command in COMMANDS], asks=not auto), auto=auto)
+    run_replay(chat, Replay(log), _terminal(NAMES, asks=not auto), auto=auto)
 
 
-def _terminal(names: list[str], *, asks: bool) -> Terminal:
+def _terminal(names: Sequence[str], history: Path | None = None, *, asks: bool = True) -> Terminal:
     from ..repl.editor import Editor, PlainReader
+    from ..repl.live import Voice
     from ..repl.terminal import Terminal
 
     typed = asks and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    reader: Reader = Editor(names) if typed else PlainReader()
-    return Terminal(reader, show, _write)
+    reader: Reader = Editor(names, history) if typed else PlainReader()
+    return Terminal(reader, Voice(show, _write, _layout))
+
+
+def _layout() -> tuple[int, Glyphs]:
+    from ..display.glyphs import glyphs_for
+    from ..display.rendering import screen_width
+
+    return screen_width(), glyphs_for(sys.stdout.encoding)
 
 
 def _write(text: str) -> None:

@@ -45,7 +45,7 @@ def window_options(command: Command) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the user set. Names and meanings are those of the options."""
+    """What the user set. Names and meanings are those of the options; `max_tool_calls` is the chat's, and no option."""
 
     max_tokens: int | None = None
     model: str | None = None
@@ -53,6 +53,7 @@ class Settings:
     images_kept: int | None = None
     session_id: str | None = None
     strict: bool = False
+    max_tool_calls: int | None = None
 
     def manager(self, session: Session, on_event: Listener | None = None) -> tuple[ContextWindowManager, str]:
         """A manager for the session, and in words where its budget comes from.
@@ -68,7 +69,11 @@ class Settings:
         from ..errors import UnknownModelError
         from ..manager import ContextWindowManager
 
-        set_here = {"target_ratio": self.target_ratio, "images_kept": self.images_kept}
+        set_here = {
+            "target_ratio": self.target_ratio,
+            "images_kept": self.images_kept,
+            "max_tool_calls_per_turn": self.max_tool_calls,
+        }
         given: dict[str, Any] = {name: value for name, value in set_here.items() if value is not None}
         window = ContextWindow(max_tokens=self.max_tokens, **given)
         named = session.metadata.get("model")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from session.parts import Image
 from session.session import Session
@@ -18,39 +18,12 @@ from ..events import Event, ThresholdCrossed, WindowEvent
 from ..manager import ContextWindowManager
 
 if TYPE_CHECKING:
+    from session.store import SessionStore
     from session.summarizers import Summarizer
 
 
 class ChatError(ContextWindowError):
     """What was asked for cannot be done; the message is one line, and says what to do instead."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A session on disk.
-
-    Attributes:
-        session_id: Its id.
-        items: How many items it has.
-        title: What the user first said.
-    """
-
-    session_id: str
-    items: int
-    title: str
-
-
-class Keeper(Protocol):
-    """Where sessions are kept between chats."""
-
-    def save(self, session: Session) -> None:
-        """Writes what is new in the session."""
-
-    def load(self, session_id: str) -> Session:
-        """The session with this id."""
-
-    def listed(self) -> list[Kept]:
-        """The sessions there are, the newest first."""
 
 
 class News:
@@ -87,6 +60,7 @@ class Chat:
         replaying: Whether the turns come from a transcript.
         attached: Images that wait for the next message.
         written: Files that this chat has written, and may write again.
+        again: Whether the model is to be asked again with what there is.
         over: Whether the user has left.
     """
 
@@ -96,13 +70,28 @@ class Chat:
     write_file: Callable[[bytes, str], None]
     read_file: Callable[[str], Session]
     model: str | None = None
-    keeper: Keeper | None = None
+    keeper: SessionStore | None = None
     summarizer: Summarizer | None = None
     check_model: Callable[[str], None] = field(default=lambda _: None)
     replaying: bool = False
     attached: list[Image] = field(default_factory=list)
     written: set[Path] = field(default_factory=set)
+    again: bool = False
     over: bool = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether the user has said anything."""
+        return self.session.turn_count() > 0
+
+    def keep(self) -> None:
+        """Writes what is new, where sessions are kept; one in which nothing was said yet is not worth it.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        if self.keeper is not None and self.begun:
+            self.keeper.save(self.session)
 
     def usage(self) -> dict[str, int]:
         """What the next request would cost, as `get_token_usage` gives it."""

@@ -26,7 +26,7 @@ from ..trimming.plan import Action, Decision
 from ..trimming.summary import DONE
 from ..usage import describe
 from .chat import Chat, ChatError
-from .drawing import listing, pairs, quiet, text_block, usage_line, words_of
+from .drawing import blank, item_lines, listing, pairs, quiet, text_block, usage_line, words_of
 from .summing import compact
 from .workspace import binary_kind
 
@@ -82,9 +82,8 @@ def find(line: str) -> tuple[Command, str]:
 
 def context(chat: Chat, _: str) -> Draws:
     """Where the tokens go: the grid, the tools, the largest items."""
-    usage = chat.usage()
-    title = "as the model would see it now" if usage else ""
-    return [usage_draw(chat.manager.usage(title=title))]
+    chat.usage()
+    return [usage_draw(chat.manager.usage(title="what the model sees"))]
 
 
 def plan(chat: Chat, rest: str) -> Draws:
@@ -191,19 +190,18 @@ def model(chat: Chat, rest: str) -> Draws:
     except UnknownModelError as error:
         alike = f"; did you mean {' or '.join(error.alike)}?" if error.alike else "; `context-window models` lists those that are"
         raise ChatError(f"{rest[:60]} is not known{alike}") from None
-    chat.model = rest
+    chat.model = chat.session.metadata["model"] = rest
     return [quiet(f"the model is {rest} from here on; the conversation goes along"), _now(chat)]
 
 
 def fork(chat: Chat, _: str) -> Draws:
     """Goes on with a copy."""
     before = chat.session
-    if chat.keeper is not None:
-        chat.keeper.save(before)
+    chat.keep()
     chat.session = before.fork()
-    if chat.keeper is None:
+    chat.keep()
+    if chat.keeper is None or not chat.begun:
         return [quiet(f"this goes on as {chat.session.id}")]
-    chat.keeper.save(chat.session)
     return [quiet(f"this goes on as {chat.session.id}; /load {before.id} goes back to where it forked")]
 
 
@@ -212,7 +210,7 @@ def save(chat: Chat, rest: str) -> Draws:
     if not rest:
         if chat.keeper is None:
             raise ChatError("say where: /save FILE")
-        chat.keeper.save(chat.session)
+        chat.keep()
         return [quiet(f"kept as {chat.session.id}, as after every turn; /save FILE writes it to a file of its own")]
     path = Path(rest).expanduser()
     if path.exists() and path.resolve() not in chat.written:
@@ -226,19 +224,16 @@ def load(chat: Chat, rest: str) -> Draws:
     """Goes on with another session: one that was kept, or a file's."""
     if chat.replaying:
         raise ChatError("a replay goes on with its own transcript; start another with --replay")
-    kept = chat.keeper.listed() if chat.keeper is not None else []
+    kept = chat.keeper.list() if chat.keeper is not None else ()
     if not rest:
         if not kept:
             return [quiet("no session is kept yet; /load FILE reads one from a file")]
-        rows = [(one.session_id, f"{one.items:,}", one.title) for one in kept[:SESSIONS]]
+        rows = [(one.id, f"{one.items:,}", one.title) for one in kept[:SESSIONS]]
         return [listing(("session", "items", ""), rows, numbers=(1,)), quiet("/load ID goes on with one; its first letters do")]
-    found = [one.session_id for one in kept if one.session_id == rest] or [
-        one.session_id for one in kept if one.session_id.startswith(rest)
-    ]
+    found = [one.id for one in kept if one.id == rest] or [one.id for one in kept if one.id.startswith(rest)]
     if len(found) > 1:
         raise ChatError(f"{len(found):,} sessions begin with {rest}: {', '.join(found[:3])}")
-    if chat.keeper is not None:
-        chat.keeper.save(chat.session)
+    chat.keep()
     if found and chat.keeper is not None:
         chat.session = chat.keeper.load(found[0])
     elif Path(rest).expanduser().exists():
@@ -254,8 +249,6 @@ def load(chat: Chat, rest: str) -> Draws:
 
 def last_words(chat: Chat) -> Draws:
     """What was said last, so that a conversation can be gone on with."""
-    from .drawing import item_lines
-
     items: list[Item] = []
     for item in reversed(chat.session.items):
         if isinstance(item, Message) and not is_summary(item):
@@ -263,6 +256,28 @@ def last_words(chat: Chat) -> Draws:
         if isinstance(item, Message) and item.role == "user":
             break
     return [drawn for item in reversed(items) if (drawn := item_lines(item)) is not None]
+
+
+def retry(chat: Chat, _: str) -> Draws:
+    """Has the model asked again."""
+    if chat.replaying:
+        raise ChatError("a replay asks no model; Enter shows the next turn")
+    chat.again = True
+    return []
+
+
+def welcome(chat: Chat, directory: str) -> Draws:
+    """What is said first: of a session that is gone on with, how it stands."""
+    draws = [quiet(f"{chat.model} in {directory}; /help lists the commands, Ctrl-D leaves")]
+    before = chat.session.metadata.get("directory")
+    if isinstance(before, str) and before != directory:
+        draws.append(quiet(f"this session was begun in {before}; the tools read {directory} now"))
+    return [*draws, *last_words(chat), _now(chat), blank] if chat.begun else [*draws, blank]
+
+
+def goodbye(chat: Chat) -> Draws:
+    """What is said last."""
+    return [quiet(f"kept as {chat.session.id}; context-window chat --continue goes on with it")]
 
 
 def leave(chat: Chat, _: str) -> Draws:
@@ -286,11 +301,6 @@ def _now(chat: Chat) -> Draw:
     return usage_line(usage, chat.news.latest())
 
 
-def taken_out(chat: Chat) -> int:
-    """How many outputs and messages are not, or not whole, in what the model sees."""
-    return len(chat.manager.plan_session(chat.session).changes)
-
-
 COMMANDS = (
     Command("/context", "", "where the tokens go: the grid, the tools, the largest items", context),
     Command("/plan", "[all]", "what is trimmed now, and why", plan),
@@ -301,9 +311,12 @@ COMMANDS = (
     Command("/image", "PATH", "put an image to the next message", image),
     Command("/model", "[NAME]", "go on with another model; without a name, say which it is", model),
     Command("/compact", "", "have the older turns summed up now", compact),
+    Command("/retry", "", "ask the model again, after an error or a stop", retry),
     Command("/fork", "", "go on with a copy, and keep what there is as it is", fork),
     Command("/save", "[FILE]", "write the session to a file", save),
     Command("/load", "[ID|FILE]", "go on with another session; without an id, list them", load),
     Command("/help", "", "this list", help_),
     Command("/quit", "", "leave; the session is kept", leave),
 )
+NAMES = tuple(command.name for command in COMMANDS)
+"""What can be typed."""

@@ -12,9 +12,12 @@ from session.errors import SessionError
 
 from ..display.rendering import Draw
 from ..errors import ContextWindowError
+from ..loop import Model, Toolbox
+from ..loop.turn import UserInput
 from .chat import Chat
 from .commands import find
 from .drawing import blank, fault, quiet
+from .live import Voice, take_turn
 from .replay import Replay
 
 
@@ -35,18 +38,20 @@ class Terminal:
 
     Attributes:
         reader: Where lines come from.
-        show: Prints what is drawn.
-        write: Prints a text as it is, at once.
+        voice: Where drawings and texts go.
     """
 
     reader: Reader
-    show: Callable[[Draw], None]
-    write: Callable[[str], None]
+    voice: Voice
+
+    def show(self, draw: Draw) -> None:
+        """Prints what is drawn."""
+        self.voice.show(draw)
 
     def show_all(self, draws: Iterable[Draw]) -> None:
         """Prints what is drawn, one after the other."""
         for draw in draws:
-            self.show(draw)
+            self.voice.show(draw)
 
 
 def obey(chat: Chat, line: str, terminal: Terminal, runner: asyncio.Runner) -> None:
@@ -98,3 +103,47 @@ def run_replay(chat: Chat, replay: Replay, terminal: Terminal, *, auto: bool) ->
             else:
                 terminal.show(quiet("that was the last turn; /quit leaves"))
             terminal.show(blank)
+
+
+def run_chat(chat: Chat, terminal: Terminal, *, model: Callable[[], Model], tools: Toolbox) -> None:
+    """Talks until the user leaves. Ctrl-C stops an answer or a command, and nothing else.
+
+    Args:
+        chat: The conversation.
+        terminal: Where it is held.
+        model: Gives who is asked next: `/model` may have changed that.
+        tools: What the model may call.
+    """
+    with asyncio.Runner() as runner:
+        while not chat.over:
+            waiting = len(chat.attached)
+            try:
+                line = terminal.reader.read(f"[{waiting} image{'s' if waiting > 1 else ''}] > " if waiting else "> ")
+            except KeyboardInterrupt:
+                terminal.show(quiet("Ctrl-D or /quit leaves"))
+                continue
+            if line is None:
+                break
+            said: UserInput = None
+            if line.lstrip().startswith("/"):
+                obey(chat, line, terminal, runner)
+                if not chat.again:
+                    terminal.show(blank)
+                    continue
+                chat.again = False
+            elif line.strip() or chat.attached:
+                said = [*chat.attached, line] if chat.attached else line
+                chat.attached = []
+            else:
+                continue
+            _turn(chat, said, terminal, runner, model, tools)
+            terminal.show(blank)
+
+
+def _turn(chat: Chat, said: UserInput, terminal: Terminal, runner: asyncio.Runner, model: Callable[[], Model], tools: Toolbox) -> None:
+    try:
+        runner.run(take_turn(chat, said, model=model(), tools=tools, voice=terminal.voice))
+    except KeyboardInterrupt:
+        terminal.show(quiet("stopped: what was said so far is kept; go on, or /retry asks again"))
+    except (SessionError, ContextWindowError, OSError) as error:
+        terminal.show(fault(str(error)))

@@ -1,0 +1,164 @@
+"""One turn with a model, told while it happens: its text as it comes, its calls as they are made. The loop itself is `run_turn`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from session.items import FunctionCall, FunctionCallOutput, Item, Message
+from session.session import Session
+from session.summarizers import AnthropicSummarizer
+
+from ..display.glyphs import Glyphs
+from ..display.rendering import Draw
+from ..errors import ModelError
+from ..loop import AnthropicModel, Model, Toolbox, run_turn
+from ..loop.model import CONTEXT_EXCEEDED, MAX_TOKENS, PAUSE_TURN, REFUSAL
+from ..loop.turn import UserInput
+from ..models import describe_model
+from .chat import Chat, ChatError
+from .drawing import fault, item_lines, quiet, usage_line
+from .workspace import Workspace
+from .wrapping import Wrapper
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+
+INSTRUCTIONS = """\
+You are a coding assistant in a terminal. You see the user's working directory, {directory}, through tools that read it; you cannot \
+change anything or run anything, so show changes as text. Look before you answer: read and search files rather than guess. Answer \
+briefly, in plain text without tables. Older outputs may be replaced by placeholders that name a recall id; the recall tool gives \
+the content back, if you need it again.\
+"""
+STOPS = {
+    MAX_TOKENS: "the answer is cut off: it is as long as one may be; say “go on” for the rest",
+    CONTEXT_EXCEEDED: "the answer is cut off: prompt and answer fill the model's window; /compact makes room",
+    REFUSAL: "the model declined to go on",
+    PAUSE_TURN: "the model paused; say “go on”",
+}
+"""Why an answer ended early, where a user should know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Where a turn is told.
+
+    Attributes:
+        show: Prints what is drawn.
+        write: Prints a text as it is, at once.
+        layout: The terminal's width now, and what it can show.
+    """
+
+    show: Callable[[Draw], None]
+    write: Callable[[str], None]
+    layout: Callable[[], tuple[int, Glyphs]]
+
+
+class Telling:
+    """Tells the texts and items of a turn in the order in which they come."""
+
+    def __init__(self, voice: Voice) -> None:
+        self._voice = voice
+        self._wrapper: Wrapper | None = None
+
+    def text(self, piece: str) -> None:
+        """A piece of the answer."""
+        if self._wrapper is None:
+            self._wrapper = Wrapper(*self._voice.layout())
+            piece = piece.lstrip("\n")
+        self._voice.write(self._wrapper.feed(piece))
+
+    def item(self, item: Item) -> None:
+        """Something that the log has gained. A message that was told piece by piece is not told again."""
+        told = self._wrapper is not None
+        self.end()
+        if isinstance(item, FunctionCall | FunctionCallOutput) or (isinstance(item, Message) and item.role == "assistant" and not told):
+            drawn = item_lines(item)
+            if drawn is not None:
+                self._voice.show(drawn)
+
+    def end(self) -> None:
+        """The text is complete, or will never be."""
+        if self._wrapper is not None:
+            self._voice.write(f"{self._wrapper.end()}\n")
+            self._wrapper = None
+
+
+async def take_turn(chat: Chat, said: UserInput, *, model: Model, tools: Toolbox, voice: Voice) -> None:
+    """Has a turn told to its end, and what the window holds then. What was in its way is told too; what was said is kept.
+
+    Args:
+        chat: The conversation.
+        said: What the user says; None to ask again with what there is.
+        model: Who is asked.
+        tools: What it may call.
+        voice: Where it is told.
+    """
+    telling = Telling(voice)
+
+    def note(item: Item) -> None:
+        telling.item(item)
+        chat.keep()  # at once: what a tool has answered need not be asked again after a crash
+
+    try:
+        result = await run_turn(chat.session, said, model=model, tools=tools, manager=chat.manager, on_text=telling.text, on_item=note)
+        telling.end()
+        if result.stop in STOPS:
+            voice.show(quiet(STOPS[result.stop]))
+    except ModelError as error:
+        telling.end()
+        voice.show(fault(f"{error} Nothing is lost: /retry asks again."))
+    finally:
+        telling.end()
+        chat.keep()
+    usage = chat.usage()
+    voice.show(usage_line(usage, chat.news.latest()))
+
+
+def begun(directory: str) -> Session:
+    """A session in which nothing has been said but what the assistant is to do."""
+    session = Session(metadata={"directory": directory})
+    session.add_message("system", INSTRUCTIONS.format(directory=directory))
+    return session
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The way to a model.
+
+    Attributes:
+        model: Gives who is asked next.
+        tools: What it may call.
+    """
+
+    model: Callable[[], Model]
+    tools: Toolbox
+
+
+def anthropic_access(chat: Chat, workspace: Workspace) -> Access:
+    """The way to Anthropic's models; the conversation can have summaries written there too.
+
+    The client is made when it is first needed, for it takes a second to load.
+    """
+    tools = Toolbox([*workspace.tools, chat.manager.recall_tool("anthropic")])
+    chat.manager.count_tools(tools.definitions)
+
+    @cache
+    def client() -> AsyncAnthropic:
+        import anthropic
+
+        return anthropic.AsyncAnthropic()
+
+    async def summed_up(prompt: str) -> str:
+        return await AnthropicSummarizer(client(), chat.model or "")(prompt)
+
+    def check(name: str) -> None:
+        if describe_model(name).family != "claude":
+            raise ChatError(
+                f"{name[:60]} is none of Anthropic's models, whose API this chat uses; `context-window models claude` lists them"
+            )
+
+    chat.summarizer, chat.check_model = summed_up, check
+    return Access(lambda: AnthropicModel(client(), chat.model or ""), tools)

@@ -1,0 +1,49 @@
+"""Where the chat keeps sessions and what was typed: a folder of the user's own, readable by nobody else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from .chat import ChatError
+
+SESSIONS = "sessions.db"
+HISTORY = "history"
+
+
+def folder() -> Path:
+    """The folder, made where there is none: CONTEXT_WINDOW_HOME, else where the system has such things.
+
+    Raises:
+        ChatError: It cannot be made.
+    """
+    home = os.environ.get("CONTEXT_WINDOW_HOME")
+    try:
+        found = Path(home).expanduser() if home else _state() / "context-window"
+        found.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows the user's home
+        raise ChatError(f"sessions cannot be kept: {error}; set CONTEXT_WINDOW_HOME to a folder that can be written") from None
+    return found
+
+
+def _state() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+
+
+def history_in(place: Path) -> Path:
+    """The file of what was typed, made for the user alone.
+
+    Raises:
+        ChatError: It cannot be made.
+    """
+    found = place / HISTORY
+    try:
+        os.close(os.open(found, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    except OSError as error:
+        raise ChatError(f"what is typed cannot be kept in {found}: {error.strerror}") from None
+    return found

@@ -1,0 +1,131 @@
+"""The chat in a real pseudo-terminal: what is typed, what stands on the screen, and whether anything was wider than it.
+
+The screen answers as a terminal does, where a program asks it for the place of its cursor.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import pexpect
+import pyte
+from wcwidth import wcwidth
+
+from tests.support.shared import ROOT
+
+ROWS = 400
+"""Enough that nothing scrolls away."""
+PATIENCE = 30.0
+"""Seconds: for a busy machine."""
+
+
+class _Screen(pyte.Screen):  # type: ignore[misc]  # pyte is published without types
+    """A screen that notes what is printed beyond its edge, and answers questions."""
+
+    def __init__(self, columns: int) -> None:
+        self.beyond: list[str] = []
+        self.asked: list[str] = []
+        super().__init__(columns, ROWS)
+
+    def draw(self, data: str) -> None:
+        for character in data:
+            if self.cursor.x + max(0, wcwidth(character)) > self.columns:
+                self.beyond.append(character)
+            super().draw(character)
+
+    def write_process_input(self, data: str) -> None:
+        self.asked.append(data)
+
+
+class Console:
+    """A program in a terminal."""
+
+    def __init__(self, child: pexpect.spawn[str], width: int) -> None:
+        self._child = child
+        self._screen = _Screen(width)
+        self._stream = pyte.Stream(self._screen)
+        self.sent = ""
+        self.ended = False
+
+    @property
+    def lines(self) -> list[str]:
+        """What stands on the screen, without blanks at the ends."""
+        lines = [line.rstrip() for line in self._screen.display]
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines
+
+    @property
+    def text(self) -> str:
+        """The same as one text."""
+        return "\n".join(self.lines)
+
+    @property
+    def beyond(self) -> list[str]:
+        """Characters that were printed where the screen has no column for them."""
+        return self._screen.beyond
+
+    def type(self, text: str) -> None:
+        """Types, and presses Enter."""
+        self._child.send(f"{text}\r")
+
+    def press(self, keys: str) -> None:
+        """Presses keys."""
+        self._child.send(keys)
+
+    def until(self, text: str, *, times: int = 1) -> None:
+        """Waits until the text stands on the screen so many times."""
+        end = time.monotonic() + PATIENCE
+        while self.text.count(text) < times:
+            assert time.monotonic() < end, f"no {text!r} on the screen:\n{self.text}"
+            assert not self.ended, f"it has ended without {text!r}:\n{self.text}"
+            self._take()
+
+    def leave(self) -> int | None:
+        """The exit code, once it has ended."""
+        end = time.monotonic() + PATIENCE
+        while not self.ended:
+            assert time.monotonic() < end, f"it does not end:\n{self.text}"
+            self._take()
+        self._child.close()
+        return self._child.exitstatus
+
+    def _take(self) -> None:
+        try:
+            said = self._child.read_nonblocking(65_536, timeout=0.2)
+        except pexpect.TIMEOUT:
+            return
+        except pexpect.EOF:
+            self.ended = True
+            return
+        self.sent += said
+        self._stream.feed(said)
+        for answer in self._screen.asked:
+            self._child.send(answer)
+        self._screen.asked.clear()
+
+
+@contextmanager
+def console(*args: str, width: int, cwd: str, environment: Mapping[str, str]) -> Iterator[Console]:
+    """The command line in a terminal of this width, in this directory."""
+    env = {
+        **os.environ,
+        "TERM": "xterm-256color",
+        "PYTHONIOENCODING": "utf-8",
+        "PYTHONPATH": str(ROOT),
+        "NO_PROXY": "127.0.0.1",
+        **environment,
+    }
+    for name in {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "ANTHROPIC_MODEL"} - set(environment):
+        env.pop(name, None)
+    child: pexpect.spawn[str] = pexpect.spawn(
+        sys.executable, ["-m", "context_window", *args], dimensions=(ROWS, width), env=env, encoding="utf-8", timeout=PATIENCE, cwd=cwd
+    )
+    try:
+        yield Console(child, width)
+    finally:
+        child.close(force=True)
