@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from inspect import iscoroutinefunction
+from sys import modules
 from traceback import extract_tb
 from typing import ClassVar, Literal, TypeAlias
 
@@ -240,10 +241,22 @@ def check_listener(on_event: object) -> None:
         raise BudgetError("on_event", on_event, "pass a plain function that takes an event; one that is async would never run")
 
 
-def tell(events: Iterable[Event], listener: Listener | None) -> None:
-    """Logs the events and tells the listener of them. What it raises is logged: a listener's fault must not cost the user a turn."""
+def tell(events: Iterable[Event], listener: Listener | None, model: str | None = None) -> None:
+    """Logs the events, hands them to OpenTelemetry, and tells the listener of them.
+
+    What a listener raises is logged: its fault must not cost the user a turn.
+
+    Args:
+        events: The events.
+        listener: Who is told.
+        model: The model in use, where its name is known: for OpenTelemetry.
+    """
     for event in events:
         logger.log(logging.WARNING if isinstance(event, SERIOUS) else logging.DEBUG, "%s", event)
+        if "opentelemetry" in modules:  # else nobody can have configured it
+            from .telemetry import export
+
+            export(event, model)
         if listener is None:
             continue
         try:
