@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from .anchor import CalibrationRule
 from .choices import Advisers
 
 BOUNDLESS = 2**62
@@ -31,6 +32,7 @@ class Limits:
         newest_first: Trim the newest first instead of the oldest.
         advisers: The strategies that are asked before anything is taken by priority.
         final: Whether what they choose is all that is taken.
+        calibration: How the provider's reports are used; None: not at all.
     """
 
     budget: int
@@ -48,10 +50,13 @@ class Limits:
     newest_first: bool = False
     advisers: Advisers = ()
     final: bool = False
+    calibration: CalibrationRule | None = None
 
     def boundless(self) -> Limits:
         """The same without any limit: nothing is ever trimmed."""
-        return replace(self, budget=BOUNDLESS, trigger=BOUNDLESS, target=BOUNDLESS, images_max=BOUNDLESS, items_max=None, advisers=())
+        return replace(
+            self, budget=BOUNDLESS, trigger=BOUNDLESS, target=BOUNDLESS, images_max=BOUNDLESS, items_max=None, calibration=None, advisers=()
+        )
 
 
 def portion(share: Fraction, amount: int) -> int:

@@ -93,6 +93,7 @@ class Plan:
         overhead_before: What the request with the whole log costs beside its items.
         overhead: What the request with the view costs beside its items, converters' additions included.
         breaks: Items of the view that begin a response although the one before them belongs to another.
+        calibrated: Whether `overhead` holds what the provider's reports say beyond the local count.
     """
 
     decisions: tuple[Decision, ...]
@@ -100,6 +101,7 @@ class Plan:
     overhead_before: int
     overhead: int
     breaks: frozenset[str] = frozenset()
+    calibrated: bool = False
 
     @property
     def before(self) -> int:
