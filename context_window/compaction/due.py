@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from session.editing import stays
 from session.items import Compaction, Item, Message, MessageCategory
+from session.session import Session
 from session.summary import is_own_summary
-from session.units import HELD, KIND_CALL
+from session.units import HELD, KIND_CALL, SYSTEM
 
+from ..following import Following
 from ..trimming.fold import Fold
 
 
@@ -51,8 +53,15 @@ class Told:
     is_summary: bool
 
 
+def due_now(following: Following, session: Session, keep: Keep) -> tuple[Told, ...]:
+    """As `due`, of a session that was followed to its end; none where no summary may stand there."""
+    if not may_stand(following.fold, following.items, ended=keep.ended):
+        return ()
+    return due(following.fold, following.items, session.position, keep)
+
+
 def due(fold: Fold, items: Sequence[Item], position: Callable[[str], int | None], keep: Keep) -> tuple[Told, ...]:
-    """The units to sum up, in the order in which they were said; none where no summary is due, or none may stand at the log's end.
+    """The units to sum up, in the order in which they were said; none where no summary is due.
 
     What stays as it is: SYSTEM, instructions, pinned items, the frontier, calls that wait, and the units that those are in. An earlier
     summary is among the units, wherever it stands.
@@ -63,8 +72,6 @@ def due(fold: Fold, items: Sequence[Item], position: Callable[[str], int | None]
         position: Where the item with an id stands in it.
         keep: What is left as it is.
     """
-    if not _may_stand(fold, items, ended=keep.ended):
-        return ()
     groups = fold.groups
     openings = [place for place in fold.shown if _opens(items[place])]
     start = _start(fold, items, openings, keep)
@@ -100,7 +107,7 @@ def replaced(told: Collection[Told], items: Sequence[Item]) -> tuple[str, ...]:
     return tuple(item.id for item in items if item.id in ids)
 
 
-def _may_stand(fold: Fold, items: Sequence[Item], *, ended: bool) -> bool:
+def may_stand(fold: Fold, items: Sequence[Item], *, ended: bool) -> bool:
     """Whether a summary may be appended now: the model is about to be called, and has not been given one since its last response."""
     groups = fold.groups
     if groups.in_response and not ended:
@@ -117,7 +124,7 @@ def _start(fold: Fold, items: Sequence[Item], openings: Sequence[int], keep: Kee
     if keep.items is None:
         turns = max(keep.turns, 1)
         return openings[-turns] if len(openings) >= turns else 0
-    newest = [place for place in fold.shown if not is_own_summary(items[place])]
+    newest = [place for place in fold.shown if fold.groups.rank[place] != SYSTEM and not is_own_summary(items[place])]
     if not keep.items:
         return len(items)
     return newest[-keep.items] if len(newest) >= keep.items else 0

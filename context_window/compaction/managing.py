@@ -6,14 +6,12 @@ What is due lives in `due.py`, how it is written in `writing.py`. That a summary
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from hashlib import sha256
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from session.items import Compaction, Item, new_id
+from session.items import Compaction
 from session.read_only import ReadOnlySession
 from session.session import Session
 from session.summarizers import Summarizer
@@ -26,45 +24,16 @@ from ..following import Following
 from ..settings import Settings
 from ..strategies import is_final, summarize_of
 from ..trimming.limits import Limits
-from .due import Keep, Told, due, replaced
+from .checking import Due, check_told, untrimmed, verified
+from .due import Keep, due_now, may_stand
 from .memory import Memory
 from .writing import Task, summed_up, task
 
-SHRINKS = 2
-"""A summary has at most one part in so many of the tokens of what it replaces; else trimming alone does the work."""
-SHARE = 4
-"""It has at most one part in so many of what triggers a trim: no trim may take it, so there must be room beside it."""
 LOOKS = 3
 """How often a log that changes while it is looked at is looked at again."""
 
 _GUARD = Lock()
 """Held while a session's memory is looked up."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """A summary that is due, and what it is due by. Amounts are tokens.
-
-    Attributes:
-        told: The units to sum up.
-        keep: What is left as it is.
-        settings: The settings then in use.
-        limits: What the session's views may hold.
-        total: What the request costs without the summary and without a trim.
-        requests: How many responses the log holds.
-    """
-
-    told: tuple[Told, ...]
-    keep: Keep
-    settings: Settings
-    limits: Limits
-    total: int
-    requests: int
-
-    @property
-    def most(self) -> int:
-        """Tokens that a summary of all of it may have."""
-        return min(sum(one.tokens for one in self.told) // SHRINKS, self.limits.trigger // SHARE)
 
 
 class Compacting(ABC):
@@ -201,20 +170,20 @@ class Compacting(ABC):
         failed: CompactionError | None = None
         event: Compacted | CompactionFailed
         try:
-            plan = await asyncio.to_thread(self._planned, session, memory, forced)
-            if plan is None:
+            due = await asyncio.to_thread(self._planned, session, memory, forced)
+            if due is None:
                 return None, None
             try:
-                made, event = await self._appended(session, memory, plan, writer)
+                made, event = await self._appended(session, memory, due, writer)
             except CompactionError as error:
-                memory.failed(plan.requests)
-                event, failed = CompactionFailed(session.id, plan.total, plan.limits.budget, error.why), error
+                memory.failed(due.requests)
+                event, failed = CompactionFailed(session.id, due.total, due.limits.budget, error.why), error
         finally:
             memory.busy.release()
         tell([event], self._on_event)
         return made, failed
 
-    async def _appended(self, session: Session, memory: Memory, plan: _Plan, writer: Summarizer) -> tuple[Compaction, Compacted]:
+    async def _appended(self, session: Session, memory: Memory, due: Due, writer: Summarizer) -> tuple[Compaction, Compacted]:
         """The summary, written and appended, and what is told of it. A task that is cancelled in here leaves the log as it was.
 
         Raises:
@@ -222,8 +191,8 @@ class Compacting(ABC):
         """
         import asyncio
 
-        count = plan.settings.budget.counter.count_text
-        asked = await asyncio.to_thread(task, plan.told, writer, count, plan.most)
+        count = due.settings.budget.counter.count_text
+        asked = await asyncio.to_thread(task, due.told, writer, count, due.most)
 
         async def fits(text: str, most: int) -> bool:
             return await asyncio.to_thread(count, text) <= most
@@ -233,7 +202,7 @@ class Compacting(ABC):
             raise CompactionError("the summary is longer than what it sums up")
         for _ in range(LOOKS):
             lineage, length = session.lineage, len(session.items)
-            summary, event = await asyncio.to_thread(self._verified, session, memory, plan, asked, text)
+            summary, event = await asyncio.to_thread(self._verified, session, memory, due, asked, text)
             if session.lineage is lineage and len(session.items) == length:  # nobody has come in between
                 session.append(summary)
                 memory.succeeded()
@@ -242,7 +211,7 @@ class Compacting(ABC):
 
     # In a thread
 
-    def _planned(self, session: Session, memory: Memory, forced: bool) -> _Plan | None:
+    def _planned(self, session: Session, memory: Memory, forced: bool) -> Due | None:
         """What is due, if anything is and it is time to try."""
         state = self._state(session)
         with state.lock:
@@ -250,7 +219,7 @@ class Compacting(ABC):
             limits = self._limits_for(session, settings)
             correction = self._follow(session, state).fold.correction
         with memory.lock:
-            following = memory.follow(session, _untrimmed(limits), settings.measurer)
+            following = memory.follow(session, untrimmed(limits), settings.measurer)
             fold = following.fold
             total, requests = fold.counted + correction, len(fold.groups.starts)
             items = sum(fold.tally.items)
@@ -258,74 +227,29 @@ class Compacting(ABC):
             if not forced and not (exceeded and memory.may_try(requests)):
                 return None
             keep = self._keep(forced)
-            told = due(fold, following.items, session.position, keep)
-        return _Plan(told, keep, settings, limits, total, requests) if told else None
+            if memory.idle_in == fold.groups.last_user and not forced and keep.items is None:
+                return None  # only another turn makes something due: not looked for at each of a turn's many calls
+            told = due_now(following, session, keep)
+            if not told and may_stand(fold, following.items, ended=forced):
+                memory.idle_in = fold.groups.last_user
+        return Due(told, keep, settings, limits, total, requests) if told else None
 
     def _keep(self, forced: bool) -> Keep:
         turns, summarize = self.context_window.keep_recent_turns, summarize_of(self.context_window.strategy)
         least = 1 if forced or (turns == 0 and summarize is None) else 2
         return Keep(turns, None if summarize is None else summarize.keep_recent, least, ended=forced)
 
-    def _verified(self, session: Session, memory: Memory, plan: _Plan, asked: Task, text: str) -> tuple[Compaction, Compacted]:
+    def _verified(self, session: Session, memory: Memory, due: Due, asked: Task, text: str) -> tuple[Compaction, Compacted]:
         """The summary as an item, and what is told of it, where it may be appended to the log as it is now.
 
         Raises:
             CompactionError: It may not, or it helps too little.
         """
         with memory.lock:
-            following = memory.follow(session, _untrimmed(plan.limits), plan.settings.measurer)
-            now = due(following.fold, following.items, session.position, replace(plan.keep, least=1))
+            following = memory.follow(session, untrimmed(due.limits), due.settings.measurer)
             items = following.items
-        free = {item.id: item for one in now for item in one.items}
-        if any(item.id not in free or free[item.id] != item for one in asked.told for item in one.items):
-            raise CompactionError("while the summary was written, the session went on or was edited")
-        summary = _item(text, replaced(asked.told, items), items[-1], session)
-        cost = plan.settings.measurer.measured(summary).tokens
-        if SHRINKS * cost > asked.tokens:
-            raise CompactionError(f"the summary has {cost:,} tokens, more than half of the {asked.tokens:,} that it replaces")
-        if SHARE * cost > plan.limits.trigger:
-            raise CompactionError(f"the summary has {cost:,} tokens, more than a fourth of the {plan.limits.trigger:,} there are")
-        total = self._total_with(session, summary, plan)
-        return summary, Compacted(session.id, total, plan.limits.budget, len(summary.replaces), asked.tokens, cost)
-
-    def _total_with(self, session: Session, summary: Compaction, plan: _Plan) -> int:
-        """What the request costs with the summary.
-
-        Raises:
-            CompactionError: It is over the budget with it, and would be less so without.
-        """
+            check_told(asked.told, due_now(following, session, replace(due.keep, least=1)))
         state = self._state(session)
         with state.lock:
-            fold = self._follow(session, state).fold
-            correction, without = fold.correction, fold.total
-        trial = Session.showing(session, [*session.items, summary], breaks=session.response_breaks, settled=session.settled)
-        following = Following(trial, _less(plan.limits, correction), plan.settings.measurer)
-        following.catch_up(trial)
-        total = following.fold.counted + correction
-        if total > max(plan.limits.budget, without):
-            raise CompactionError("beside what must be kept there is no room for the summary")
-        return total
-
-
-def _untrimmed(limits: Limits) -> Limits:
-    """The same without any trim for want of room: images are replaced, and what summaries stand for goes."""
-    return replace(limits.boundless(), images_max=limits.images_max)
-
-
-def _less(limits: Limits, tokens: int) -> Limits:
-    """Limits for a fold that knows nothing of so many tokens, which the provider's reports say there are beside."""
-    return replace(
-        limits.boundless(),
-        budget=max(1, limits.budget - tokens),
-        trigger=max(1, limits.trigger - tokens),
-        target=max(1, limits.target - tokens),
-        images_max=limits.images_max,
-        items_max=limits.items_max,
-        advisers=limits.advisers,
-    )
-
-
-def _item(text: str, ids: Sequence[str], last: Item, session: Session) -> Compaction:
-    """The summary as an item of the log: the same log and text make the same."""
-    id = sha256("\n".join((*ids, text)).encode(errors="replace")).hexdigest()[:12]
-    return Compaction(text, ids, id=id if session.position(id) is None else new_id(), created_at=last.created_at)
+            view = self._follow(session, state)
+            return verified(session, items, view.fold, due, asked, text)

@@ -20,13 +20,15 @@ class Memory:
     Attributes:
         lock: Held by whoever looks at the fold.
         busy: Held by the call that is at a summary. Nobody waits for it: others go on without.
+        idle_in: The user message of the turn in which nothing was due; None where that is not known.
     """
 
-    __slots__ = ("_failed_at", "_failures", "_following", "_limits", "_measurer", "busy", "lock")
+    __slots__ = ("_failed_at", "_failures", "_following", "_limits", "_measurer", "busy", "idle_in", "lock")
 
     def __init__(self) -> None:
         self.lock = Lock()
         self.busy = Lock()
+        self.idle_in: int | None = None
         self._following: Following | None = None
         self._limits: Limits | None = None
         self._measurer: Measurer | None = None
@@ -38,6 +40,7 @@ class Memory:
         known = self._following
         if known is None or measurer is not self._measurer or limits != self._limits or not known.follows(session):
             known = Following(session, limits, measurer)
+            self.idle_in = None
         self._following, self._limits, self._measurer = known, limits, measurer
         known.catch_up(session)
         return known

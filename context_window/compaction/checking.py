@@ -1,0 +1,115 @@
+"""Whether a summary that was written may stand in a log: it must shrink what it replaces, and leave room beside it. Appends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from session.items import Compaction, Item, new_id
+from session.session import Session
+
+from ..errors import CompactionError
+from ..events import Compacted
+from ..following import Following
+from ..settings import Settings
+from ..trimming.fold import Fold
+from ..trimming.limits import Limits
+from .due import Keep, Told, replaced
+from .writing import Task
+
+SHRINKS = 2
+"""A summary has at most one part in so many of the tokens of what it replaces; else trimming alone does the work."""
+SHARE = 4
+"""It has at most one part in so many of what triggers a trim: no trim may take it, so there must be room beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A summary that is due, and what it is due by. Amounts are tokens.
+
+    Attributes:
+        told: The units to sum up.
+        keep: What is left as it is.
+        settings: The settings then in use.
+        limits: What the session's views may hold.
+        total: What the request costs without the summary and without a trim.
+        requests: How many responses the log holds.
+    """
+
+    told: tuple[Told, ...]
+    keep: Keep
+    settings: Settings
+    limits: Limits
+    total: int
+    requests: int
+
+    @property
+    def most(self) -> int:
+        """Tokens that a summary of all of it may have."""
+        return min(sum(one.tokens for one in self.told) // SHRINKS, self.limits.trigger // SHARE)
+
+
+def untrimmed(limits: Limits) -> Limits:
+    """The same without any trim for want of room: images are replaced, and what summaries stand for goes."""
+    return replace(limits.boundless(), images_max=limits.images_max)
+
+
+def check_told(told: Collection[Told], now: Collection[Told]) -> None:
+    """Refuses a summary of what may not be summed up any more, as the log is now.
+
+    Raises:
+        CompactionError: Something of it is gone, has changed, was pinned, or is about to be read.
+    """
+    free = {item.id: item for one in now for item in one.items}
+    if any(item.id not in free or free[item.id] != item for one in told for item in one.items):
+        raise CompactionError("while the summary was written, the session went on or was edited")
+
+
+def verified(session: Session, items: Sequence[Item], view: Fold, due: Due, asked: Task, text: str) -> tuple[Compaction, Compacted]:
+    """The summary as an item, and what is told of it.
+
+    Args:
+        session: The log.
+        items: Its items as they are now.
+        view: The fold of its view.
+        due: What was due.
+        asked: What was told.
+        text: What came of it.
+
+    Raises:
+        CompactionError: It helps too little.
+    """
+    summary = _item(text, replaced(asked.told, items), items[-1], session)
+    cost, trigger = due.settings.measurer.measured(summary).tokens, due.limits.trigger
+    if SHRINKS * cost > asked.tokens:
+        raise CompactionError(f"the summary has {cost:,} tokens, more than half of the {asked.tokens:,} that it replaces")
+    if SHARE * cost > trigger:
+        raise CompactionError(f"the summary has {cost:,} tokens, more than a fourth of the {trigger:,} there are")
+    total = _total_with(session, [*items, summary], due, view.correction)
+    if total > max(due.limits.budget, view.total):
+        raise CompactionError("beside what must be kept there is no room for the summary")
+    return summary, Compacted(session.id, total, due.limits.budget, len(summary.replaces), asked.tokens, cost)
+
+
+def _total_with(session: Session, items: list[Item], due: Due, correction: int) -> int:
+    """What the request costs with these items as the log, trimmed. The correction is what the provider's reports say there is beside the count."""
+    limits = replace(
+        due.limits.boundless(),
+        budget=max(1, due.limits.budget - correction),
+        trigger=max(1, due.limits.trigger - correction),
+        target=max(1, due.limits.target - correction),
+        images_max=due.limits.images_max,
+        items_max=due.limits.items_max,
+        advisers=due.limits.advisers,
+    )
+    trial = Session.showing(session, items, breaks=session.response_breaks, settled=session.settled)
+    following = Following(trial, limits, due.settings.measurer)
+    following.catch_up(trial)
+    return following.fold.counted + correction
+
+
+def _item(text: str, ids: Sequence[str], last: Item, session: Session) -> Compaction:
+    """The summary as an item of the log: the same log and text make the same."""
+    id = sha256("\n".join((*ids, text)).encode(errors="replace")).hexdigest()[:12]
+    return Compaction(text, ids, id=id if session.position(id) is None else new_id(), created_at=last.created_at)
