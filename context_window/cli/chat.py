@@ -67,9 +67,10 @@ def _talk(settings: Settings, *, resume: bool) -> None:
     from session.store import SessionStore
 
     from ..repl.chat import Chat, ChatError, News
-    from ..repl.commands import NAMES, goodbye, welcome
+    from ..repl.commands import NAMES
     from ..repl.live import anthropic_access, begun
     from ..repl.places import SESSIONS, folder, history_in
+    from ..repl.sessions import goodbye, welcome
     from ..repl.terminal import run_chat
     from ..repl.workspace import Workspace
 

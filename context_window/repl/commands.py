@@ -5,32 +5,26 @@ They need no terminal. What a command cannot do is an error of ours, which whoev
 
 from __future__ import annotations
 
-import json
 import os
 import stat
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from session.images import image_size
-from session.items import Item, Message
 from session.parts import Image
-from session.units import is_summary
 
 from ..display import PlanTold, plan_draw, usage_draw
-from ..display.rendering import Draw
 from ..errors import UnknownModelError
 from ..recall import content_of
 from ..trimming.plan import Action, Decision
 from ..trimming.summary import DONE
 from ..usage import describe
 from .chat import Chat, ChatError
-from .drawing import blank, item_lines, listing, pairs, quiet, text_block, usage_line, words_of
-from .summing import compact
+from .commanding import Draws, now
+from .drawing import listing, pairs, quiet, text_block, words_of
+from .sessions import fork, load, save
 from .workspace import binary_kind
-
-Draws: TypeAlias = Sequence[Draw]
 
 MAX_IMAGE = 5 * 1024 * 1024
 """Bytes of an image that providers take."""
@@ -39,8 +33,6 @@ TRIMS = 20
 """Changes that `/trims` lists unless all are asked for."""
 RECALLED = 60
 """Lines that `/recall` shows unless all are asked for."""
-SESSIONS = 15
-"""Sessions that `/load` lists."""
 ALL = "all"
 
 
@@ -126,7 +118,7 @@ def pin(chat: Chat, rest: str) -> Draws:
         pinned = [item for item in chat.session.items if item.pinned]
         return [listing(("id", "pinned"), [(item.id, describe(item)) for item in pinned])] if pinned else [quiet("nothing is pinned")]
     item = chat.session.pin(whole_id(chat, rest))
-    return [quiet(f"pinned: {describe(item)} {item.id} stays in the view"), _now(chat)]
+    return [quiet(f"pinned: {describe(item)} {item.id} stays in the view"), now(chat)]
 
 
 def unpin(chat: Chat, rest: str) -> Draws:
@@ -134,7 +126,7 @@ def unpin(chat: Chat, rest: str) -> Draws:
     if not rest:
         raise ChatError("say which: /unpin ID; /pin lists what is pinned")
     item = chat.session.unpin(whole_id(chat, rest))
-    return [quiet(f"unpinned: {describe(item)} {item.id}"), _now(chat)]
+    return [quiet(f"unpinned: {describe(item)} {item.id}"), now(chat)]
 
 
 def whole_id(chat: Chat, start: str) -> str:
@@ -191,71 +183,19 @@ def model(chat: Chat, rest: str) -> Draws:
         alike = f"; did you mean {' or '.join(error.alike)}?" if error.alike else "; `context-window models` lists those that are"
         raise ChatError(f"{rest[:60]} is not known{alike}") from None
     chat.model = chat.session.metadata["model"] = rest
-    return [quiet(f"the model is {rest} from here on; the conversation goes along"), _now(chat)]
+    return [quiet(f"the model is {rest} from here on; the conversation goes along"), now(chat)]
 
 
-def fork(chat: Chat, _: str) -> Draws:
-    """Goes on with a copy."""
-    before = chat.session
+async def compact(chat: Chat, _: str) -> Draws:
+    """Has the older turns summed up."""
+    if chat.summarizer is None:
+        raise ChatError("there is no model to write a summary: a replay asks none")
+    made = await chat.manager.compact(chat.session, chat.summarizer)
+    if made is None:
+        turns = chat.manager.context_window.keep_recent_turns
+        raise ChatError(f"there is nothing to sum up: the last {turns} turns stay as they are")
     chat.keep()
-    chat.session = before.fork()
-    chat.keep()
-    if chat.keeper is None or not chat.begun:
-        return [quiet(f"this goes on as {chat.session.id}")]
-    return [quiet(f"this goes on as {chat.session.id}; /load {before.id} goes back to where it forked")]
-
-
-def save(chat: Chat, rest: str) -> Draws:
-    """Writes the session to a file."""
-    if not rest:
-        if chat.keeper is None:
-            raise ChatError("say where: /save FILE")
-        chat.keep()
-        return [quiet(f"kept as {chat.session.id}, as after every turn; /save FILE writes it to a file of its own")]
-    path = Path(rest).expanduser()
-    if path.exists() and path.resolve() not in chat.written:
-        raise ChatError(f"{rest} is there already, and is not overwritten; pass another name")
-    chat.write_file(json.dumps(chat.session.to_dict(), ensure_ascii=False, indent=1).encode(), str(path))
-    chat.written.add(path.resolve())
-    return [quiet(f"{len(chat.session.items):,} items written to {rest}")]
-
-
-def load(chat: Chat, rest: str) -> Draws:
-    """Goes on with another session: one that was kept, or a file's."""
-    if chat.replaying:
-        raise ChatError("a replay goes on with its own transcript; start another with --replay")
-    kept = chat.keeper.list() if chat.keeper is not None else ()
-    if not rest:
-        if not kept:
-            return [quiet("no session is kept yet; /load FILE reads one from a file")]
-        rows = [(one.id, f"{one.items:,}", one.title) for one in kept[:SESSIONS]]
-        return [listing(("session", "items", ""), rows, numbers=(1,)), quiet("/load ID goes on with one; its first letters do")]
-    found = [one.id for one in kept if one.id == rest] or [one.id for one in kept if one.id.startswith(rest)]
-    if len(found) > 1:
-        raise ChatError(f"{len(found):,} sessions begin with {rest}: {', '.join(found[:3])}")
-    chat.keep()
-    if found and chat.keeper is not None:
-        chat.session = chat.keeper.load(found[0])
-    elif Path(rest).expanduser().exists():
-        chat.session = chat.read_file(rest)
-    else:
-        raise ChatError(f"{rest} is no kept session and no file; /load lists those that are kept")
-    return [
-        quiet(f"{chat.session.id}: {len(chat.session.items):,} items, {chat.session.turn_count():,} turns"),
-        *last_words(chat),
-        _now(chat),
-    ]
-
-
-def last_words(chat: Chat) -> Draws:
-    """What was said last, so that a conversation can be gone on with."""
-    items: list[Item] = []
-    for item in reversed(chat.session.items):
-        if isinstance(item, Message) and not is_summary(item):
-            items.append(item)
-        if isinstance(item, Message) and item.role == "user":
-            break
-    return [drawn for item in reversed(items) if (drawn := item_lines(item)) is not None]
+    return [quiet(f"the originals stay in the log: /recall gives them back, and shows the summary with {made.id}"), now(chat)]
 
 
 def retry(chat: Chat, _: str) -> Draws:
@@ -264,20 +204,6 @@ def retry(chat: Chat, _: str) -> Draws:
         raise ChatError("a replay asks no model; Enter shows the next turn")
     chat.again = True
     return []
-
-
-def welcome(chat: Chat, directory: str) -> Draws:
-    """What is said first: of a session that is gone on with, how it stands."""
-    draws = [quiet(f"{chat.model} in {directory}; /help lists the commands, Ctrl-D leaves")]
-    before = chat.session.metadata.get("directory")
-    if isinstance(before, str) and before != directory:
-        draws.append(quiet(f"this session was begun in {before}; the tools read {directory} now"))
-    return [*draws, *last_words(chat), _now(chat), blank] if chat.begun else [*draws, blank]
-
-
-def goodbye(chat: Chat) -> Draws:
-    """What is said last."""
-    return [quiet(f"kept as {chat.session.id}; context-window chat --continue goes on with it")]
 
 
 def leave(chat: Chat, _: str) -> Draws:
@@ -294,11 +220,6 @@ def help_(chat: Chat, _: str) -> Draws:
 
 
 KEYS = "Alt-Enter begins a new line. Ctrl-C stops an answer, and empties the line where there is none. Ctrl-D leaves."
-
-
-def _now(chat: Chat) -> Draw:
-    usage = chat.usage()
-    return usage_line(usage, chat.news.latest())
 
 
 COMMANDS = (

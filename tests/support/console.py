@@ -23,7 +23,7 @@ PATIENCE = 30.0
 """Seconds: for a busy machine."""
 
 
-class _Screen(pyte.Screen):  # type: ignore[misc]  # pyte is published without types
+class _Screen(pyte.Screen):
     """A screen that notes what is printed beyond its edge, and answers questions."""
 
     def __init__(self, columns: int) -> None:

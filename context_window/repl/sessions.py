@@ -1,0 +1,94 @@
+"""The commands that change which session the chat goes on with, or put one away; and what is said first and last of one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from session.items import Item, Message
+from session.units import is_summary
+
+from .chat import Chat, ChatError
+from .commanding import Draws, now
+from .drawing import blank, item_lines, listing, quiet
+
+SESSIONS = 15
+"""Sessions that `/load` lists."""
+
+
+def fork(chat: Chat, _: str) -> Draws:
+    """Goes on with a copy."""
+    before = chat.session
+    chat.keep()
+    chat.session = before.fork()
+    chat.keep()
+    if chat.keeper is None or not chat.begun:
+        return [quiet(f"this goes on as {chat.session.id}")]
+    return [quiet(f"this goes on as {chat.session.id}; /load {before.id} goes back to where it forked")]
+
+
+def save(chat: Chat, rest: str) -> Draws:
+    """Writes the session to a file."""
+    if not rest:
+        if chat.keeper is None:
+            raise ChatError("say where: /save FILE")
+        chat.keep()
+        return [quiet(f"kept as {chat.session.id}, as after every turn; /save FILE writes it to a file of its own")]
+    path = Path(rest).expanduser()
+    if path.exists() and path.resolve() not in chat.written:
+        raise ChatError(f"{rest} is there already, and is not overwritten; pass another name")
+    chat.write_file(json.dumps(chat.session.to_dict(), ensure_ascii=False, indent=1).encode(), str(path))
+    chat.written.add(path.resolve())
+    return [quiet(f"{len(chat.session.items):,} items written to {rest}")]
+
+
+def load(chat: Chat, rest: str) -> Draws:
+    """Goes on with another session: one that was kept, or a file's."""
+    if chat.replaying:
+        raise ChatError("a replay goes on with its own transcript; start another with --replay")
+    kept = chat.keeper.list() if chat.keeper is not None else ()
+    if not rest:
+        if not kept:
+            return [quiet("no session is kept yet; /load FILE reads one from a file")]
+        rows = [(one.id, f"{one.items:,}", one.title) for one in kept[:SESSIONS]]
+        return [listing(("session", "items", ""), rows, numbers=(1,)), quiet("/load ID goes on with one; its first letters do")]
+    found = [one.id for one in kept if one.id == rest] or [one.id for one in kept if one.id.startswith(rest)]
+    if len(found) > 1:
+        raise ChatError(f"{len(found):,} sessions begin with {rest}: {', '.join(found[:3])}")
+    chat.keep()
+    if found and chat.keeper is not None:
+        chat.session = chat.keeper.load(found[0])
+    elif Path(rest).expanduser().exists():
+        chat.session = chat.read_file(rest)
+    else:
+        raise ChatError(f"{rest} is no kept session and no file; /load lists those that are kept")
+    return [
+        quiet(f"{chat.session.id}: {len(chat.session.items):,} items, {chat.session.turn_count():,} turns"),
+        *last_words(chat),
+        now(chat),
+    ]
+
+
+def last_words(chat: Chat) -> Draws:
+    """What was said last, so that a conversation can be gone on with."""
+    items: list[Item] = []
+    for item in reversed(chat.session.items):
+        if isinstance(item, Message) and not is_summary(item):
+            items.append(item)
+        if isinstance(item, Message) and item.role == "user":
+            break
+    return [drawn for item in reversed(items) if (drawn := item_lines(item)) is not None]
+
+
+def welcome(chat: Chat, directory: str) -> Draws:
+    """What is said first: of a session that is gone on with, how it stands."""
+    draws = [quiet(f"{chat.model} in {directory}; /help lists the commands, Ctrl-D leaves")]
+    before = chat.session.metadata.get("directory")
+    if isinstance(before, str) and before != directory:
+        draws.append(quiet(f"this session was begun in {before}; the tools read {directory} now"))
+    return [*draws, *last_words(chat), now(chat), blank] if chat.begun else [*draws, blank]
+
+
+def goodbye(chat: Chat) -> Draws:
+    """What is said last."""
+    return [quiet(f"kept as {chat.session.id}; context-window chat --continue goes on with it")]
