@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from session.items import FunctionCall, Message, MessageCategory
 from session.session import Session
 
-from .config import ContextWindow
 from .errors import BudgetError
+from .switching import Switching
 from .tools import Tool, anthropic_tools
 
 
@@ -27,13 +26,8 @@ class ToolCalls:
     left: int
 
 
-class Calling(ABC):
+class Calling(Switching):
     """What is used of a turn's tool calls, and what their tools cost."""
-
-    context_window: ContextWindow
-
-    @abstractmethod
-    def _count_tools(self, tools: Sequence[Tool]) -> None: ...
 
     def count_tools(self, tools: Iterable[Tool]) -> None:
         """Counts these tools in every request from now on, where they cost more than those that the manager knows of.
