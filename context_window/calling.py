@@ -10,6 +10,7 @@ from session.session import Session
 
 from .errors import BudgetError
 from .switching import Switching
+from .switching import Switching
 from .tools import Tool, anthropic_tools
 
 

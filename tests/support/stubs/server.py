@@ -167,6 +167,8 @@ def _handler(stub: Stub) -> type[BaseHTTPRequestHandler]:
             self.send_response(status)
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(sent)))
+            if status >= 429:
+                self.send_header("retry-after-ms", "1")  # a client that tries again need not wait: nothing here recovers with time
             self.end_headers()
             self.wfile.write(sent)
 

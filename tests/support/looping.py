@@ -1,0 +1,83 @@
+"""What tests of the loop share: a manager with figures that a reader can check, a model that says what it is told to, and pictures."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from context_window import Answer, ContextWindow, ContextWindowManager, Image, Session, Usage
+from context_window.loop.model import OnText
+from session.items import FunctionCall, Item, Message, Reasoning
+from tests.support.counting import Letters
+from tests.support.stubs import Block, Call, Say
+
+
+def manager(max_tokens: int = 100_000, *, tools: Sequence[Any] = (), on_event: Any = None, **window: Any) -> ContextWindowManager:
+    """A token a character."""
+    limits = ContextWindow(max_tokens=max_tokens, **window)
+    return ContextWindowManager(token_counter=Letters(), context_window=limits, tools=tools, on_event=on_event)
+
+
+def png(width: int = 8, height: int = 8) -> Image:
+    """A small picture that is one."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + b"\x7f" * width for _ in range(height))
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return Image(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+class ScriptedModel:
+    """A `Model` that gives these answers one after the other: blocks, a whole `Answer`, or what it raises.
+
+    Attributes:
+        views: What it was shown, by request.
+        allowed: By request, whether it might call tools.
+        definitions: The tools it was told of last.
+    """
+
+    def __init__(self, *answers: Sequence[Block] | Answer | BaseException | Callable[[Session], Any]) -> None:
+        self._answers = iter(answers)
+        self.views: list[Session] = []
+        self.allowed: list[bool] = []
+        self.definitions: Sequence[Mapping[str, Any]] = ()
+        self._calls = 0
+
+    async def answer(
+        self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool, on_text: OnText | None = None
+    ) -> Answer:
+        self.views.append(view)
+        self.allowed.append(allow_tools)
+        self.definitions = tools
+        said: Any = next(self._answers, [Say("That is all.")])
+        if callable(said):
+            said = await said(view)
+        if isinstance(said, BaseException):
+            raise said
+        if isinstance(said, Answer):
+            return said
+        items = [self._item(block) for block in said]
+        for item in items:
+            if isinstance(item, Message) and on_text is not None:
+                on_text(item.text)
+        stop = "tool_use" if any(isinstance(item, FunctionCall) for item in items) else "end_turn"
+        return Answer(tuple(items), stop, Usage(input_tokens=10, output_tokens=1), "scripted-1")
+
+    def _item(self, block: Block) -> Item:
+        if isinstance(block, Say):
+            return Message("assistant", block.text)
+        if isinstance(block, Call):
+            self._calls += 1
+            return call(block.name, dict(block.arguments), f"call-{self._calls}")
+        return Reasoning(block.text, "signed")
+
+
+def call(name: str, arguments: Mapping[str, Any] | str, call_id: str) -> FunctionCall:
+    """A call with arguments as JSON, or as whatever the model wrote."""
+    import json
+
+    return FunctionCall(name, arguments if isinstance(arguments, str) else json.dumps(arguments), call_id)

@@ -1,0 +1,327 @@
+"""Functions as tools: what the model is told, what is made of its arguments, and what it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+from collections.abc import Callable
+from datetime import date
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from context_window import BudgetError, FunctionCall, FunctionCallOutput, Image, Session, Text, Toolbox
+from context_window.loop.running import STOPPED, run_calls
+from tests.support.looping import call, manager, png
+
+
+class Class(Enum):
+    FIRST = "first"
+    SECOND = "second"
+
+
+class Guest(BaseModel):
+    name: str
+    age: int = 30
+
+
+def book(
+    hotel: Annotated[str, Field(description="Its name.")], nights: int = 1, *, day: date | None = None, kind: Class = Class.SECOND
+) -> dict[str, Any]:
+    """Books a room."""
+    return {"hotel": hotel, "nights": nights, "day": day, "kind": kind}
+
+
+def anything(**values: Any) -> str:
+    return f"{len(values)} values"
+
+
+ANYTHING = Toolbox([anything])
+
+
+def answers(tools: list[Any], *calls: FunctionCall, log: Session | None = None) -> list[FunctionCallOutput]:
+    outputs, cancelled = asyncio.run(run_calls(calls, Toolbox(tools), log or Session()))
+    assert not cancelled
+    return outputs
+
+
+def answer(tool: Any, arguments: Any, name: str | None = None) -> FunctionCallOutput:
+    [output] = answers([tool], call(name or tool.__name__, arguments, "c"))
+    return output
+
+
+def test_a_function_becomes_a_definition_by_its_hints_and_docstring() -> None:
+    [definition] = Toolbox([book]).definitions
+    assert (definition["name"], definition["description"]) == ("book", "Books a room.")
+    assert definition["input_schema"]["required"] == ["hotel"]
+    assert definition["input_schema"]["properties"]["hotel"]["description"] == "Its name."
+
+
+def test_arguments_come_as_their_hints_say() -> None:
+    output = answer(book, {"hotel": "Fjord", "nights": "2", "day": "2026-06-01", "kind": "first"})
+    assert json.loads(output.text) == {"hotel": "Fjord", "nights": 2, "day": "2026-06-01", "kind": "first"}
+    assert not output.is_error
+
+
+def test_a_call_without_arguments_may_say_nothing_at_all() -> None:
+    assert answer(lambda_named("now", lambda: "noon"), "").text == "noon"
+
+
+def lambda_named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    function.__name__ = name
+    return function
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("{}", "hotel: Missing required argument"),
+        ('{"hotel": "Fjord", "nights": "many"}', "nights: Input should be a valid integer"),
+        ('{"hotel": "Fjord", "stars": 5}', "stars: Unexpected keyword argument"),
+        ('{"hotel": ', "Invalid JSON"),
+        ('["Fjord"]', "no JSON object"),
+        ("null", "no JSON object"),
+        ("book the Fjord", "no JSON object"),
+        ('{"hotel": NaN}', "hotel: Input should be a valid string"),
+        ('{"hotel": "\\ud800"}', "Invalid JSON"),
+        ('{"hotel": ' + "[" * 100_000, "Invalid JSON"),
+        ('{"hotel": "x", "nights": ' + "9" * 5_000 + "}", "Invalid JSON"),
+        (json.dumps({f"guest{number}": 1 for number in range(1_000)}), "Unexpected keyword argument"),
+    ],
+)
+def test_wrong_arguments_are_answered_with_what_is_wrong_and_nothing_runs(arguments: str, said: str) -> None:
+    ran = []
+
+    @functools.wraps(book)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        ran.append(args)
+        return book(*args, **kwargs)
+
+    output = answer(watched, arguments)
+    assert output.is_error
+    assert output.text.startswith("book was not run, its arguments are wrong: ")
+    assert said in output.text
+    assert len(output.text) < 1_000
+    assert ran == []
+
+
+@given(
+    st.text(max_size=60)
+    | st.recursive(st.none() | st.booleans() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)).map(json.dumps)
+)
+def test_whatever_a_model_writes_as_arguments_its_call_is_answered(arguments: str) -> None:
+    [output], _ = asyncio.run(run_calls([call("anything", arguments, "c")], ANYTHING, Session()))
+    assert output.text.endswith(" values") or output.is_error
+    assert output.call_id == "c"
+
+
+def test_a_model_of_pydantic_is_taken_whole() -> None:
+    def invite(guest: Guest) -> str:
+        return f"{guest.name}, {guest.age}"
+
+    assert answer(invite, {"guest": {"name": "Ada"}}).text == "Ada, 30"
+
+
+def test_methods_partials_and_callable_objects_are_functions_too() -> None:
+    class Shop:
+        def sell(self, what: str) -> str:
+            return f"sold {what}"
+
+        def __call__(self, price: int) -> int:
+            return price + 1
+
+    assert answer(Shop().sell, {"what": "tea"}, "sell").text == "sold tea"
+    assert answer(Shop(), {"price": "1"}, "Shop").text == "2"
+
+    def rent(car: str, days: int = 1) -> str:
+        return f"{car}, {days} days"
+
+    assert answer(functools.partial(rent, days=3), {"car": "a van"}, "rent").text == "a van, 3 days"
+
+
+def test_plain_and_async_functions_are_answered_alike() -> None:
+    async def wait(seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return "waited"
+
+    def later(seconds: float) -> Any:
+        return wait(seconds)
+
+    assert answer(wait, {"seconds": 0}).text == answer(later, {"seconds": 0}).text == "waited"
+
+
+@pytest.mark.parametrize(
+    ("value", "parts"),
+    [
+        ("a text", ["a text"]),
+        (None, []),
+        (Text("a part"), ["a part"]),
+        (["a", png()], ["a", png()]),
+        ((1, 2), ["[1, 2]"]),
+        ([], ["[]"]),
+        (
+            {"day": date(2026, 6, 1), "at": Path("a/b"), "guest": Guest(name="Åsa")},
+            ['{"day": "2026-06-01", "at": "a/b", "guest": {"name": "Åsa", "age": 30}}'],
+        ),
+        (float("nan"), ["NaN"]),
+        (True, ["true"]),
+    ],
+)
+def test_what_a_function_returns_is_sent_as_it_is_or_as_json(value: object, parts: list[str | Image]) -> None:
+    output = answer(lambda_named("give", lambda: value), {})
+    assert [part.text if isinstance(part, Text) else part for part in output.output] == parts
+    assert not output.is_error
+
+
+def _ring() -> list[Any]:
+    ring: list[Any] = []
+    ring.append(ring)
+    return ring
+
+
+@pytest.mark.parametrize("value", [object(), _ring(), b"\xff\xfe", {1: object()}], ids=["object", "ring", "bytes", "inner"])
+def test_what_has_no_json_form_is_told_as_an_error_of_the_tool(value: object) -> None:
+    output = answer(lambda_named("give", lambda: value), {})
+    assert output.is_error
+    assert "cannot be written as JSON" in output.text
+
+
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+RAISED: list[tuple[BaseException, str]] = [
+    (KeyError("x"), "fail failed: KeyError: 'x'"),
+    (ValueError("y" * 10_000), "fail failed: ValueError: " + "y" * 500),
+    (asyncio.CancelledError(), "fail failed: CancelledError"),
+    (UnspeakableError(), "fail failed: UnspeakableError"),
+    (RecursionError(), "fail failed: RecursionError"),
+    (ExceptionGroup("several", [KeyError(1)]), "fail failed: ExceptionGroup: several (1 sub-exception)"),
+]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        *RAISED,
+        (SystemExit(2), "fail failed: SystemExit: 2"),
+        (StopIteration("done"), "fail failed: RuntimeError: StopIteration: done"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_function_that_raises_is_answered_with_an_error_and_no_traceback(error: BaseException, said: str) -> None:
+    def fail() -> None:
+        raise error
+
+    output = answer(fail, {})
+    assert output.is_error
+    assert output.text == said
+
+
+@pytest.mark.parametrize(("error", "said"), RAISED, ids=lambda value: type(value).__name__)
+def test_so_is_an_async_function_that_raises(error: BaseException, said: str) -> None:
+    async def fail() -> None:
+        raise error
+
+    output = answer(fail, {})
+    assert output.is_error
+    assert output.text == said
+
+
+def test_a_tool_that_is_not_there_is_answered_with_those_that_are() -> None:
+    output = answer(book, {}, "look")
+    assert output.is_error
+    assert output.text == "There is no tool 'look'. Tools there are: book."
+
+
+def test_calls_run_together_and_are_answered_in_their_order() -> None:
+    async def scene() -> list[str]:
+        gate = asyncio.Event()
+
+        async def first() -> str:
+            await asyncio.wait_for(gate.wait(), 10)
+            return "first"
+
+        async def second() -> str:
+            gate.set()
+            return "second"
+
+        outputs, _ = await run_calls([call("first", {}, "1"), call("second", {}, "2")], Toolbox([first, second]), Session())
+        return [output.text for output in outputs]
+
+    assert asyncio.run(scene()) == ["first", "second"]
+
+
+def test_a_cancel_keeps_what_has_ended_and_says_of_the_rest_that_it_was_stopped() -> None:
+    async def scene() -> tuple[list[FunctionCallOutput], bool, bool]:
+        cleaned = False
+        started = asyncio.Event()
+
+        async def quick() -> str:
+            return "done"
+
+        async def slow() -> None:
+            nonlocal cleaned
+            started.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                cleaned = True
+
+        calls = [call("slow", {}, "1"), call("quick", {}, "2")]
+        task = asyncio.create_task(run_calls(calls, Toolbox([slow, quick]), Session()))
+        await started.wait()
+        await asyncio.sleep(0.01)
+        task.cancel()
+        outputs, cancelled = await task
+        return outputs, cancelled, cleaned
+
+    outputs, cancelled, cleaned = asyncio.run(scene())
+    assert cancelled
+    assert cleaned
+    assert [(output.call_id, output.text, output.is_error) for output in outputs] == [("1", STOPPED, True), ("2", "done", False)]
+
+
+def test_the_recall_tool_answers_from_the_log() -> None:
+    log = Session()
+    log.add_message("user", "my long question", "q")
+    tool = manager().recall_tool("anthropic")
+    outputs = answers([tool], call("recall", {"id": "q"}, "1"), call("recall", {"id": "z"}, "2"), log=log)
+    assert [(output.text[:16], output.is_error) for output in outputs] == [("my long question", False), ("recall id 'z': n", True)]
+
+
+def test_recall_tools_of_any_provider_and_tools_of_the_provider_itself_are_told_to_the_model() -> None:
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    toolbox = Toolbox([manager().recall_tool("google"), search])
+    assert [definition["name"] for definition in toolbox.definitions] == ["recall", "web_search"]
+    assert toolbox.definitions[1] == search
+
+
+def positional(x: int, /) -> int:
+    return x
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        "book",
+        [3],
+        [book, book],
+        [positional],
+        [Guest],
+        {"name": "x"},
+        7,
+        [lambda_named("odd", lambda x: x), lambda_named("odd", lambda y: y)],
+    ],
+    ids=["text", "number", "twice", "positional", "class", "mapping", "no list", "same name"],
+)
+def test_what_is_no_tool_is_refused_at_once(tools: Any) -> None:
+    with pytest.raises(BudgetError):
+        Toolbox(tools)
