@@ -10,7 +10,6 @@ from session.session import Session
 
 from .errors import BudgetError
 from .switching import Switching
-from .switching import Switching
 from .tools import Tool, anthropic_tools
 
 
