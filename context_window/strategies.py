@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from inspect import isclass, iscoroutinefunction, signature
 from typing import Any
 
+from session.items import MessageCategory
+
 from .errors import BudgetError
 from .trimming.choices import Adviser, Advisers, Choice, MeasuredUnit, Strategy, StrategyBudget
 from .trimming.plan import Reason
@@ -47,7 +49,7 @@ class SlidingWindow(Composable):
 
     A unit is what stands or falls together: a message, or a response's calls with their reasoning and outputs. System messages,
     pinned items and summaries stay beside the window, and are not counted. What the model is about to read, and the user message
-    that it answers, stay even where they do not fit into it.
+    that it answers, are in the window first, and stay even where they are more than it holds.
 
     Attributes:
         units: How many units stay at the most.
@@ -71,11 +73,12 @@ class SlidingWindow(Composable):
 
     def __call__(self, units: Sequence[MeasuredUnit], _budget: StrategyBudget, /) -> list[Choice]:
         """All units that are older than the window."""
-        counted = [unit for unit in units if unit.protected in (None, Reason.FRONTIER)]
-        if len(counted) <= self.units:
+        free = [unit for unit in units if unit.free]
+        ahead = sum(unit.protected is Reason.FRONTIER and unit.category is not MessageCategory.SYSTEM for unit in units)
+        if ahead + len(free) <= self.units:
             return []
-        older = counted[: len(counted) - (self.units - self.step + 1)]
-        return [unit.drop(Reason.OUT_OF_WINDOW, always=True) for unit in older if unit.free]
+        room = max(0, self.units - self.step + 1 - ahead)
+        return [unit.drop(Reason.OUT_OF_WINDOW, always=True) for unit in free[: len(free) - room]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
-from session.units import CONTEXT, FREE, HELD, KIND_OUTPUT, KIND_SILENT, KIND_USER, NONE, PRIORITY, SYSTEM
+from session.units import CONTEXT, FREE, HELD, KIND_OUTPUT, KIND_SILENT, KIND_USER, NONE, PRIORITY, SUMMARY, SYSTEM
 
 from ..errors import StrategyError
 from .choices import CHOICES, GIVEN, Adviser, Choice, MeasuredUnit, StrategyBudget
@@ -112,11 +112,11 @@ def _protection(view: ViewState, head: int) -> Reason | None:
     held = groups.held[head]
     if held != FREE and not groups.firm.isdisjoint(groups.members(head)):
         return Reason.PINNED
+    if held == SUMMARY:
+        return Reason.SUMMARY
     if view.in_frontier(head):
         return Reason.FRONTIER
-    if held == HELD or groups.rank[head] == SYSTEM:
-        return Reason.SYSTEM
-    return Reason.SUMMARY if held != FREE else None
+    return Reason.SYSTEM if held == HELD or groups.rank[head] == SYSTEM else None
 
 
 # Asking

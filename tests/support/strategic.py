@@ -162,12 +162,12 @@ class StrategicTwin(Twin):
         protected = None
         if any(item.pinned or (is_summary(item) and item.category is MessageCategory.SYSTEM) for item in items):
             protected = Reason.PINNED
+        elif any(map(is_summary, items)) and not system:
+            protected = Reason.SUMMARY
         elif self.frontier().intersection(unit):
             protected = Reason.FRONTIER
         elif system:
             protected = Reason.SYSTEM
-        elif any(map(is_summary, items)):
-            protected = Reason.SUMMARY
         first = items[0]
         saves = [
             cost(self.shown(place)) - cost(cleared(item))

@@ -1,0 +1,210 @@
+"""The guarantees that hold whatever the strategy: `fits`, `pairs`, `accounts` and the others, each said as in its own file."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from context_window.following import Following
+from context_window.strategies import DropOldest, parts_of
+from context_window.trimming.choices import GIVEN
+from context_window.trimming.consult import to_summarise
+from context_window.trimming.plan import Action, Reason
+from session.items import Compaction, Item, MessageCategory
+from session.providers import validate_anthropic
+from session.providers.anthropic import to_anthropic
+from session.session import Session
+from session.units import request_points
+from tests.properties.test_sticky import is_edit
+from tests.support.checks import check_kept, check_pairs, check_subsequence, check_sums, free_tokens, frontier, protected
+from tests.support.harness import MEASURER, again, copy_of, process, trim
+from tests.support.strategic import NAMED, WINDOWS, StrategicTwin, decided_by, strategies
+from tests.support.strategies import limits, sessions
+from tests.support.twin import Twin, answers, cost, is_summary, responses, unit_of
+
+
+@given(st.data())
+def test_fits(data: st.DataObject) -> None:
+    """tokens(view) ≤ budget, else `over_budget` and nothing unprotected left; but where the strategy lets nothing else be taken"""
+    log = data.draw(sessions())
+    bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
+    for outcome in (process(log, bounds), trim(log, bounds)):
+        fresh = Twin(list(outcome.view.items), outcome.view.response_breaks, bounds)
+        fresh.grow(len(fresh.items))
+        assert fresh.total() == outcome.total == outcome.plan.after
+        assert outcome.plan.over_budget == (outcome.total > bounds.budget)
+        event(f"over budget: {outcome.plan.over_budget}, final: {bounds.final}")
+        if outcome.plan.over_budget and not bounds.final:
+            assert free_tokens(log, outcome.view, cost) == 0
+
+
+@given(st.data())
+def test_system_pinned_frontier_and_pairs(data: st.DataObject) -> None:
+    """SYSTEM, pinned items, the last user message and all from the last response on survive; an answered call and its output are both
+    in or both out; the view's items are the log's, in order. `DropOldest(keep_system=False)` alone takes SYSTEM items"""
+    log = data.draw(sessions())
+    strategy = data.draw(strategies())
+    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, log.items)))))
+    for outcome in (process(log, bounds), trim(log, bounds)):
+        check_pairs(log, outcome.view)
+        check_subsequence(log, outcome.view)
+        if bounds.binds_thinking:
+            continue  # there reasoning may go before its unit: test_reasoning.py
+        if DropOldest(keep_system=False) not in parts_of(strategy):
+            check_kept(log, outcome.view)
+        items, shown = list(log.items), {item.id for item in outcome.view.items}
+        ahead = frontier(items, log.response_breaks)
+        orphans = {place for place, call in answers(items).items() if call is None}
+        firm = [item for place, item in enumerate(items) if place not in orphans and (item.pinned or place in ahead)]
+        assert [item.id for item in firm if item.id not in shown] == []
+
+
+@given(st.data())
+def test_accounts(data: st.DataObject) -> None:
+    """a plan has one decision per item, in order; its rows sum exactly to its totals; each says why"""
+    log = data.draw(sessions())
+    bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
+    kept_back = protected(list(log.items), log.response_breaks)
+    for outcome in (process(log, bounds), trim(log, bounds)):
+        assert [one.item_id for one in outcome.plan] == [item.id for item in log.items]
+        assert [one.after for one in outcome.plan if one.action is not Action.DROP] == list(map(cost, outcome.view.items))
+        check_sums(outcome)
+        for place, one in enumerate(outcome.plan):
+            assert one.action is not Action.SUMMARISE
+            assert (one.reason is Reason.FITS) <= (place not in kept_back and one.action is Action.KEEP)
+            if one.reason in GIVEN:
+                assert one.action in (Action.CLEAR, Action.DROP)
+                event(one.reason.name)
+            if bounds.final:
+                assert one.action in (Action.KEEP, Action.CLEAR, Action.DROP)
+
+
+@given(st.data())
+def test_pure(data: st.DataObject) -> None:
+    """the input session is byte-identical after any call; and asked again from cold, the same comes out"""
+    log = data.draw(sessions())
+    bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
+    saved, objects = json.dumps(log.to_dict()), list(log.items)
+    for make in (process, trim):
+        outcome = make(log, bounds)
+        assert make(log, bounds).plan == outcome.plan
+        assert json.dumps(log.to_dict()) == saved
+        assert all(mine is theirs for mine, theirs in zip(log.items, objects, strict=True))
+        for decision in outcome.plan.changes:
+            assert outcome.view.get_by_id(decision.item_id) is not log.get_by_id(decision.item_id)
+
+
+@given(st.data())
+def test_idempotent(data: st.DataObject) -> None:
+    """a view within its limits, reprocessed by the same function and policy, is unchanged"""
+    log = data.draw(sessions())
+    bounds = decided_by(data.draw(strategies(NAMED)), data.draw(limits(sum(map(cost, log.items)))))
+    for make in (process, trim):
+        outcome = make(log, bounds)
+        tally = outcome.following.fold.tally
+        within = outcome.total <= bounds.trigger and (tally.images <= bounds.images_max or bounds.final)
+        if within and (bounds.items_max is None or sum(tally.items) <= bounds.items_max):
+            assert make(outcome.view, bounds).view is outcome.view
+
+
+@given(st.data())
+def test_a_view_goes_on_with_its_fold(data: st.DataObject) -> None:
+    """a view used as the log from then on goes on with its fold"""
+    log = data.draw(sessions())
+    bounds = decided_by(data.draw(strategies(NAMED)), data.draw(limits(sum(map(cost, log.items)))))
+    assume(request_points(log)[-1] == len(log.items))
+    view = process(log, bounds).view
+    assume(view is not log)
+    assume(request_points(view)[-1] == len(view.items))
+    for session in (log, view):
+        for number in range(3):
+            session.add_message("assistant", "answer", f"answer {number}", 1e6)
+            session.add_message("user", "and then?", f"then {number}", 1e6)
+    assert [item.id for item in process(view, bounds).view.items] == [item.id for item in process(log, bounds).view.items]
+
+
+@given(st.data())
+def test_sticky(data: st.DataObject) -> None:
+    """between edits (a trim, an image replaced, a late answer, a SYSTEM item) each confirmed request's messages extend the previous
+    one's"""
+    whole = data.draw(sessions(max_steps=16))
+    strategy = data.draw(strategies())
+    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
+    points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
+    log = copy_of(whole)
+    following = Following(log, bounds, MEASURER)
+    before: list[Item] = []
+    twin = StrategicTwin(list(whole.items), whole.response_breaks, bounds, strategy=strategy)
+    for start, point in zip([0, *points], points, strict=False):
+        for item in whole.items[start:point]:
+            log.append(item)
+        view = list(again(following, log).view.items)
+        twin.grow(point)
+        taken = (len(twin.dropped), len(twin.cleared), str(twin.replaced), len(twin.cuts), len(twin.unthought))
+        twin.trim()
+        trimmed = taken != (len(twin.dropped), len(twin.cleared), str(twin.replaced), len(twin.cuts), len(twin.unthought))
+        edited = trimmed or any(is_edit(list(whole.items), whole.response_breaks, place) for place in range(start, point))
+        event(f"edited: {edited}")
+        if not edited:
+            assert all(now is then for now, then in zip(view, before, strict=False)), "an item changed without an edit"
+            assert len(view) >= len(before)
+        before = view
+
+
+@given(st.data())
+def test_a_window_holds_no_more_units_than_it_says(data: st.DataObject) -> None:
+    """The newest units alone; beside them what is not counted, and what the model is about to read"""
+    log = data.draw(sessions())
+    window = data.draw(WINDOWS)
+    bounds = decided_by(window, data.draw(limits(sum(map(cost, log.items)))))
+    for outcome in (process(log, bounds), trim(log, bounds)):
+        items, shown = list(log.items), {item.id for item in outcome.view.items}
+        kept_back = protected(items, log.response_breaks)
+        ahead = frontier(items, log.response_breaks)
+        beside = kept_back - ahead
+        units = {tuple(unit) for unit in unit_of(items, log.response_breaks).values()}
+        orphans = {place for place, call in answers(items).items() if call is None}
+        free = [unit for unit in units if not kept_back.intersection(unit) and any(items[place].id in shown for place in unit)]
+        counted = [unit for unit in units if ahead.intersection(unit) and not orphans.intersection(unit) and not _is_beside(items, unit)]
+        assert len(free) <= max(0, window.units - len(counted))
+        assert outcome.total <= bounds.budget or free == []
+        assert {items[place].id for place in beside if not is_compacted(log, place)} <= shown or bounds.binds_thinking
+
+
+def _is_beside(items: list[Item], unit: tuple[int, ...]) -> bool:
+    """Whether a unit of the frontier is one that no window counts anyway."""
+    return any(items[place].pinned or items[place].category is MessageCategory.SYSTEM or is_summary(items[place]) for place in unit)
+
+
+def is_compacted(log: Session, place: int) -> bool:
+    """Whether a summary stands for the item, itself a summary."""
+    return is_summary(log.items[place]) and any(log.items[place].id in item.replaces for item in log.items if isinstance(item, Compaction))
+
+
+@given(st.data())
+def test_a_request_is_valid(data: st.DataObject) -> None:
+    """every view of a log cut at a request point passes the strict rules of VALIDITY.md"""
+    whole = data.draw(sessions())
+    log = copy_of(whole)
+    for item in whole.items[: data.draw(st.sampled_from(request_points(whole) or [0]))]:
+        log.append(item)
+    bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
+    for outcome in (process(log, bounds), trim(log, bounds)):
+        sent = to_anthropic(outcome.view, caching=True)
+        if sent[0]:
+            assert validate_anthropic(sent) == []
+
+
+@given(st.data())
+def test_what_is_to_be_summarised_is_free_and_whole(data: st.DataObject) -> None:
+    """SUMMARISE decisions: whole units that nothing protects, the oldest; none while the log is within its limits"""
+    log = data.draw(sessions())
+    bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
+    whole = process(log, bounds.boundless()).following.fold
+    places = to_summarise(whole, bounds)
+    assert not protected(list(log.items), log.response_breaks).intersection(places)
+    for unit in unit_of(list(log.items), log.response_breaks).values():
+        inside = set(unit).intersection(places)
+        assert not inside or inside == {place for place in unit if whole.gone(place) is None}
