@@ -46,8 +46,8 @@ class Settings:
         return self is other or (self.budget.counter == other.budget.counter and self.overhead == other.overhead)
 
     def decides_as(self, other: Settings) -> bool:
-        """Whether every view is the same under the other ones."""
-        return self.counts_as(other) and self.limits == other.limits
+        """Whether every view is the same under the other ones. What providers reported speaks for one model alone."""
+        return self.counts_as(other) and self.limits == other.limits and self.budget.model == other.budget.model
 
     def equals(self, other: Settings) -> bool:
         """Whether nothing at all would differ."""
