@@ -7,8 +7,8 @@ same view, elsewhere too.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -34,6 +34,10 @@ class Report:
     model: str | None = None
 
 
+def _nothing(_: str) -> Report | None:
+    return None
+
+
 def _any_model(_: str | None) -> bool:
     return True
 
@@ -43,12 +47,14 @@ class Reports:
     """What a fold must know of reports beside its log.
 
     Attributes:
-        recorded: Reports that are not in the log, by the id of the last item of the request.
+        recorded: The report that is not in the log, by the id of the last item of its request.
         speaks_for: Whether a model's reports say anything of requests of the model in use. None is a model of unknown name.
+        version: Another one where all reports are others.
     """
 
-    recorded: Mapping[str, Report] = field(default_factory=dict)
+    recorded: Callable[[str], Report | None] = _nothing
     speaks_for: Callable[[str | None], bool] = _any_model
+    version: int = 0
 
 
 class Calibration:
@@ -59,12 +65,23 @@ class Calibration:
         self._reports: OrderedDict[str, dict[str, Report]] = OrderedDict()
         self.version = 0
 
-    def of(self, session_id: str) -> Mapping[str, Report]:
-        """A session's reports, by the id of the last item of the request; the id of a request without items is empty."""
-        return self._reports.get(session_id, {})
+    def reports(self, session_id: str, speaks_for: Callable[[str | None], bool]) -> Reports:
+        """What a fold of the session is to know.
+
+        Args:
+            session_id: The session.
+            speaks_for: As the attribute of `Reports`.
+        """
+        return Reports(lambda item_id: self._reports.get(session_id, {}).get(item_id), speaks_for, self.version)
 
     def record(self, session_id: str, item_id: str, report: Report) -> None:
-        """Adds a report, in the place of one of the same request."""
+        """Adds a report, in the place of one of the same request.
+
+        Args:
+            session_id: The session.
+            item_id: The last item of the request; empty where it had none.
+            report: The report.
+        """
         with self._lock:
             self._reports.setdefault(session_id, {})[item_id] = report
             self._reports.move_to_end(session_id)

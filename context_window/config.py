@@ -95,6 +95,8 @@ class ContextWindow:
         warn_at: Parts of the budget at which listeners are warned.
         output_reserve: Tokens of a model's window kept for its answer; None: what suits the model.
         below_price_cliff: Whether to stay below the prompt size from which a model's price rises.
+        coverage: Where the provider has reported what requests cost: the part of the next ones that shall cost no more than is
+            said here. None: its reports are not gone by.
         strict: Whether a view that cannot be made to fit raises `ContextOverflowError`.
     """
 
@@ -112,6 +114,7 @@ class ContextWindow:
     warn_at: tuple[float, ...] = field(default=(0.5, 0.75, 0.9), kw_only=True)
     output_reserve: int | None = field(default=None, kw_only=True)
     below_price_cliff: bool = field(default=False, kw_only=True)
+    coverage: float | None = field(default=0.95, kw_only=True)
     strict: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -139,6 +142,8 @@ class ContextWindow:
         for name in ("below_price_cliff", "strict"):
             if not isinstance(getattr(self, name), bool):
                 raise BudgetError(name, getattr(self, name), "pass True or False")
+        if self.coverage is not None:
+            _check_ratio("coverage", self.coverage, zero=False)
         self._check_ratios()
 
     def _check_ratios(self) -> None:

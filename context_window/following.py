@@ -6,7 +6,7 @@ A view costs what has changed since the last one: under the trigger, the appende
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
 from typing import TypeAlias
 
@@ -82,17 +82,18 @@ class Following:
         self._breaks: frozenset[str] = frozenset()
         self._shapes: dict[int, tuple[Form, Item]] = {}
         self._has_lost: bool | None = None
+        self._resets: int | None = None
 
     def follows(self, session: Session) -> bool:
         """Whether this can go on: not after an edit of the session that is no growth, nor after a call that broke off."""
         return self._sound and session.lineage is self.lineage
 
-    def catch_up(self, session: Session, guide: Fold | None = None) -> None:
+    def catch_up(self, session: Session, guide: Callable[[], Fold] | None = None) -> None:
         """Folds what the session has gained, and decides as if the model were called now.
 
         Args:
             session: What is followed.
-            guide: Another fold of it, whose reports to go by.
+            guide: Gives another fold of it, whose reports to go by: of the view that was sent, which this one is not.
 
         What it raises is the counter's, which may fail in the middle of a trim: `follows` says no from then on.
         """
@@ -112,8 +113,8 @@ class Following:
             self.hearing.hear(item, self.items[place - 1] if place else None, session.metadata)
             if place == last_settled:
                 self.hearing.go_on_from(session.settled_tokens)
-        if guide is not None:
-            fold.go_by(guide)
+        if guide is not None and self.hearing.any:
+            fold.go_by(guide())
         fold.conclude()
         self._sound = True
 
@@ -141,6 +142,11 @@ class Following:
             breaks=self._breaks,
             calibrated=self.fold.anchor is not None,
         )
+
+    def was_reset(self) -> bool:
+        """Whether reports have been forgotten since this was last asked."""
+        before, self._resets = self._resets, self.fold.resets
+        return before is not None and self.fold.resets > before
 
     @property
     def freed(self) -> int:

@@ -17,12 +17,13 @@ class Hearing:
 
     Attributes:
         any: Whether there was any report yet.
+        reports: What is known beside the log.
     """
 
     def __init__(self, fold: Fold, reports: Reports) -> None:
         self.any = False
         self._fold = fold
-        self._reports = reports
+        self.reports = reports
         self._from: tuple[str | None, str | None] | None = None
         self._configured: dict[str | None, tuple[object, object]] = {}
 
@@ -41,8 +42,8 @@ class Hearing:
             if item.usage is not None:
                 model = item.extra.get("model", metadata.get("model"))
                 self.take(Report(item.usage, model if isinstance(model, str) else None), item.agent_id)
-            elif self._reports.recorded and groups.starts[-1] == len(groups) - 1:
-                known = self._reports.recorded.get("" if before is None else before.id)
+            elif groups.starts[-1] == len(groups) - 1:
+                known = self.reports.recorded("" if before is None else before.id)
                 if known is not None:
                     self.take(known, item.agent_id)
 
@@ -53,7 +54,7 @@ class Hearing:
         if self._from not in (None, now):
             self._fold.forget_reports()
         self._from = now
-        if report.usage.total_input and self._reports.speaks_for(report.model):
+        if report.usage.total_input and self.reports.speaks_for(report.model):
             self._fold.report(report.usage.total_input, report.usage.output_tokens)
 
     def go_on_from(self, tokens: int | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
+from typing import NamedTuple
 from weakref import ref
 
 from session.items import Item, MessageCategory
@@ -14,6 +15,40 @@ from session.units import PRIORITY, RANK
 from .errors import BudgetError
 
 NOTHING = (0,) * len(PRIORITY)
+
+
+class Rows(NamedTuple):
+    """Tokens that sum to a total, none of them negative.
+
+    Attributes:
+        tokens: By rank.
+        overhead: Of the request beside its items.
+    """
+
+    tokens: tuple[int, ...]
+    overhead: int
+
+    @property
+    def by_category(self) -> dict[MessageCategory, int]:
+        """The tokens by category, in falling priority."""
+        return dict(zip(PRIORITY, self.tokens, strict=True))
+
+
+def rows_of(tokens: Sequence[int], overhead: int, correction: int) -> Rows:
+    """Local counts made to sum to a corrected total.
+
+    What is more than was counted here is overhead: a system prompt and tools that are in no log are most of it. Where it is less, every
+    row was counted too high by the same part.
+    """
+    if correction >= 0:
+        return Rows(tuple(tokens), overhead + correction)
+    counts = [*tokens, overhead]
+    whole = sum(counts)
+    scaled = [count * (whole + correction) // whole for count in counts]
+    left = whole + correction - sum(scaled)
+    for row in sorted(range(len(counts)), key=lambda row: -(counts[row] * (whole + correction) % whole))[:left]:
+        scaled[row] += 1
+    return Rows(tuple(scaled[:-1]), scaled[-1])
 
 
 class Shown:
@@ -51,30 +86,34 @@ class Noted:
     """What is used. Amounts are tokens.
 
     Attributes:
-        tokens: By rank.
-        overhead: Of the request beside its items.
+        tokens: By rank, as counted here.
+        overhead: Of the request beside its items, likewise.
+        correction: What the provider's reports say that the request costs more than that.
         shown: What they are of; None for nothing.
+        reported: What was reported of the request that the correction goes by; None where there is no correction.
         provider: What the provider counts for the same request, where it was asked and has answered.
     """
 
     tokens: tuple[int, ...] = NOTHING
     overhead: int = 0
+    correction: int = 0
     shown: Shown | None = None
+    reported: int | None = None
     provider: int | None = None
 
     @property
     def total(self) -> int:
         """What the request costs."""
-        return self.overhead + sum(self.tokens)
+        return self.overhead + sum(self.tokens) + self.correction
 
     @property
-    def by_category(self) -> dict[MessageCategory, int]:
-        """The same by category, in falling priority."""
-        return dict(zip(PRIORITY, self.tokens, strict=True))
+    def rows(self) -> Rows:
+        """The same in rows that sum to it."""
+        return rows_of(self.tokens, self.overhead, self.correction)
 
     def used(self, category: MessageCategory) -> int:
         """What a category holds."""
-        return self.tokens[RANK[category]]
+        return self.rows.tokens[RANK[category]]
 
 
 class Ledger:
@@ -98,7 +137,7 @@ class Ledger:
     def add(self, category: MessageCategory, tokens: int) -> None:
         """Adds to a category."""
         with self._lock:
-            self._set(category, self.noted.used(category) + tokens)
+            self._set(category, self.noted.tokens[RANK[category]] + tokens)
 
     def reset(self, category: MessageCategory | None = None) -> None:
         """Sets a category, or everything, to nothing."""

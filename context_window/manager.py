@@ -12,6 +12,7 @@ from session.session import Session
 
 from .asking import Asking, Step
 from .budget import ModelConfig, limits_of
+from .calibration import Calibration, Reports
 from .calling import Calling
 from .compaction import Compacting
 from .compaction.memory import Memory
@@ -19,24 +20,26 @@ from .config import ContextWindow
 from .counting.counter import TokenCounter
 from .counting.provider import AnthropicClient
 from .errors import BudgetError, ContextOverflowError
-from .events import Event, Listener, Trimmed, check_listener
+from .events import CalibrationReset, Event, Listener, Trimmed, check_listener
 from .following import Following
 from .kept import Kept
 from .kinds import KindsOut
 from .ledger import Ledger, Noted, Shown
 from .recall import Provider, RecallTool, recall, recall_tool
+from .recording import Recording
 from .reporting import report_on, stats_on
 from .requesting import Lowered, Requesting
 from .settings import Settings
 from .spending import Spending
 from .switching import lost_between
 from .tools import Tool, tool_texts
+from .trimming.fold import Fold
 from .trimming.limits import Limits
 from .trimming.plan import Plan
 from .usage import SessionStats, UsageReport
 
 
-class ContextWindowManager(Spending, Asking, Requesting, Calling, Compacting):
+class ContextWindowManager(Spending, Asking, Requesting, Recording, Calling, Compacting):
     """Decides what a model sees of a session that has outgrown its context window.
 
         manager = ContextWindowManager("claude-sonnet-4-5")
@@ -85,6 +88,7 @@ class ContextWindowManager(Spending, Asking, Requesting, Calling, Compacting):
         self._lowered: WeakKeyDictionary[Session, Lowered] = WeakKeyDictionary()
         self._lock = Lock()
         self._ledger = Ledger()
+        self.calibration = Calibration()
 
     # Sessions
 
@@ -169,8 +173,8 @@ class ContextWindowManager(Spending, Asking, Requesting, Calling, Compacting):
             "total": noted.total,
             "budget": settings.budget.tokens,
             "available": settings.budget.tokens - noted.total,
-            "overhead": noted.overhead,
-            **{category.value: tokens for category, tokens in noted.by_category.items()},
+            "overhead": noted.rows.overhead,
+            **{category.value: tokens for category, tokens in noted.rows.by_category.items()},
         }
 
     def usage(self, session: Session | None = None, *, title: str = "") -> UsageReport:
@@ -190,7 +194,7 @@ class ContextWindowManager(Spending, Asking, Requesting, Calling, Compacting):
                 if census.lineage is shown.lineage and len(census.fold) == len(shown.items):  # else it is not what it was
                     return self._report(live.id, census, settings, noted, title)
         frozen = shown.frozen() if shown is not None else Session()
-        return self._report(frozen.id, _caught_up(None, frozen, settings.limits.boundless(), settings), settings, noted, title)
+        return self._report(frozen.id, self._caught_up(None, frozen, settings.limits.boundless(), settings), settings, noted, title)
 
     def format_token_usage(self, session: Session | None = None) -> str:
         """The usage as plain text."""
@@ -217,14 +221,17 @@ class ContextWindowManager(Spending, Asking, Requesting, Calling, Compacting):
         """The session's fold by these settings, brought up to date; else by those in use. The caller holds the state's lock."""
         settings = self._settings if settings is None else settings
         state.go_by(settings)
-        following = state.view = _caught_up(state.view, session, self._limits_for(session, settings), settings)
+        following = state.view = self._caught_up(state.view, session, self._limits_for(session, settings), settings)
         return following
 
     def _census(self, session: Session, state: Kept, settings: Settings | None = None) -> Following:
         """The session folded without limits: what it costs as it is."""
         settings = self._settings if settings is None else settings
         state.go_by(settings)
-        following = state.census = _caught_up(state.census, session, settings.limits.boundless(), settings)
+        limits = settings.limits.boundless()
+        following = state.census = self._caught_up(
+            state.census, session, limits, settings, lambda: self._follow(session, state, settings).fold
+        )
         return following
 
     def _analyze(self, session: Session) -> tuple[SessionStats, Settings, Noted]:
@@ -244,10 +251,15 @@ class ContextWindowManager(Spending, Asking, Requesting, Calling, Compacting):
         with state.lock:
             settings = self._settings
             following = self._follow(session, state, settings)
-            view, lost = following.view(session), following.has_lost()
+            view, lost, reset = following.view(session), following.has_lost(), following.was_reset()
             if state.before is not None:
+                reset = state.before.fold.anchor is not None
                 lost, state.before = lost_between(state.before, following, session), None
-            return self._conclude(view, following, state, settings, lost=lost)
+            step = self._conclude(view, following, state, settings, lost=lost)
+            if reset:
+                total, budget = following.fold.total, settings.budget.tokens
+                step.events.append(CalibrationReset(view.id, total, budget, "other tools, instructions, agent or model"))
+            return step
 
     def _trimming(self, session: Session, preserve_recency: bool) -> Step[Session]:
         if not isinstance(preserve_recency, bool):
@@ -266,8 +278,14 @@ class ContextWindowManager(Spending, Asking, Requesting, Calling, Compacting):
     def _one_shot(self, session: Session, settings: Settings, *, newest_first: bool = False) -> Following:
         """The session, trimmed once as a whole."""
         limits = limits_of(settings.budget, self.context_window, settings.overhead, one_shot=True, newest_first=newest_first)
-        following = Following(session, limits, settings.measurer, one_shot=True)
-        following.catch_up(session)
+        following = Following(session, limits, settings.measurer, one_shot=True, reports=self._reports(session, settings))
+        state = self._state(session)
+
+        def guide() -> Fold:
+            with state.lock:
+                return self._follow(session, state, settings).fold
+
+        following.catch_up(session, guide)
         return following
 
     def _conclude(
@@ -286,14 +304,24 @@ class ContextWindowManager(Spending, Asking, Requesting, Calling, Compacting):
         return Step(view.id, noted, lambda _: view, events, settings, overflow, self._question(view, total, settings))
 
     def _note(self, following: Following, shown: Shown, settings: Settings) -> Noted:
-        noted = Noted(tuple(following.fold.tally.tokens), following.fold.overhead, shown)
+        fold = following.fold
+        noted = Noted(tuple(fold.tally.tokens), fold.overhead, fold.correction, shown, fold.reported)
         self._record(noted, settings)
         return noted
 
+    def _caught_up(
+        self, known: Following | None, session: Session, limits: Limits, settings: Settings, guide: Callable[[], Fold] | None = None
+    ) -> Following:
+        """What follows the session, brought up to date; anew where what is known cannot go on."""
+        if (
+            known is None
+            or known.fold.limits != limits
+            or known.hearing.reports.version != self.calibration.version
+            or not known.follows(session)
+        ):
+            known = Following(session, limits, settings.measurer, reports=self._reports(session, settings))
+        known.catch_up(session, guide)
+        return known
 
-def _caught_up(known: Following | None, session: Session, limits: Limits, settings: Settings) -> Following:
-    """What follows the session, brought up to date; anew where what is known cannot go on."""
-    if known is None or known.fold.limits != limits or not known.follows(session):
-        known = Following(session, limits, settings.measurer)
-    known.catch_up(session)
-    return known
+    def _reports(self, session: Session, settings: Settings) -> Reports:
+        return self.calibration.reports(session.id, settings.budget.speaks_for)

@@ -14,7 +14,7 @@ from .budget import Budget
 from .config import Shares
 from .counting.measure import Measurer
 from .following import Following
-from .ledger import Noted
+from .ledger import Noted, rows_of
 from .trimming.limits import portion
 from .trimming.placeholders import MARK
 from .trimming.plan import Reason
@@ -32,20 +32,22 @@ def stats_on(census: Following, budget: Budget) -> SessionStats:
         budget: What a request may cost.
     """
     fold = census.fold
+    rows = rows_of(fold.tally.tokens, fold.overhead, fold.correction)
     return SessionStats(
         total_tokens=fold.total,
-        per_category={category.value: tokens for category, tokens in zip(PRIORITY, fold.tally.tokens, strict=True)},
+        per_category={category.value: tokens for category, tokens in rows.by_category.items()},
         items={category.value: items for category, items in zip(PRIORITY, fold.tally.items, strict=True)},
         message_count=census.message_count,
         item_count=sum(fold.tally.items),
         image_count=fold.tally.images,
-        overhead_tokens=fold.overhead,
+        overhead_tokens=rows.overhead,
         budget=budget.tokens,
         available_tokens=budget.tokens - fold.total,
         over_budget=fold.total > budget.tokens,
         counter=budget.counter.name,
         expected_error=budget.expected_error,
         counter_problem=budget.counter_problem,
+        reported_tokens=fold.reported,
         provider_tokens=None,
     )
 
@@ -65,6 +67,7 @@ def report_on(
         title: What to call it.
     """
     fold = census.fold
+    rows = noted.rows
     places = [place for place in range(len(fold)) if fold.gone(place) is None]
     costs = [(census.items[place], fold.tokens(place), fold.groups.rank[place]) for place in places]
     pictures = [(image_count(item), sum(measurer.images(item))) for item, _, _ in costs]
@@ -72,10 +75,10 @@ def report_on(
         session_id=session_id,
         title=title,
         rows=tuple(
-            Row(category, noted.used(category), portion(share, budget.tokens), items)
-            for category, share, items in zip(PRIORITY, shares.exact, fold.tally.items, strict=True)
+            Row(category, tokens, portion(share, budget.tokens), items)
+            for category, tokens, share, items in zip(PRIORITY, rows.tokens, shares.exact, fold.tally.items, strict=True)
         ),
-        overhead=noted.overhead,
+        overhead=rows.overhead,
         budget=budget.tokens,
         window=budget.window,
         reserve=budget.reserve,
@@ -93,6 +96,7 @@ def report_on(
         model=budget.model,
         expected_error=budget.expected_error,
         counter_problem=budget.counter_problem,
+        reported_tokens=noted.reported,
         provider_tokens=noted.provider,
     )
 

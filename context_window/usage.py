@@ -20,7 +20,8 @@ class SessionStats(TypedDict):
     `total_tokens` is `overhead_tokens` and all of `per_category` together. `items` by category, `item_count` their sum: those
     that cost something. `message_count` is of the whole log, messages that a summary stands for too. `expected_error` is the
     part of the count by which it is usually off, 0 where that is not known; `counter_problem` says why a lesser counter than usual
-    counts. `provider_tokens` is the provider's own count of the whole request, where it was asked and has answered; nothing is
+    counts. `reported_tokens` is what the provider reported of the last request that the total is anchored on; the total is then an
+    upper bound. `provider_tokens` is the provider's own count of the whole request, where it was asked and has answered; nothing is
     decided by it.
     """
 
@@ -37,6 +38,7 @@ class SessionStats(TypedDict):
     counter: str
     expected_error: float
     counter_problem: str
+    reported_tokens: int | None
     provider_tokens: int | None
 
 
@@ -115,6 +117,8 @@ class UsageReport:
         expected_error: The part of the count by which it is usually off the provider's own.
         budget_from: Who chose the budget, in words; the command line says so.
         counter_problem: Why a lesser counter than usual counts; empty where none does.
+        reported_tokens: What the provider reported of the last request that the total is anchored on: the total is then an upper bound,
+            and what no log holds is in the overhead. None where nothing was reported.
         provider_tokens: What the provider itself counts for the request, where it was asked and has answered.
     """
 
@@ -137,6 +141,7 @@ class UsageReport:
     expected_error: float = 0.0
     budget_from: str = ""
     counter_problem: str = ""
+    reported_tokens: int | None = None
     provider_tokens: int | None = None
 
     @property
@@ -179,6 +184,7 @@ class UsageReport:
             "counter": self.counter,
             "expected_error": self.expected_error,
             "counter_problem": self.counter_problem,
+            "reported_tokens": self.reported_tokens,
             "provider_tokens": self.provider_tokens,
             "model": self.model,
         }

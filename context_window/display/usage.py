@@ -205,7 +205,9 @@ def notes(report: UsageReport) -> tuple[str, str]:
     counter = f"counted with {report.counter}"
     if report.counter_problem:
         counter += f", since {report.counter_problem}"
-    if report.expected_error:
+    if report.reported_tokens is not None:
+        counter += f", anchored on the {report.reported_tokens:,} that the provider reported last: an upper bound"
+    elif report.expected_error:
         counter += f": estimates, usually within {report.expected_error:.0%} of what the provider counts"
     if report.provider_tokens is not None:
         counter += f"; the provider counts {report.provider_tokens:,}"

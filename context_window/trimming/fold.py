@@ -18,7 +18,11 @@ from .steps import trim
 
 
 class Fold(ViewState):
-    """The view of a log that grows."""
+    """The view of a log that grows.
+
+    Attributes:
+        resets: How often what was reported had to be forgotten.
+    """
 
     def __init__(self, limits: Limits, measures: Measures, *, settled: int = 0) -> None:
         """

@@ -174,6 +174,11 @@ class ViewState:
         return self._correction(self.tally.fresh, self.tally.removed)
 
     @property
+    def reported(self) -> int | None:
+        """What was reported of the request that the total is anchored on."""
+        return None if self.anchor is None else self.anchor.tokens
+
+    @property
     def markup(self) -> int:
         """The same as if nothing had been taken out since the last report."""
         return self._correction(self.tally.fresh, 0)

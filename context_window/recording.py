@@ -1,0 +1,95 @@
+"""The part of a manager that is told what the provider reported, where no item of the log says it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from session.items import Item
+from session.session import Session
+from session.units import is_answer
+from session.usage import Usage
+
+from .calibration import Calibration, Report
+from .errors import BudgetError
+from .kept import Kept
+from .switching import Switching
+
+
+class Recording(Switching, ABC):
+    """What was reported beside the log."""
+
+    calibration: Calibration
+
+    @abstractmethod
+    def _state(self, session: Session) -> Kept: ...
+
+    def record_usage(self, usage: object, session: Session | None = None) -> None:
+        """Takes what the provider reported for the last request: totals are anchored on it from now on.
+
+            answer = client.messages.create(**manager.anthropic_request(session, …))
+            manager.record_usage(answer.usage, session)
+
+        Not needed where the items of the answer carry their `usage`. It makes no difference whether the answer has been appended by
+        now. `manager.calibration.to_dict()` saves what was recorded.
+
+        Args:
+            usage: A `Usage`, or what the provider's client gives: of Anthropic, OpenAI or Google, an object or its JSON values.
+            session: Whose request it was, or a view of it; where not given, of the last view.
+
+        Raises:
+            BudgetError: It reports no input tokens, or there is no view yet.
+        """
+        report = Report(_usage(usage), self._settings.budget.model)
+        if session is None:
+            shown = self._ledger.noted.shown
+            if shown is None:
+                raise BudgetError("session", session, "nothing was processed yet: pass the session")
+            items, session_id = shown.items, shown.session_id
+            session = shown.session()
+        else:
+            items, session_id = session.items, self._session_id(session)
+        length = _asked_at(items)
+        last = items[length - 1].id if length else ""
+        self.calibration.record(session_id, last, report)
+        if session is not None:
+            log = session if session.origin is None else session.origin
+            self._tell_fold(log, last, report)
+
+    def _session_id(self, session: object) -> str:
+        if not isinstance(session, Session):
+            raise BudgetError("session", type(session), "pass the Session that was sent, or its log")
+        return session.id
+
+    def _tell_fold(self, log: Session, last: str, report: Report) -> None:
+        """Where the answer has been folded before the report came, the fold hears of it now."""
+        state = self._state(log)
+        with state.lock:
+            view, position = state.view, log.position(last) if last else -1
+            if view is None or position is None or position + 1 >= len(view.fold):
+                return
+            starts = view.fold.groups.starts
+            if view.follows(log) and starts and starts[-1] == position + 1:
+                view.hearing.take(report, view.items[position + 1].agent_id)
+            else:
+                state.view = None
+
+
+def _asked_at(items: Sequence[Item]) -> int:
+    """How many items the last request had: all, or those before the answer where that is there already."""
+    length = len(items)
+    while length and is_answer(items[length - 1]):
+        length -= 1
+    return length
+
+
+def _usage(reported: object) -> Usage:
+    if isinstance(reported, Usage):
+        return reported
+    from session.transcripts.usages import usage_of
+
+    values = reported.model_dump() if hasattr(reported, "model_dump") else reported
+    found = usage_of(values)
+    if found is None:
+        raise BudgetError("usage", type(reported), "pass a Usage(input_tokens=…), or the usage that the provider's client gave")
+    return found
