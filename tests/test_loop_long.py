@@ -20,7 +20,7 @@ from session.providers.anthropic import from_anthropic
 from tests.support.counting import Letters
 from tests.support.looping import manager, png
 from tests.support.stubs import AnthropicStub, Block, Call, Say, Think
-from tests.support.stubs.server import Refusal
+from tests.support.stubs.server import Body, Refusal
 
 TURNS = int(os.environ.get("CONTEXT_WINDOW_TURNS", "100"))
 WINDOW = 6_000
@@ -66,8 +66,18 @@ class Provider(AnthropicStub):
         self.most = 0
         self._scale = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=10**9), tools=TOOLS)
 
+    def serve(self, path: str, headers: Mapping[str, str], body: Body) -> Body:
+        """The stub's answer, its usage in characters: the manager learns from it."""
+        answer = super().serve(path, headers, body)
+        said = sum(len(block.get("text") or block.get("thinking") or str(block.get("input"))) for block in answer["content"])
+        none_cached = {"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+        return {**answer, "usage": {"input_tokens": self._tokens(body), "output_tokens": said, **none_cached}}
+
+    def _tokens(self, request: Mapping[str, Any]) -> int:
+        return self._scale.analyze_session(from_anthropic(request["messages"], request.get("system")))["total_tokens"]
+
     def _next(self, request: Mapping[str, Any]) -> Sequence[Block]:
-        tokens = self._scale.analyze_session(from_anthropic(request["messages"], request.get("system")))["total_tokens"]
+        tokens = self._tokens(request)
         if tokens > WINDOW:
             raise Refusal(f"prompt is too long: {tokens} tokens > {WINDOW} maximum")
         self.most = max(self.most, tokens)
