@@ -9,7 +9,7 @@ saying what the next request costs are compared, for each counter:
 - anchored: the last reported request, and what was counted since;
 - calibrated: the same, with what earlier steps of the session were off by: a likeliest total and an upper bound.
 
-The steps come from `session_steps.py`, the rule is in `calibration_reference.py`, the drawing in `session_accuracy_plot.py`.
+The calibrated figures are the library's own. The steps come from `session_steps.py`, the drawing is in `session_accuracy_plot.py`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Figures:
         total: The median error of the whole request, in percent of it.
         total_p95: What 95 in 100 of these errors are at most.
         covered: The part of the requests that did not exceed the bound.
-        slack: The mean of the bound less the request, in percent of it; below 0 where the bound is too low.
+        slack: The mean of what the bound has more than the request, in percent of it; 0 where it has less.
     """
 
     steps: int
@@ -101,7 +101,7 @@ def figures_of(steps: Sequence[Step], way: Way) -> Figures | None:
         total=statistics.median(totals),
         total_p95=at_most(totals, 95),
         covered=sum(way.bound(step) >= step.reported for step in steps) / len(steps),
-        slack=statistics.fmean(100 * (way.bound(step) - step.reported) / step.reported for step in steps),
+        slack=statistics.fmean(100 * max(0, way.bound(step) - step.reported) / step.reported for step in steps),
     )
 
 
@@ -153,8 +153,9 @@ def report(steps: Sequence[Step], left_out: Counter[str]) -> str:
             "",
             tables(f"The other two thirds: {sessions_of(fitted)} sessions", fitted),
             "",
-            "Errors are medians without their signs. `slack` is the mean of what the bound has too much, of the whole request; a cold or",
-            "anchored count is its own bound. The tables by log and by model are of this library's counter, calibrated.",
+            "Errors are medians without their signs. `slack` is the mean of what the bound has too much, of the whole request, 0 where the",
+            "request is not covered; a cold or anchored count is its own bound. The tables by log and by model are of this library's",
+            "counter, calibrated.",
             "",
             f"Left out, {left_out.total()}:\n{reasons}",
             UNKNOWABLE,

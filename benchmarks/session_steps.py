@@ -9,20 +9,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from accuracy import OTHER, TRANSCRIPTS, family_of, is_held_out, provider_of
-from calibration_reference import PRIORS, UNKNOWN, Exchange, estimate
+from accuracy import TRANSCRIPTS, family_of, is_held_out, provider_of
 
+from context_window import ContextWindow
+from context_window.budget import PRIORS, UNKNOWN_PRIOR, calibration_of
 from context_window.choice import choose_counter
 from context_window.counting.counter import CharacterCounter, TokenCounter
 from context_window.counting.ctok_counter import CtokCounter
 from context_window.counting.measure import Measurer
 from context_window.counting.tiktoken_counter import TiktokenCounter, default_counter
+from context_window.following import Following
 from context_window.models import describe_model
+from context_window.trimming.anchor import CalibrationRule
+from context_window.trimming.limits import BOUNDLESS, Limits
 from session import Session
 from session.errors import SessionError
-from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
-from session.parts import Part, Text
+from session.items import Compaction, Item
 from session.transcripts import read_transcripts
 from session.units import grouping
 
@@ -30,8 +34,36 @@ FOLDERS = ("claude_code", "codex", "pi", "mini_swe_agent", "opencode", "tau2_ben
 """Folders of the recorded transcripts whose logs say what was reported."""
 CHARACTERS, RAW, OURS, CTOK = "4 characters", "o200k", "o200k x ratio", "ctok"
 """The counters: the estimate without a vocabulary; tiktoken alone; tiktoken as this library counts with it; ctok, for Claude only."""
-AROUND = 20
-"""Tokens that the frame of an item costs at most, beside its bytes."""
+COVERAGE = 0.95
+"""The part of requests whose bound is to hold: the library's default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """An answer in a log, and what came between it and the next. Amounts are tokens.
+
+    Attributes:
+        reported: The prompt that it answered; 0 where that was not reported.
+        output: The answer, as reported; 0 where it was not.
+        own: The answer, counted here; its reasoning included.
+        after: What came after it, counted here.
+        edited: Whether something after it took earlier content out of the prompt.
+        cold: The prompt that it answered, counted here.
+    """
+
+    reported: int
+    output: int
+    own: int
+    after: int
+    edited: bool = False
+    cold: int = 0
+
+
+class Foretold(NamedTuple):
+    """What the library says of a request, in tokens: the likeliest total, and the upper bound."""
+
+    point: int
+    bound: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,22 +148,46 @@ def steps_of(session: Session, path: Path) -> tuple[list[Step], Counter[str]]:
     steps: list[Step] = []
     left_out: Counter[str] = Counter()
     for label, counter in counters_for(name).items():
-        known = label in (OURS, CTOK) and about[2] != OTHER
-        exchanges, before = exchanges_of(session, Measurer(counter))
+        measurer = Measurer(counter)
+        exchanges = exchanges_of(session, measurer)
+        prior = PRIORS.get(describe_model(name).family, UNKNOWN_PRIOR) if label in (OURS, CTOK) else UNKNOWN_PRIOR
         left_out = Counter()
-        for place, one in enumerate(exchanges):
-            found = estimate(exchanges[:place], PRIORS[about[2]] if known else UNKNOWN) if one.reported else None
-            if found is None:
+        last = None
+        for place, (one, told) in enumerate(zip(exchanges, foretold(session, measurer, calibration_of(COVERAGE, prior)), strict=True)):
+            if not one.reported:
                 continue
-            since = exchanges[max(at for at in range(place) if exchanges[at].reported) : place]
-            if any(step.edited for step in since):
-                left_out["a step with a compaction in it"] += 1
-            elif one.reported < found.anchor:
-                left_out["a step after which less was reported: the tool took out what the log still has"] += 1
-            else:
+            since, last = exchanges[place if last is None else last : place], place
+            if not since:
+                continue
+            if why := _reason_against_step(since, one, told):
+                left_out[why] += 1
+            elif told is not None:
                 added = sum(step.own + step.after for step in since)
-                steps.append(Step(*about, label, found.anchor, one.reported, before[place], added, found.point, found.bound))
+                steps.append(Step(*about, label, since[0].reported, one.reported, one.cold, added, told.point, told.bound))
     return steps, left_out
+
+
+def _reason_against_step(since: Sequence[Exchange], now: Exchange, told: Foretold | None) -> str:
+    if any(step.edited for step in since):
+        return "a step with a compaction in it"
+    if now.reported < since[0].reported:
+        return "a step after which less was reported: the tool took out what the log still has"
+    return "" if told is not None else "a step to another agent or other tools, of which nothing was reported yet"
+
+
+def foretold(session: Session, measurer: Measurer, rule: CalibrationRule) -> Iterator[Foretold | None]:
+    """For each answer what the library says of its request, from the log before it alone; None where it has no report to go by."""
+    limits = Limits(BOUNDLESS, BOUNDLESS, BOUNDLESS, ContextWindow().shares.exact, images_max=BOUNDLESS, calibration=rule)
+    log = Session(metadata=dict(session.metadata))
+    log.restore_seams(session.response_breaks, 0)
+    following = Following(log, limits, measurer)
+    starts = set(grouping(session).starts)
+    for place, item in enumerate(session.items):
+        if place in starts:
+            following.catch_up(log)
+            fold = following.fold
+            yield None if fold.anchor is None else Foretold(fold.estimate, fold.total)
+        log.append(item)
 
 
 def counters_for(name: str) -> dict[str, TokenCounter]:
@@ -143,13 +199,13 @@ def counters_for(name: str) -> dict[str, TokenCounter]:
     return {**found, CTOK: best} if isinstance(best, CtokCounter) else found
 
 
-def exchanges_of(session: Session, measurer: Measurer) -> tuple[list[Exchange], list[int]]:
-    """The answers of a log with what came after each, and before each what the whole prompt was counted as."""
+def exchanges_of(session: Session, measurer: Measurer) -> list[Exchange]:
+    """The answers of a log with what came after each, and what the whole prompt before each was counted as."""
     groups = grouping(session)
     items = session.items
     costs = [measurer.measured(item).tokens for item in items]
     exchanges = []
-    for start, end in zip(groups.starts, [*groups.starts[1:], len(items)], strict=True):
+    for start, end, cold in zip(groups.starts, [*groups.starts, len(items)][1:], _cold(items, costs, groups.starts), strict=True):
         answered = next((place for place in range(start, end) if groups.response[place] != start), end)
         usage = next((item.usage for item in items[start:answered] if item.usage is not None), None)
         exchanges.append(
@@ -158,11 +214,11 @@ def exchanges_of(session: Session, measurer: Measurer) -> tuple[list[Exchange], 
                 output=usage.output_tokens if usage is not None else 0,
                 own=sum(costs[start:answered]),
                 after=sum(costs[answered:end]),
-                ceiling=sum(bytes_of(item) + AROUND + sum(measurer.images(item)) for item in items[start:end]),
                 edited=any(isinstance(item, Compaction) for item in items[start:end]),
+                cold=cold,
             )
         )
-    return exchanges, list(_cold(items, costs, groups.starts))
+    return exchanges
 
 
 def _cold(items: Sequence[Item], costs: Sequence[int], starts: Sequence[int]) -> Iterator[int]:
@@ -174,27 +230,3 @@ def _cold(items: Sequence[Item], costs: Sequence[int], starts: Sequence[int]) ->
             for replaced in item.replaces if isinstance(item, Compaction) else ():
                 standing.pop(replaced, None)
         yield sum(standing.values())
-
-
-def bytes_of(item: Item) -> int:
-    """UTF-8 bytes of all that an item says."""
-    return sum(len(text.encode("utf-8", "replace")) for text in _texts(item))
-
-
-def _texts(item: Item) -> Iterator[str]:
-    match item:
-        case Message():
-            yield from _texts_in(item.content)
-        case FunctionCall():
-            yield from (item.name, item.arguments)
-        case FunctionCallOutput():
-            yield item.name
-            yield from _texts_in(item.output)
-        case Compaction():
-            yield item.summary
-        case Reasoning():
-            yield from (item.text, item.data or "", item.signature or "")
-
-
-def _texts_in(parts: Sequence[Part]) -> Iterator[str]:
-    yield from (part.text for part in parts if isinstance(part, Text))
