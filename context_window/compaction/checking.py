@@ -93,7 +93,14 @@ def verified(session: Session, items: Sequence[Item], view: Fold, due: Due, aske
 
 
 def _total_with(session: Session, items: list[Item], due: Due, correction: int) -> int:
-    """What the request costs with these items as the log, trimmed. The correction is what the provider's reports say there is beside the count."""
+    """What the request costs with these items as the log, trimmed.
+
+    Args:
+        session: The log that they go on from.
+        items: The items.
+        due: What was due.
+        correction: Tokens that the provider's reports say there are beside the count.
+    """
     limits = replace(
         due.limits.boundless(),
         budget=max(1, due.limits.budget - correction),

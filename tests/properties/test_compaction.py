@@ -1,0 +1,119 @@
+"""Guarantee: compaction. A log managed before every call of the model, by summarisers of every kind."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from context_window import Compaction, ContextWindow, ContextWindowManager, Session, Strategy, Summarize
+from context_window.strategies import PriorityTrim
+from session.providers.anthropic import to_anthropic, validate_anthropic
+from session.providers.google import to_google, validate_google
+from session.providers.openai_chat import to_openai_chat, validate_openai_chat
+from session.providers.openai_responses import to_openai_responses, validate_openai_responses
+from session.units import is_answer, request_points
+from tests.support.checks import check_kept, check_pairs, check_subsequence
+from tests.support.counting import Letters
+from tests.support.harness import copy_of
+from tests.support.strategies import sessions
+from tests.support.twin import cost, is_summary
+
+ANSWERS = st.sampled_from(("x", "x", "s" * 30, "s" * 30, "s" * 300, "s" * 3000, "", None, RuntimeError("no"), "the prompt"))
+STRATEGIES: st.SearchStrategy[Strategy] = st.sampled_from((PriorityTrim(), PriorityTrim(), Summarize(0), Summarize(4)))
+
+
+class Summaries:
+    """A summariser that gives what is drawn, and counts what it is asked."""
+
+    def __init__(self, data: st.DataObject, window: int | None) -> None:
+        self.window = window
+        self.asked = 0
+        self._data = data
+
+    async def __call__(self, prompt: str) -> Any:
+        self.asked += 1
+        assert self.window is None or len(prompt) <= self.window
+        answer = self._data.draw(ANSWERS)
+        await asyncio.sleep(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return prompt if answer == "the prompt" else answer
+
+
+@given(st.data())
+def test_compaction(data: st.DataObject) -> None:
+    """whatever summariser is asked, a managed log only grows by summaries at request points; its view keeps what views keep, is valid,
+    and is no further over the budget than trimming alone; originals are recalled; a second call adds nothing; a cold fold agrees"""
+    whole = data.draw(sessions())
+    tokens = max(1, sum(map(cost, whole.items)) * data.draw(st.integers(20, 100)) // 100)
+    window = ContextWindow(
+        max_tokens=tokens,
+        max_context_items=data.draw(st.sampled_from((None, None, 5, 20))),
+        keep_recent_turns=data.draw(st.integers(0, 3)),
+        strategy=data.draw(STRATEGIES),
+    )
+    llm = Summaries(data, data.draw(st.sampled_from((None, None, 2500, 4000))))
+    asyncio.run(_run(whole, window, llm))
+
+
+async def _run(whole: Session, window: ContextWindow, llm: Summaries) -> None:
+    manager, log = ContextWindowManager(token_counter=Letters(), context_window=window), copy_of(whole)
+    points = set(request_points(whole))
+    for place, item in enumerate([*whole.items, None]):
+        if place in points:
+            before = list(log.items)
+            view = await manager.manage(log, llm)
+            _check(manager, log, before, view, window)
+            asked, length = llm.asked, len(log.items)
+            again = await manager.manage(log, llm)
+            assert (list(again.items), llm.asked, len(log.items)) == (list(view.items), asked, length)
+        if item is not None:
+            log.append(item)
+    for original in whole.items:
+        assert manager.recall(log, original.id) is original
+    made = [item for item in log.items if isinstance(item, Compaction) and whole.get_by_id(item.id) is None]
+    event(f"summaries: {min(len(made), 3)}")
+    event(f"failed: {llm.asked > len(made)}")
+
+
+def _check(manager: ContextWindowManager, log: Session, before: list[Any], view: Session, window: ContextWindow) -> None:
+    assert list(log.items)[: len(before)] == before
+    added = list(log.items)[len(before) :]
+    assert len(added) <= 1
+    for summary in added:
+        assert isinstance(summary, Compaction)
+        assert not before or not is_answer(before[-1])
+        pinned = {item.id for item in before if item.pinned or item.category.value == "SYSTEM"}
+        assert pinned.isdisjoint(summary.replaces)
+        assert {item.id for item in before} >= set(summary.replaces)
+        assert summary in view.items
+        assert _cold(before, log, window).get_token_usage()["total"] >= manager.get_token_usage()["total"] or _fits(manager, window)
+        shown = [item for item in view.items if is_summary(item) and not item.pinned and item.id != summary.id]
+        assert not any(isinstance(item, Compaction) and item.id in summary.replaces for item in shown)
+    check_subsequence(log, view)
+    check_kept(log, view)
+    check_pairs(log, view)
+    cold = ContextWindowManager(token_counter=Letters(), context_window=window)
+    assert list(cold.process_session(log).items) == list(view.items)
+    if view.items:
+        sent = to_anthropic(view)
+        assert not sent.messages or validate_anthropic(sent) == []
+        contents = to_google(view)
+        assert not contents.contents or validate_google(contents) == []
+        assert validate_openai_chat(to_openai_chat(view)) == []
+        assert validate_openai_responses(to_openai_responses(view)) == []
+
+
+def _cold(items: list[Any], log: Session, window: ContextWindow) -> ContextWindowManager:
+    """A manager that has trimmed the log as it was before the summary."""
+    manager = ContextWindowManager(token_counter=Letters(), context_window=window)
+    manager.process_session(Session.showing(log, items, breaks=log.response_breaks, settled=0))
+    return manager
+
+
+def _fits(manager: ContextWindowManager, window: ContextWindow) -> bool:
+    assert window.max_tokens is not None
+    return manager.get_token_usage()["total"] <= window.max_tokens
