@@ -19,12 +19,14 @@ class Replay:
         items: The items of its log, as JSON values.
         waiting: Those that wait for an edit.
         edits: How many there were.
+        rows: How many were taken.
     """
 
     def __init__(self) -> None:
         self.items: list[Any] = []
         self.waiting: list[Any] = []
         self.edits = 0
+        self.rows = 0
         self._id: object = None
         self._metadata: object = {}
         self._seams: dict[str, Any] = {}
@@ -35,6 +37,7 @@ class Replay:
         Raises:
             FormatError: Its body is not what its kind has.
         """
+        self.rows += 1
         value = parsed(row.body)
         if (number == 0) != (row.kind == SESSION):
             raise FormatError("kind", f"{row.kind!r} where row {number} is expected")
