@@ -125,7 +125,7 @@ class Summarize(Composable):
         older, recent = len(units), 0
         while older and recent < self.keep_recent:
             older -= 1
-            recent += units[older].items if units[older].protected is not Reason.SYSTEM else 0
+            recent += units[older].items if units[older].category is not MessageCategory.SYSTEM else 0
         return [unit.summarise() for unit in units[:older] if unit.free]
 
 

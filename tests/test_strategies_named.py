@@ -1,0 +1,319 @@
+"""The strategies that have names, one by one: on every small log there is, against what their docstrings say, and in a manager."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from context_window import (
+    Chain,
+    Choice,
+    ContextOverflowError,
+    ContextWindow,
+    ContextWindowManager,
+    DropOldest,
+    MeasuredUnit,
+    NeverTrim,
+    PriorityTrim,
+    Reason,
+    Session,
+    SlidingWindow,
+    Strategy,
+    StrategyBudget,
+    Summarize,
+)
+from context_window.strategies import advisers_of, is_final, parts_of, summarize_of
+from context_window.trimming.consult import to_summarise
+from context_window.trimming.limits import Limits
+from session.items import FunctionCall, FunctionCallOutput, Item, Message
+from session.parts import Image
+from tests.support.checks import frontier
+from tests.support.harness import process, trim
+from tests.support.managing import ids, manager, session_of
+from tests.support.strategic import decided_by
+from tests.support.twin import cost
+
+LARGE = 10**6
+
+
+def bounds(budget: int = LARGE, target: int | None = None) -> Limits:
+    return Limits(budget, budget, budget if target is None else target, (Fraction(0),) * 4)
+
+
+# Every log of up to four units
+
+LETTERS = {"u": "user", "a": "assistant", "s": "system", "p": "pinned", "t": "a call and its output"}
+
+
+def log_of(word: str) -> tuple[Session, list[list[int]]]:
+    """A log with a unit for each letter, and the positions of each."""
+    items: list[Item] = []
+    units = []
+    for number, letter in enumerate(word):
+        if letter == "t":
+            units.append([len(items), len(items) + 1])
+            items += [FunctionCall("t", "{}", f"c{number}", id=f"t{number}"), FunctionCallOutput("t", "o", f"c{number}", id=f"o{number}")]
+        else:
+            role = {"u": "user", "p": "user", "a": "assistant", "s": "system"}[letter]
+            units.append([len(items)])
+            items.append(Message(role, letter * (number + 1), id=f"{letter}{number}", pinned=letter == "p"))  # type: ignore[arg-type]
+    return Session(items, id=word), units
+
+
+def words() -> Iterator[str]:
+    for length in range(5):
+        for letters in product(LETTERS, repeat=length):
+            yield "".join(letters)
+
+
+def kept_of(word: str, log: Session, units: list[list[int]], view: Session) -> str:
+    shown = {item.id for item in view.items}
+    return "".join(letter for letter, unit in zip(word, units, strict=True) if log.items[unit[0]].id in shown)
+
+
+def test_a_window_keeps_the_newest_units_of_every_small_log() -> None:
+    for word in words():
+        log, units = log_of(word)
+        ahead = frontier(list(log.items), log.response_breaks)
+        counted = [place for place, letter in enumerate(word) if letter not in "sp"]
+        stay = [place for place in counted if ahead.intersection(units[place])]
+        others = [place for place in counted if place not in stay]
+        for size in range(1, 4):
+            room = max(0, size - len(stay))
+            out = set(others[: max(0, len(others) - room)])
+            expected = "".join(letter for place, letter in enumerate(word) if place not in out)
+            for strategy in (SlidingWindow(size), SlidingWindow(size) | DropOldest(), PriorityTrim() | SlidingWindow(size)):
+                assert kept_of(word, log, units, trim(log, decided_by(strategy, bounds())).view) == expected, (word, size)
+
+
+@pytest.mark.parametrize("keep_system", [True, False])
+def test_the_oldest_units_are_dropped_one_by_one_of_every_small_log(keep_system: bool) -> None:
+    for word in words():
+        log, units = log_of(word)
+        ahead = frontier(list(log.items), log.response_breaks)
+        stays = "sp" if keep_system else "p"
+        free = [place for place, letter in enumerate(word) if letter not in stays and not ahead.intersection(units[place])]
+        costs = [sum(cost(log.items[place]) for place in unit) for unit in units]
+        for left in range(len(free) + 1):
+            budget = max(1, sum(costs) - sum(costs[place] for place in free[:left]))
+            expected = "".join(letter for place, letter in enumerate(word) if place not in free[:left])
+            view = trim(log, decided_by(DropOldest(keep_system), bounds(budget))).view
+            assert kept_of(word, log, units, view) == expected, (word, budget)
+            if left and len(free[:left]) < len(free):
+                more = trim(log, decided_by(DropOldest(keep_system), bounds(budget - 1))).view
+                assert len(more.items) < len(view.items)
+
+
+def test_what_is_to_be_summarised_is_all_but_the_newest_items_of_every_small_log() -> None:
+    for word in words():
+        log, units = log_of(word)
+        ahead = frontier(list(log.items), log.response_breaks)
+        for keep in range(5):
+            recent, first = 0, len(units)
+            while first and recent < keep:
+                first -= 1
+                recent += len(units[first]) if word[first] != "s" else 0
+            older = [place for place in range(first) if word[place] not in "sp" and not ahead.intersection(units[place])]
+            limits = decided_by(Summarize(keep), bounds(1))
+            fold = process(log, limits.boundless()).following.fold
+            expected = [place for one in older for place in units[one]] if log.items else []
+            assert to_summarise(fold, limits) == expected, (word, keep)
+            assert to_summarise(fold, decided_by(Summarize(keep), bounds())) == [], "nothing while it fits"
+
+
+# In a manager
+
+
+def test_a_window_slides_at_each_call_though_there_is_room() -> None:
+    session = session_of(6)
+    view = manager(LARGE, strategy=SlidingWindow(4)).process_session(session)
+    assert [one if one[:1] in "sua" else "tool" for one in ids(view)] == ["sys", "a4", "u5", "tool", "tool", "a5"]
+
+
+def test_what_has_left_a_window_stays_away_and_the_plan_says_why() -> None:
+    keeper = manager(LARGE, strategy=SlidingWindow(5))
+    session, gone = session_of(1), set[str]()
+    for number in range(1, 9):
+        session.add_message("user", "more", f"u{number}")
+        session.add_message("assistant", "yes", f"a{number}")
+        plan = keeper.plan_session(session)
+        now = {one.item_id for one in plan.changes}
+        assert gone <= now
+        assert {one.reason for one in plan.changes} <= {Reason.OUT_OF_WINDOW}
+        gone = now
+    assert len(gone) == 15
+    assert ids(keeper.process_session(session)) == ["sys", "a6", "u7", "a7", "u8", "a8"]
+
+
+def test_a_window_that_slides_in_steps_changes_the_prompt_only_then() -> None:
+    """A step of 1 rewrites the provider's cache at every call; one of 10 at every tenth unit."""
+    changes: dict[int, int] = {}
+    for step in (1, 10):
+        keeper = manager(LARGE, strategy=SlidingWindow(20, step=step))
+        session, before, changes[step] = Session(id="s"), list[str](), 0
+        for number in range(60):
+            session.add_message("user", "q", f"u{number}")
+            now = ids(keeper.process_session(session))
+            assert len(now) <= 20
+            changes[step] += now[: len(before)] != before
+            before = now
+            session.add_message("assistant", "a", f"a{number}")
+    assert changes == {1: 50, 10: 10}
+
+
+def test_a_window_too_large_for_the_budget_is_trimmed_by_priority_all_the_same() -> None:
+    keeper = manager(400, strategy=SlidingWindow(12))
+    session = session_of(6)
+    assert keeper.plan_session(session).after <= 400
+    plan = keeper.plan_session(session, one_shot=True)
+    assert plan.after <= 400
+    assert {Reason.OUT_OF_WINDOW, Reason.OVER_SHARE} <= {one.reason for one in plan.changes}
+
+
+def test_the_oldest_first_takes_dialogue_before_newer_outputs() -> None:
+    session = session_of(6)
+    priority = manager(1500, target_ratio=1.0).plan_session(session)
+    oldest = manager(1500, target_ratio=1.0, strategy=DropOldest()).plan_session(session)
+    assert [one.item_id for one in priority.changes if one.what == "user message"] == []
+    assert [one.item_id for one in oldest.changes if one.what == "user message"] == ["u0", "u1", "u2"]
+    assert {one.reason for one in oldest.changes} == {Reason.OVER_BUDGET}
+
+
+def test_the_oldest_first_also_keeps_to_a_number_of_items() -> None:
+    plan = manager(LARGE, max_context_items=20, target_ratio=1.0, strategy=DropOldest()).plan_session(session_of(6))
+    assert plan.changes[0].item_id == "u0"
+    assert {one.reason for one in plan.changes} == {Reason.TOO_MANY_ITEMS}
+    assert len(plan) - len(plan.changes) in (19, 20)
+
+
+def test_newest_first_drops_the_newest_units_that_may_go() -> None:
+    session = session_of(6)
+    view = manager(1500, strategy=DropOldest()).trim_session(session, preserve_recency=False)
+    assert ids(view)[:3] == ids(session)[:3]
+    assert "a4" not in ids(view)
+
+
+def test_system_messages_go_in_their_turn_where_they_need_not_stay() -> None:
+    session = session_of(6)
+    session.add_message("system", "never lie", "pinned system")
+    session.pin("pinned system")
+    session.add_message("user", "well?")
+    assert "sys" in ids(manager(1500, strategy=DropOldest()).process_session(session))
+    view = manager(1500, strategy=DropOldest(keep_system=False)).process_session(session)
+    assert "sys" not in ids(view)
+    assert "pinned system" in ids(view)
+
+
+def test_summarising_strategies_trim_by_priority_until_somebody_summarises() -> None:
+    session = session_of(6)
+    plain, summarising = manager(1500), manager(1500, strategy=Summarize(keep_recent=4))
+    assert summarising.plan_session(session) == plain.plan_session(session)
+
+
+def test_what_is_never_trimmed_comes_back_whole_and_an_overflow_has_the_figures() -> None:
+    session = session_of(6)
+    session.add_message("user", ("look", Image(url="u", width=30, height=10), Image(url="v", width=30, height=10)))
+    told: list[object] = []
+    loose = ContextWindowManager(
+        token_counter=len, context_window=ContextWindow(max_tokens=500, strategy=NeverTrim()), on_event=told.append
+    )
+    assert loose.process_session(session) is session
+    assert loose.trim_session(session) is session
+    assert any(type(event).__name__ == "OverBudget" for event in told)
+    strict = manager(2_000, strategy=NeverTrim(), strict=True)
+    for call in (strict.process_session, strict.trim_session):
+        with pytest.raises(ContextOverflowError) as caught:
+            call(session)
+        assert caught.value.needed == manager(2_000).analyze_session(session)["total_tokens"] > caught.value.budget == 2_000
+        assert {culprit.what for culprit in caught.value.culprits} == {"read output"}
+    assert manager(3_000, strategy=NeverTrim(), strict=True).process_session(session) is session
+
+
+def test_a_strict_agent_hears_of_the_overflow_at_the_first_call_that_is_too_large() -> None:
+    strict = manager(1_000, strategy=NeverTrim(), strict=True)
+    session = Session(id="s")
+    for number in range(100):
+        session.add_message("user", "x" * 96, f"u{number}")
+        if number < 10:
+            assert strict.process_session(session) is session
+        else:
+            with pytest.raises(ContextOverflowError, match=r"needs 1,100 tokens, 100 more than the budget of 1,000"):
+                strict.process_session(session)
+            return
+
+
+def test_after_a_window_nothing_else_is_taken_where_a_chain_says_never() -> None:
+    session = session_of(6)
+    chain = SlidingWindow(12) | NeverTrim()
+    plan = manager(400, strategy=chain).plan_session(session)
+    assert {one.reason for one in plan.changes} == {Reason.OUT_OF_WINDOW}
+    assert plan.over_budget
+    with pytest.raises(ContextOverflowError):
+        manager(400, strategy=chain, strict=True).process_session(session)
+
+
+def test_each_strategy_of_a_chain_is_asked_about_what_the_one_before_has_left() -> None:
+    session = session_of(6)
+    plan = manager(600, strategy=SlidingWindow(10) | DropOldest()).plan_session(session, one_shot=True)
+    reasons = [one.reason for one in plan.changes]
+    assert set(reasons) == {Reason.OUT_OF_WINDOW, Reason.OVER_BUDGET}
+    assert reasons == sorted(reasons, key=[Reason.OUT_OF_WINDOW, Reason.OVER_BUDGET].index)
+
+
+def test_a_strategy_is_asked_with_the_view_and_the_limits_of_its_manager() -> None:
+    seen: list[tuple[Sequence[MeasuredUnit], StrategyBudget]] = []
+
+    def note(units: Sequence[MeasuredUnit], budget: StrategyBudget) -> list[Choice]:
+        seen.append((units, budget))
+        return []
+
+    keeper = manager(1000, max_context_items=20, strategy=note)
+    session = session_of(6)
+    view = keeper.process_session(session)
+    assert view.items
+    assert seen
+    for units, budget in seen:
+        assert isinstance(units, tuple)
+        assert len({unit.head for unit in units}) == len(units)
+        assert (budget.budget, budget.trigger, budget.target, budget.items_max) == (1000, 1000, 650, 20)
+        assert budget.over
+        assert budget.total == sum(unit.tokens for unit in units) + budget.overhead
+        assert budget.items == sum(unit.items for unit in units)
+        assert budget.excess == (budget.total - 650 if budget.total > 1000 else 0)
+        assert hash((units, budget)) == hash((units, budget))
+
+
+# What they are
+
+
+def test_strategies_compose_from_both_sides_and_chains_are_flat() -> None:
+    def mine(_units: object, _budget: object) -> tuple[()]:
+        return ()
+
+    chain = SlidingWindow(20) | DropOldest() | mine
+    assert chain == Chain(SlidingWindow(20), Chain(DropOldest(), mine))
+    assert parts_of(chain) == (SlidingWindow(20), DropOldest(), mine)
+    assert parts_of(mine | chain) == (mine, SlidingWindow(20), DropOldest(), mine)
+    assert [adviser.name for adviser in advisers_of(chain)] == ["SlidingWindow", "DropOldest", "mine"]
+    assert advisers_of(PriorityTrim() | NeverTrim()) == ()
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [PriorityTrim(), SlidingWindow(3, 2), DropOldest(keep_system=False), Summarize(4), NeverTrim(), SlidingWindow(3) | Summarize(2)],
+)
+def test_strategies_are_frozen_values(strategy: Strategy) -> None:
+    assert ContextWindow(strategy=strategy) == ContextWindow(strategy=strategy)
+    assert hash(ContextWindow(strategy=strategy)) == hash(ContextWindow(strategy=strategy))
+    with pytest.raises((AttributeError, TypeError)):  # which of them, Python 3.11 and 3.12 differ in
+        strategy.other = 1  # type: ignore[attr-defined]
+
+
+def test_the_compaction_finds_who_asks_for_it() -> None:
+    assert summarize_of(Summarize(7)) == Summarize(7) == summarize_of(SlidingWindow(9) | Summarize(7))
+    assert summarize_of(PriorityTrim()) is None
+    assert is_final(Summarize(7) | NeverTrim())
+    assert not is_final(Summarize(7))
