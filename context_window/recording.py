@@ -48,7 +48,7 @@ class Recording(Switching, ABC):
             items, session_id = shown.items, shown.session_id
             session = shown.session()
         else:
-            items, session_id = session.items, self._session_id(session)
+            session_id, items = self._session_id(session), session.items
         length = _asked_at(items)
         last = items[length - 1].id if length else ""
         self.calibration.record(session_id, last, report)

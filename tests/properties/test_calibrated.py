@@ -72,7 +72,7 @@ def test_calibrated_fits(drawn: tuple[Session, Limits]) -> None:
 
 @given(calibrated())
 def test_calibrated_views_say_what_they_cost(drawn: tuple[Session, Limits]) -> None:
-    """a view within its limits, reprocessed by the same function and policy, is unchanged: it is not counted by reports of other requests"""
+    """a view within its limits, reprocessed by the same function and policy, is unchanged: reports of other requests do not count"""
     log, bounds = drawn
     first = process(log, bounds)
     if first.view is log or first.plan.over_budget:

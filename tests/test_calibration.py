@@ -1,0 +1,311 @@
+"""Totals that go by what the provider reported: what a manager makes of reports in the log and beside it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_window import CalibrationReset, ContextWindow, ContextWindowManager, ModelConfig
+from context_window.calibration import Report
+from context_window.errors import BudgetError
+from context_window.events import Event
+from context_window.ledger import rows_of
+from session.errors import FormatError
+from session.items import Item, Message, MessageCategory
+from session.session import Session
+from session.usage import Usage
+from tests.support.counting import Letters
+from tests.support.strategies import limits, reported, sessions
+from tests.support.twin import cost
+
+
+def a_manager(tokens: int = 10_000, **more: object) -> ContextWindowManager:
+    return ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=tokens, **more))  # type: ignore[arg-type]
+
+
+def asked(*, usage: Usage | None = None, **extra: object) -> Session:
+    """A question of 104 tokens and an answer of 54, by `Letters`."""
+    session = Session(id="s")
+    session.append(Message("user", "q" * 100, id="q"))
+    session.append(Message("assistant", "a" * 50, id="a", usage=usage, extra=extra))
+    return session
+
+
+def test_what_a_report_has_beyond_the_local_count_is_overhead() -> None:
+    """A system prompt and tools are in no log, and most of the difference"""
+    manager = a_manager()
+    manager.process_session(asked(usage=Usage(input_tokens=1_104, output_tokens=54)))
+    usage = manager.get_token_usage()
+    # 1,104 were reported; what is new is the answer's 54, and 400 thousandths of what is new, of a twentieth of what was there and of 20
+    assert usage["total"] == 1_104 + 54 + -(-400 * (54 + 55 + 20) // 1000)
+    assert usage["DIALOG"] == 104 + 54
+    assert usage["overhead"] == usage["total"] - 158
+
+
+def test_the_total_is_the_reported_one_where_nothing_has_come_since() -> None:
+    session = asked(usage=Usage(input_tokens=1_104))
+    manager = a_manager(coverage=None)
+    assert manager.analyze_session(session)["total_tokens"] == 158
+    assert a_manager().analyze_session(session)["reported_tokens"] == 1_104
+    assert a_manager(coverage=None).analyze_session(session)["reported_tokens"] is None
+
+
+def test_an_answer_costs_what_was_reported_of_it_where_that_is_more_than_the_local_count() -> None:
+    less, more = (asked(usage=Usage(input_tokens=104, output_tokens=tokens)) for tokens in (10, 500))
+    manager = a_manager()
+    totals = [manager.analyze_session(session)["total_tokens"] for session in (less, more)]
+    assert totals[0] >= 104 + 54
+    assert totals[1] >= 104 + 500
+
+
+def test_a_view_is_trimmed_when_the_reported_total_is_over_the_budget_though_the_local_count_is_not() -> None:
+    session = Session(id="s")
+    for turn in range(10):
+        session.append(Message("user", "q" * 96, id=f"q{turn}"))
+        session.append(Message("assistant", "a" * 96, id=f"a{turn}", usage=Usage(input_tokens=3_000 + 200 * turn, output_tokens=100)))
+    session.append(Message("user", "and now?", id="now"))
+    assert a_manager(4_000, coverage=None).process_session(session) is session
+    view = a_manager(4_000).process_session(session)
+    assert len(view.items) < len(session.items)
+    assert a_manager(4_000).get_token_usage(view)["total"] <= 4_000
+
+
+def test_counts_that_were_too_high_are_lowered_in_every_row() -> None:
+    manager = a_manager()
+    session = asked(usage=Usage(input_tokens=30))
+    session.add_context("c" * 96)
+    manager.process_session(session)
+    usage = manager.get_token_usage()
+    assert sum(usage[category.value] for category in MessageCategory) + usage["overhead"] == usage["total"] < 258
+    assert usage["DIALOG"] < 158
+    assert usage["CONTEXT"] < 100
+
+
+@given(st.lists(st.integers(0, 1_000), min_size=4, max_size=4), st.integers(0, 500), st.integers(-1_000, 1_000))
+def test_rows_sum_to_the_total_and_none_is_negative(tokens: list[int], overhead: int, correction: int) -> None:
+    """Rows still sum exactly to the total"""
+    whole = sum(tokens) + overhead
+    correction = max(correction, -whole)
+    rows = rows_of(tokens, overhead, correction)
+    assert sum(rows.tokens) + rows.overhead == whole + correction
+    assert min(*rows.tokens, rows.overhead) >= 0
+
+
+@pytest.mark.parametrize("tokens", [0, 20])
+def test_reports_that_cannot_be_of_the_view_are_not_gone_by(tokens: int) -> None:
+    """Some tools report nothing, or what was not cached alone"""
+    assert a_manager().analyze_session(asked(usage=Usage(input_tokens=tokens)))["total_tokens"] == 158
+
+
+def test_a_report_of_another_model_says_nothing_of_this_one() -> None:
+    usage = Usage(input_tokens=1_104)
+    manager = ContextWindowManager("claude-sonnet-4-5", token_counter=Letters())
+    reported = [manager.analyze_session(asked(usage=usage, model=name))["reported_tokens"] for name in ("claude-sonnet-4-5", "gpt-5")]
+    assert reported == [1_104, None]
+    elsewhere = asked(usage=usage)
+    elsewhere.metadata["model"] = "gpt-5"
+    assert manager.analyze_session(elsewhere)["reported_tokens"] is None
+
+
+def test_calibration_begins_anew_with_another_model_or_other_tools_and_says_so() -> None:
+    """it resets on a change of model, tools or system"""
+    events: list[Event] = []
+    window = ContextWindow(max_tokens=10_000)
+    manager = ContextWindowManager(token_counter=Letters(), context_window=window, on_event=events.append)
+    session = asked(usage=Usage(input_tokens=1_104), model="a")
+    manager.process_session(session)
+    session.append(Message("user", "next", id="n"))
+    session.append(Message("assistant", "x", id="b", usage=Usage(input_tokens=2_000), extra={"model": "b"}))
+    manager.process_session(session)
+    assert [type(event) for event in events] == [CalibrationReset]
+    assert manager.get_token_usage()["total"] >= 2_000
+    session.add_config_update(tools=["search"])
+    manager.process_session(session)
+    assert [type(event) for event in events] == [CalibrationReset, CalibrationReset]
+    assert manager.get_token_usage()["overhead"] == 0
+    session.add_config_update(tools=["search"])  # the same again changes nothing
+    manager.process_session(session)
+    assert len(events) == 2
+
+
+def test_use_model_leaves_the_reports_of_the_former_model_behind() -> None:
+    events: list[Event] = []
+    manager = ContextWindowManager("claude-sonnet-4-5", token_counter=Letters(), on_event=events.append)
+    session = asked(usage=Usage(input_tokens=1_104), model="claude-sonnet-4-5")
+    manager.process_session(session)
+    manager.use_model("gpt-5")
+    manager.process_session(session)
+    assert [type(event) for event in events] == [CalibrationReset]
+    manager.use_model("claude-sonnet-4-5")
+    assert manager.analyze_session(session)["reported_tokens"] == 1_104
+
+
+# Reports beside the log
+
+
+def in_turn(log: Session, manager: ContextWindowManager, *, late: bool, seen: bool) -> list[dict[str, int]]:
+    """The log played to a manager: what its items report is recorded instead, before the answer is appended or after."""
+    session = Session(id=log.id)
+    session.restore_seams(log.response_breaks, 0)
+    totals = []
+    for item in log.items:
+        usage = item.usage
+        if usage is not None and not late:
+            manager.record_usage(usage, session)
+        session.append(bare(item))
+        if usage is not None and late:
+            if seen:
+                manager.process_session(session)
+            manager.record_usage(usage, session)
+        manager.process_session(session)
+        totals.append(manager.get_token_usage())
+    return totals
+
+
+def bare(item: Item) -> Item:
+    return replace(item, usage=None)
+
+
+@given(st.data())
+def test_a_recorded_report_does_what_one_in_the_log_does(data: st.DataObject) -> None:
+    """the reported usage that items carry (or that `record_usage` supplied) at the request points before"""
+    log = data.draw(reported(data.draw(sessions(max_steps=10))))
+    log = plain(log)
+    budget = data.draw(limits(sum(map(cost, log.items)))).budget
+    window = ContextWindow(max_tokens=budget)
+    manager = ContextWindowManager(token_counter=Letters(), context_window=window)
+    played = in_turn(log, manager, late=data.draw(st.booleans()), seen=data.draw(st.booleans()))
+    direct = ContextWindowManager(token_counter=Letters(), context_window=window)
+    view = direct.process_session(log)
+    assert played[-1:] == ([direct.get_token_usage()] if log.items else [])
+    restored = ContextWindowManager(token_counter=Letters(), context_window=window)
+    restored.calibration.restore(json.loads(json.dumps(manager.calibration.to_dict())))
+    cold = Session([bare(item) for item in log.items], id=log.id)
+    cold.restore_seams(log.response_breaks, 0)
+    assert [item.id for item in restored.process_session(cold).items] == [item.id for item in view.items]
+    assert restored.get_token_usage() == direct.get_token_usage()
+
+
+def plain(log: Session) -> Session:
+    """The log without what only an item can say: which model it was; and without runs of several responses, of which a
+    recorded report means the last."""
+    items, before = [], False
+    for item in log.items:
+        answer = item.type in {"reasoning", "function_call"} or (isinstance(item, Message) and item.role == "assistant")
+        usage = None if before and answer else item.usage
+        items.append(replace(item, extra={name: value for name, value in item.extra.items() if name != "model"}, usage=usage))
+        before = answer
+    twin = Session(items, id=log.id)
+    twin.restore_seams(log.response_breaks, 0)
+    return twin
+
+
+def test_record_usage_takes_what_the_clients_give() -> None:
+    session = asked()
+    given: list[object] = [
+        Usage(input_tokens=500, cache_read_tokens=604, output_tokens=9),
+        {"input_tokens": 500, "cache_read_input_tokens": 604, "cache_creation_input_tokens": 0, "output_tokens": 9},
+        {"prompt_tokens": 1_104, "completion_tokens": 9, "prompt_tokens_details": {"cached_tokens": 604}},
+        {"prompt_token_count": 1_104, "cached_content_token_count": 604, "candidates_token_count": 9},
+    ]
+    for usage in given:
+        manager = a_manager()
+        manager.process_session(session)
+        manager.record_usage(usage)
+        assert manager.analyze_session(session)["reported_tokens"] == 1_104
+
+
+def test_record_usage_refuses_what_reports_nothing() -> None:
+    manager = a_manager()
+    with pytest.raises(BudgetError, match="usage"):
+        manager.record_usage({"tokens": 5}, asked())
+    with pytest.raises(BudgetError, match="session"):
+        manager.record_usage(Usage(input_tokens=5))
+    with pytest.raises(BudgetError, match="session"):
+        manager.record_usage(Usage(input_tokens=5), "s")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {"version": 2, "sessions": {}},
+        {"version": 1},
+        {"version": 1, "sessions": {"s": []}},
+        {"version": 1, "sessions": {"s": {"q": {"input_tokens": -1}}}},
+        {"version": 1, "sessions": {"s": {"q": {"input_tokens": 1.5}}}},
+        {"version": 1, "sessions": {"s": {"q": {"inputs": 1}}}},
+        {"version": 1, "sessions": {"s": {"q": {"model": 4}}}},
+    ],
+)
+def test_damaged_reports_are_refused_and_change_nothing(data: object) -> None:
+    manager = a_manager()
+    manager.record_usage(Usage(input_tokens=1_104), asked())
+    before = manager.calibration.to_dict()
+    with pytest.raises(FormatError):
+        manager.calibration.restore(data)
+    assert manager.calibration.to_dict() == before
+
+
+def test_reports_of_the_sessions_reported_last_are_kept() -> None:
+    manager = a_manager()
+    for number in range(1_002):
+        manager.calibration.record(f"s{number}", "q", _report(number))
+    kept = manager.calibration.to_dict()["sessions"]
+    assert len(kept) == 1_000
+    assert "s1" not in kept
+    assert kept["s1001"] == {"q": {"input_tokens": 1_001, "model": "m"}}
+
+
+def _report(tokens: int) -> Report:
+    return Report(Usage(input_tokens=tokens), "m")
+
+
+# What is shown
+
+
+def test_the_display_says_what_a_total_is_anchored_on() -> None:
+    manager = a_manager()
+    manager.process_session(asked(usage=Usage(input_tokens=1_104)))
+    text = manager.format_token_usage()
+    assert "anchored on the 1,104 that the provider reported" in " ".join(text.split())
+    assert manager.usage().to_dict()["reported_tokens"] == 1_104
+
+
+def test_a_saved_view_costs_what_it_cost() -> None:
+    session = Session(id="s")
+    for turn in range(10):
+        session.append(Message("user", "q" * 96, id=f"q{turn}"))
+        session.append(Message("assistant", "a" * 96, id=f"a{turn}", usage=Usage(input_tokens=3_000 + 200 * turn, output_tokens=100)))
+    session.append(Message("user", "and now?", id="now"))
+    manager = a_manager(4_000)
+    view = manager.process_session(session)
+    total = manager.get_token_usage()["total"]
+    loaded = Session.from_dict(json.loads(json.dumps(view.to_dict())))
+    other = a_manager(4_000)
+    assert other.process_session(loaded) is loaded
+    assert other.get_token_usage()["total"] == other.analyze_session(loaded)["total_tokens"] == total
+
+
+def test_the_whole_log_is_not_taken_for_the_view_that_was_reported() -> None:
+    """analyze_session: what the whole session would cost, untrimmed"""
+    session = Session(id="s")
+    manager = a_manager(2_000)
+    for turn in range(40):
+        session.append(Message("user", "q" * 96, id=f"q{turn}"))
+        sent = manager.process_session(session)
+        local = sum(map(cost, sent.items))
+        session.append(Message("assistant", "a" * 96, id=f"a{turn}", usage=Usage(input_tokens=local + 300, output_tokens=100)))
+    whole = manager.analyze_session(session)
+    assert 8_300 <= whole["total_tokens"] <= 8_500
+    manager.process_session(session)
+    assert manager.get_token_usage()["total"] <= 2_000
+
+
+def test_a_model_config_with_a_limit_is_calibrated_too() -> None:
+    manager = ContextWindowManager(ModelConfig("claude-sonnet-4-5", 50_000))
+    assert manager.analyze_session(asked(usage=Usage(input_tokens=9_000)))["reported_tokens"] == 9_000
