@@ -10,7 +10,7 @@ from traceback import extract_tb
 from typing import Any, TypeAlias
 
 from session.errors import FormatError
-from session.items import FunctionCall, Item, Message, new_id
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, new_id
 from session.parts import Part
 from session.session import Session
 from session.units import is_answer
@@ -101,6 +101,10 @@ async def run_turn(
     return await turn.run()
 
 
+INTERRUPTED = "The call was interrupted: whether it was done is not known."
+"""The answer to a call that had none when a session was gone on with."""
+
+
 class _Turn:
     """A turn under way."""
 
@@ -124,6 +128,8 @@ class _Turn:
         if user_input is None:
             if not self._session.items or _is_said(self._session.items[-1]):
                 raise FormatError("run_turn.user_input", "None, and nothing in the session waits for an answer; pass what the user says")
+            for call in _unanswered(self._session):  # else what the model says next would join the answer that has them
+                self._add(output_of(call, failed(INTERRUPTED)))
             return
         message = user_input if isinstance(user_input, Message) else Message("user", user_input)
         if message.role != "user":
@@ -230,8 +236,24 @@ class _Turn:
 
 
 def _is_said(item: Item) -> bool:
-    """Whether the item ends a turn. A call does not: what never was answered goes to the model as interrupted."""
+    """Whether the item ends a turn. A call does not: the model is to be told that it was interrupted."""
     return is_answer(item) and not isinstance(item, FunctionCall)
+
+
+def _unanswered(session: Session) -> list[FunctionCall]:
+    """The calls since the last user message that have no output, in order."""
+    waiting: dict[str, FunctionCall] = {}
+    last = next((place for place in reversed(range(len(session.items))) if _asks(session.items[place])), 0)
+    for item in session.items[last:]:
+        if isinstance(item, FunctionCall):
+            waiting[item.call_id] = item
+        elif isinstance(item, FunctionCallOutput):
+            waiting.pop(item.call_id, None)
+    return list(waiting.values())
+
+
+def _asks(item: Item) -> bool:
+    return isinstance(item, Message) and item.role == "user"
 
 
 def _told_apart(items: Sequence[Item]) -> list[Item]:

@@ -50,7 +50,7 @@ class ScriptedModel:
     async def answer(
         self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool, on_text: OnText | None = None
     ) -> Answer:
-        self.views.append(view)
+        self.views.append(Session(view.items))  # as it is now: where nothing is trimmed it is the log itself, which grows
         self.allowed.append(allow_tools)
         self.definitions = tools
         said: Any = next(self._answers, [Say("That is all.")])
