@@ -1,0 +1,223 @@
+"""Models changed in the middle of a live conversation, with the strict stubs of their providers; and while other threads ask."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from threading import Barrier, Event
+from typing import Any
+
+import pytest
+
+from context_window import (
+    ContextWindow,
+    ContextWindowManager,
+    FunctionCall,
+    FunctionCallOutput,
+    Image,
+    Message,
+    ModelConfig,
+    Session,
+    Text,
+)
+from session.items import new_id
+from tests.contracts.wires import BindingAnthropic, Google, OpenAIChat, OpenAIResponses, Wire
+from tests.support.claude_lines import png
+from tests.support.counting import Letters
+from tests.support.managing import ids, session_of
+from tests.support.stubs import Block, Call, Say, Stub, Think, in_order
+
+SECONDS = 20
+"""No test may wait longer."""
+
+ANSWERS: Sequence[Sequence[Block]] = (
+    (Think("Two files."), Say("I look at both."), Call("read", {"path": "a"}), Call("read", {"path": "b"})),
+    (Think("The first again."), Call("read", {"path": "a", "line": 3})),
+    (Say("It is in a."),),
+    (Call("list", {}), Call("read", {"path": "c"})),
+    (Think("Enough."), Say("Done.")),
+)
+
+
+@dataclass
+class Provider:
+    """A model, its wire, and who answers there."""
+
+    model: str
+    wire: Wire
+    stub: Stub
+    client: Any
+
+
+def played(session: Session, at: Provider, view: Callable[[Session], Session], rounds: int) -> None:
+    """Rounds of a conversation with this provider: valid requests, answers taken into the log, tools run, users ask on."""
+    for number in range(rounds):
+        payload = at.wire.sent(view(session))
+        assert at.wire.request_violations(payload) == []
+        answer = at.wire.answered(at.wire.ask(at.client, payload))
+        for item in answer.items:
+            session.append(replace(item, id=new_id()))
+        calls = [item for item in answer.items if isinstance(item, FunctionCall)]
+        for place, one in enumerate(calls):
+            found = f"Found by {at.model} as number {len(session.items)}."
+            session.append(FunctionCallOutput(one.name, [Text(found), Image(data=png())] if place else [Text(found * 6)], one.call_id))
+        if not calls:
+            session.append(Message("user", f"And question {number}? " + "It matters. " * 5))
+
+
+def outputs(session: Session) -> list[str]:
+    return [item.text for item in session.items if isinstance(item, FunctionCallOutput)]
+
+
+@pytest.fixture
+def providers() -> Iterator[list[Provider]]:
+    """Claude's, which knows what its thoughts were bound to; GPT by both of OpenAI's APIs; Gemini."""
+    with ExitStack() as stack:
+        found = []
+        for model, wire in (
+            ("claude-opus-5-5", BindingAnthropic()),
+            ("gpt-5", OpenAIResponses()),
+            ("gpt-4o", OpenAIChat()),
+            ("gemini-2.5-pro", Google()),
+        ):
+            stub = stack.enter_context(wire.stub(in_order(*list(ANSWERS) * 10)))
+            found.append(Provider(model, wire, stub, stack.enter_context(wire.client(stub))))
+        yield found
+
+
+def test_a_conversation_and_its_tool_results_go_along_from_claude_to_gpt_to_gemini_and_back(providers: list[Provider]) -> None:
+    asked = ContextWindowManager("claude-opus-5-5")
+    session = Session([Message("system", "Be brief."), Message("user", "Where is it?")])
+    for at in (*providers, *providers):
+        asked.use_model(at.model)
+        before = outputs(session)
+        played(session, at, asked.process_session, 3)
+        sent = repr(at.stub.requests[-1])
+        assert before == outputs(session)[: len(before)]
+        assert all(text in sent for text in before), "a tool's result did not come along"
+        assert asked.usage().model == at.model
+    assert len(outputs(session)) > 20
+
+
+def test_trimmed_by_each_model_to_its_own_window_no_request_is_refused(providers: list[Provider]) -> None:
+    """Windows of very different sizes, thoughts that are bound to what was shown before them, and back to each model again."""
+    session = Session([Message("system", "Be brief."), Message("user", "Where is it?")])
+    asked = ContextWindowManager(ModelConfig("claude-opus-5-5", 2400), Letters(), context_window=ContextWindow(images_max=2))
+    trimmed = set()
+    for turn in range(4):
+        for at, tokens in zip(providers, (2400, 1500, 900, 3000), strict=True):
+            asked.use_model(ModelConfig(at.model, tokens))
+            played(session, at, asked.process_session, 2 + turn)
+            if len(asked.process_session(session).items) < len(session.items):
+                trimmed.add(at.model)
+            assert asked.get_token_usage()["total"] <= tokens
+    assert trimmed == {at.model for at in providers}
+
+
+# Threads
+
+
+@pytest.fixture
+def _threads_take_turns_often() -> Iterator[None]:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def together(*calls: Callable[[], object]) -> None:
+    """Runs them at once, and raises what they raise."""
+    start = Barrier(len(calls))
+
+    def run(call: Callable[[], object]) -> None:
+        start.wait(SECONDS)
+        call()
+
+    pool = ThreadPoolExecutor(len(calls))
+    try:
+        for future in [pool.submit(run, call) for call in calls]:
+            future.result(SECONDS)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+@pytest.mark.usefixtures("_threads_take_turns_often")
+def test_a_call_ends_with_the_settings_of_one_model_whatever_other_threads_switch_to() -> None:
+    """Every view, statistic and figure is that of one of the two models; never some of each."""
+    configs = [ModelConfig("gpt-5", 3000), ModelConfig("claude-opus-5-5", 5500)]
+    session = session_of(20)
+    alone = [ContextWindowManager(config, Letters()) for config in configs]
+    whole = [(one.analyze_session(session), one.get_token_usage(session), one.usage(session)) for one in alone]
+    plans = [one.plan_session(session) for one in alone]
+    trims = [ids(one.trim_session(session)) for one in alone]
+    views = [ids(one.process_session(session)) for one in alone]
+    figures = [(one.get_token_usage(), one.get_budget("DIALOG"), one.available_tokens) for one in alone]
+    assert views[0] != views[1]
+    told: list[int] = []
+    asked = ContextWindowManager(configs[0], Letters(), on_event=lambda one: told.append(one.budget))
+    asked.process_session(session)
+    done = Event()
+
+    def switch() -> None:
+        try:
+            for number in range(60):
+                asked.use_model(configs[number % 2])
+        finally:
+            done.set()
+
+    def process() -> None:
+        while not done.is_set():
+            assert ids(asked.process_session(session)) in views
+            assert asked.plan_session(session) in plans
+
+    def show() -> None:
+        while not done.is_set():
+            assert asked.get_token_usage(session) in [one[1] for one in whole]
+            assert asked.analyze_session(session) in [one[0] for one in whole]
+            assert asked.usage(session) in [one[2] for one in whole]
+
+    def look() -> None:
+        """The figures of whatever was noted last, by whichever model is in use: they belong together."""
+        while not done.is_set():
+            usage = asked.get_token_usage()
+            assert usage["budget"] in (3000, 5500)
+            assert usage["total"] == usage["overhead"] + sum(usage[name] for name in ("SYSTEM", "CONTEXT", "DIALOG", "SYSTEM_OUTPUT"))
+            assert usage["available"] == usage["budget"] - usage["total"]
+            assert ids(asked.trim_session(session)) in trims
+
+    together(switch, process, show, look)
+    assert set(told) <= {3000, 5500}
+    for config, view, figure in zip(configs, views, figures, strict=True):
+        asked.use_model(config)
+        assert ids(asked.process_session(session)) == view
+        assert (asked.get_token_usage(), asked.get_budget("DIALOG"), asked.available_tokens) == figure
+
+
+def test_a_call_in_progress_finishes_with_the_model_it_began_with() -> None:
+    """Its view is that model's; the figures it leaves are by the model that is in use by then."""
+    entered, go_on = Event(), Event()
+
+    class Slow(Letters):
+        def count_text(self, text: str) -> int:
+            if text == "slow":
+                entered.set()
+                assert go_on.wait(SECONDS)
+            return len(text)
+
+    session = session_of(8)
+    session.add_message("user", "slow")
+    asked = ContextWindowManager(ModelConfig("gpt-5", 1000), Slow())
+    other = ContextWindowManager(ModelConfig("claude-opus-5-5", 2000), Letters())
+    with ThreadPoolExecutor(1) as pool:
+        begun = pool.submit(asked.process_session, session)
+        assert entered.wait(SECONDS)
+        asked.use_model(ModelConfig("claude-opus-5-5", 2000))
+        go_on.set()
+        view = begun.result(SECONDS)
+    assert ids(view) == ids(ContextWindowManager(ModelConfig("gpt-5", 1000), Letters()).process_session(session))
+    assert asked.get_token_usage()["budget"] == 2000
+    assert asked.get_token_usage()["total"] == other.get_token_usage(view)["total"]
+    assert ids(asked.process_session(session)) == ids(other.process_session(session))
