@@ -1,0 +1,307 @@
+"""What all adapters share: a framework's messages followed as sessions, and its own messages chosen by what the manager decides.
+
+A message that is kept is the framework's object itself; one that is shown in part is a copy, made once. Which item a message is, and
+how a part of it is made, each adapter says in its `Words`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import is_
+from threading import Lock
+from typing import Generic, Protocol, TypeVar
+
+from session.errors import FormatError
+from session.items import Item, Message, Reasoning
+from session.parts import Document, Image
+from session.providers.steps import conversation
+from session.session import Session
+from session.units import is_answer
+
+from ..config import check_amount
+from ..errors import BudgetError, PromptTooLongError, RecallError
+from ..manager import ContextWindowManager
+from ..recall import content_of
+from ..refusals import model_error
+from ..tools import Tool, tool_texts
+
+M = TypeVar("M")
+
+START = b"context_window"
+REMEMBERED = 64
+"""Conversations that an adapter remembers unless told otherwise, those asked about last."""
+
+
+class Words(Protocol[M]):
+    """How a framework's messages are read, and made anew."""
+
+    answers_whole: bool
+    """Whether a message of the model's is a whole answer; else neighbours may be one."""
+
+    def digest(self, message: M) -> bytes:
+        """A hash of all that the message says: equal messages have equal ones."""
+
+    def items(self, message: M, ids: Iterator[str]) -> list[Item]:
+        """The items that the message is, one at least: else it could never go. All have the time 0.0."""
+
+    def partly(self, message: M, items: Sequence[Item], shown: Sequence[Item | None]) -> M | None:
+        """A copy of the message with what is shown of its items, each as it is shown; None where that is nothing that can be sent."""
+
+    def unbound(self, message: M) -> M:
+        """The message without what ties it to a thought that is not shown; itself where nothing does."""
+
+    def preamble(self) -> M:
+        """What stands where the conversation's beginning was taken out: the user's `additions.PREAMBLE`."""
+
+    def is_system(self, message: M) -> bool:
+        """Whether the message may stand before the preamble."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy(Generic[M]):
+    """A message that shows less: of which items how much, whether without ties to a thought; None where nothing of it can be sent."""
+
+    forms: list[Item | None]
+    unbound: bool
+    message: M | None
+
+
+@dataclass(eq=False, slots=True)
+class _Followed(Generic[M]):
+    """A conversation as it was last asked about.
+
+    Attributes:
+        session: All of it, as a log.
+        system: A hash of the system prompt that came beside the messages.
+        chain: A hash of all messages of the log, in order.
+        messages: The framework's messages that the log is made of.
+        items: Each one's items.
+        copies: By place, of messages that are shown in part.
+        keys: Under which the conversation is found: hashes of lists of messages that go on as this log.
+    """
+
+    session: Session
+    system: bytes
+    chain: bytes = START
+    messages: list[M] = field(default_factory=list)
+    items: list[list[Item]] = field(default_factory=list)
+    copies: dict[int, _Copy[M]] = field(default_factory=dict)
+    keys: set[tuple[bytes, bytes]] = field(default_factory=set)
+
+
+class Conversations(Generic[M]):
+    """A framework's conversations, each as one session that grows: so a view costs what is new, and prompts stay stable.
+
+    A list of messages that begins as one asked about before goes on from there, also where the framework has kept the trimmed list;
+    any other is a new one, and the same list gives the same view in any process. Several threads may ask.
+    """
+
+    def __init__(self, manager: ContextWindowManager, words: Words[M], *, remembered: int = REMEMBERED) -> None:
+        """
+        Args:
+            manager: What decides.
+            words: The framework's.
+            remembered: Conversations to remember.
+
+        Raises:
+            BudgetError: The first is no manager, or the last no number of 1 or more.
+        """
+        if not isinstance(manager, ContextWindowManager):
+            raise BudgetError("manager", manager, "pass a ContextWindowManager")
+        self._manager = manager
+        self._words = words
+        self._most = check_amount("remembered", remembered, least=1)
+        self._lock = Lock()
+        self._known: dict[tuple[bytes, bytes], _Followed[M]] = {}
+        self._order: OrderedDict[_Followed[M], None] = OrderedDict()
+        self._tools: list[str] = []
+
+    def fit(self, messages: Sequence[M], *, system: str = "", tools: Iterable[Tool] = (), refusal: Exception | None = None) -> list[M]:
+        """The messages to send.
+
+        Args:
+            messages: All that were said. Neither the list nor a message is changed.
+            system: The system prompt that is sent beside them.
+            tools: The definitions that are sent beside them.
+            refusal: What the model's client raised for the messages that were given last: they become less.
+
+        Raises:
+            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+            Exception: `refusal` itself, where it is not about the prompt's length, or nothing can be taken.
+        """
+        followed = self._begin(messages, system, tools)
+        if refusal is not None:
+            self._give_way(followed, refusal)
+        return self._end(followed, self._manager.process_session(followed.session))
+
+    async def afit(
+        self, messages: Sequence[M], *, system: str = "", tools: Iterable[Tool] = (), refusal: Exception | None = None
+    ) -> list[M]:
+        """The same, and the event loop goes on meanwhile.
+
+        Args:
+            messages: All that were said. Neither the list nor a message is changed.
+            system: The system prompt that is sent beside them.
+            tools: The definitions that are sent beside them.
+            refusal: What the model's client raised for the messages that were given last: they become less.
+
+        Raises:
+            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+            Exception: `refusal` itself, where it is not about the prompt's length, or nothing can be taken.
+        """
+        import asyncio
+
+        followed = await asyncio.to_thread(self._begin, messages, system, tools)
+        if refusal is not None:
+            await asyncio.to_thread(self._give_way, followed, refusal)
+        view = await self._manager.aprocess_session(followed.session)
+        return await asyncio.to_thread(self._end, followed, view)
+
+    def recall(self, id: str) -> str:
+        """What was taken out of a conversation, as text: an image or a document is named.
+
+        Args:
+            id: The id that a placeholder names.
+
+        Raises:
+            RecallError: No conversation that is remembered has it.
+        """
+        with self._lock:
+            sessions = [followed.session for followed in reversed(self._order)]
+        for session in sessions:
+            try:
+                found = self._manager.recall(session, id)
+            except RecallError:
+                continue
+            named = {Image: "[image]", Document: "[document]"}
+            return "\n".join(getattr(part, "text", None) or named.get(type(part), "") for part in content_of(found))
+        raise RecallError(id, "no conversation that is remembered has it; placeholders name the ids there are")
+
+    # Inside
+
+    def _begin(self, messages: Sequence[M], system: str, tools: Iterable[Tool]) -> _Followed[M]:
+        """The conversation that these messages are, brought up to date; nobody else has it until `_end`."""
+        self._count(tools)
+        digests = [self._words.digest(message) for message in messages]
+        chain = list(accumulate(digests, _linked, initial=START))
+        said_before = hashlib.sha256(system.encode(errors="replace")).digest()
+        known, followed = self._found(chain, said_before)
+        if followed is None:
+            followed = _Followed(Session(id=hashlib.sha256(chain[min(1, len(digests))] + said_before).hexdigest()[:12]), said_before)
+            if system:
+                followed.session.append(Message("system", system, id="system", created_at=0.0))
+        elif chain[known] == followed.chain:
+            followed.messages[:] = messages[:known]  # the same by content: the framework may have read them anew
+        for message, digest in zip(messages[known:], digests[known:], strict=True):
+            self._append(followed, message, digest)
+        followed.keys = {(said_before, chain[-1]), (said_before, followed.chain)}
+        return followed
+
+    def _count(self, tools: Iterable[Tool]) -> None:
+        definitions = tool_texts(tools)
+        if definitions and definitions != self._tools:
+            self._manager.count_tools(definitions)
+            self._tools = definitions
+
+    def _found(self, chain: list[bytes], system: bytes) -> tuple[int, _Followed[M] | None]:
+        """The conversation that most of the messages are the beginning of, and of how many."""
+        with self._lock:
+            for place in range(len(chain) - 1, 0, -1):
+                followed = self._known.get((system, chain[place]))
+                if followed is not None:
+                    self._forget(followed)
+                    return place, followed
+        return 0, None
+
+    def _forget(self, followed: _Followed[M]) -> None:
+        del self._order[followed]
+        for key in followed.keys:
+            if self._known.get(key) is followed:
+                del self._known[key]
+
+    def _append(self, followed: _Followed[M], message: M, digest: bytes) -> None:
+        session = followed.session
+        followed.chain = _linked(followed.chain, digest)
+        items = self._words.items(message, _ids(followed.chain))
+        if not items:
+            raise FormatError("messages", f"a {type(message).__name__} became no item")
+        last = session.items[-1] if session.items else None
+        apart = last is not None and self._words.answers_whole and is_answer(last) and is_answer(items[0])
+        for item in items:
+            session.append(item)
+        if apart:
+            session.restore_seams(session.response_breaks | {items[0].id}, 0)
+        followed.messages.append(message)
+        followed.items.append(items)
+
+    def _give_way(self, followed: _Followed[M], error: Exception) -> None:
+        refusal = error if isinstance(error, PromptTooLongError) else model_error(error)
+        if not isinstance(refusal, PromptTooLongError) or not self._manager.accept_refusal(followed.session, refusal):
+            raise error
+
+    def _end(self, followed: _Followed[M], view: Session) -> list[M]:
+        """The messages that show the view; and the conversation is to be found again."""
+        whole = view is followed.session
+        shown = list(followed.messages) if whole else self._shown(followed, view)
+        chain = START
+        for message in shown:
+            chain = _linked(chain, self._words.digest(message))
+        followed.keys.add((followed.system, chain))
+        with self._lock:
+            self._order[followed] = None
+            for key in followed.keys:
+                self._known[key] = followed
+            while len(self._order) > self._most:
+                self._forget(next(iter(self._order)))
+        return shown
+
+    def _shown(self, followed: _Followed[M], view: Session) -> list[M]:
+        in_view = {item.id: item for item in view.items}
+        shown: list[M] = []
+        thoughtless = False  # whether a thought of the answer that is looked at is gone
+        for place, items in enumerate(followed.items):
+            forms = [in_view.get(item.id) for item in items]
+            thoughtless = thoughtless and is_answer(items[0])
+            thoughtless |= any(isinstance(item, Reasoning) and form is None for item, form in zip(items, forms, strict=True))
+            message = followed.messages[place]
+            whole = all(map(is_, forms, items))
+            if whole and not (thoughtless and self._words.unbound(message) is not message):
+                shown.append(message)
+            elif (copy := self._copy(followed, place, forms, unbound=thoughtless)) is not None:
+                shown.append(copy)
+        if conversation(view).preamble:
+            place = next((place for place, message in enumerate(shown) if not self._words.is_system(message)), len(shown))
+            shown.insert(place, self._words.preamble())
+        return shown
+
+    def _copy(self, followed: _Followed[M], place: int, forms: list[Item | None], *, unbound: bool) -> M | None:
+        """What shows the message in part; the same object for as long as it shows the same."""
+        known = followed.copies.get(place)
+        if known is None or known.unbound != unbound or not all(map(is_, forms, known.forms)):
+            message = self._made(followed.messages[place], followed.items[place], forms, unbound=unbound)
+            known = followed.copies[place] = _Copy(forms, unbound, message)
+        return known.message
+
+    def _made(self, message: M, items: list[Item], forms: list[Item | None], *, unbound: bool) -> M | None:
+        made: M | None = message
+        if not any(form is not None for form in forms):
+            return None
+        if not all(map(is_, forms, items)):
+            made = self._words.partly(message, items, forms)
+        return self._words.unbound(made) if unbound and made is not None else made
+
+
+def _linked(before: bytes, digest: bytes) -> bytes:
+    return hashlib.sha256(before + digest).digest()
+
+
+def _ids(chain: bytes) -> Iterator[str]:
+    """Ids of the items of a message: made of what was said up to it, so that they are the same in every process."""
+    number = 0
+    while True:
+        yield hashlib.sha256(chain + number.to_bytes(4, "big")).hexdigest()[:12]
+        number += 1
