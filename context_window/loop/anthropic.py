@@ -19,6 +19,7 @@ from ..models import describe_model
 from ..refusals import model_error
 from .model import Answer, OnText
 
+UNFINISHED = "the stream ended before the answer did"
 OUTPUT_LIMIT = 8_192
 """Tokens of an answer where nothing is known of the model."""
 
@@ -46,7 +47,7 @@ class AnthropicModel:
             max_tokens: As the attribute; None for what a manager keeps free for the answer (`output_reserve`), or less where the
                 model writes less.
             caching: As the attribute.
-            more: More fields of every request, such as `thinking={"type": "adaptive"}` or `temperature=0`.
+            more: More fields of every request, such as `thinking={"type": "adaptive"}`, as the client takes them.
 
         Raises:
             BudgetError: A value makes no sense.
@@ -121,7 +122,10 @@ async def _streamed(manager: Any, on_text: OnText | None) -> Any:
         async for event in stream:
             if on_text is not None and event.type == "text":
                 on_text(event.text)
-        return await stream.get_final_message()
+        try:
+            return await stream.get_final_message()
+        except AssertionError as error:  # of the client's, where no message had begun
+            raise ModelNetworkError(UNFINISHED) from error
 
 
 async def _threaded(manager: Any, on_text: OnText | None) -> Any:
@@ -138,7 +142,10 @@ async def _threaded(manager: Any, on_text: OnText | None) -> Any:
                     return None
                 if on_text is not None and event.type == "text":
                     loop.call_soon_threadsafe(on_text, event.text)
-            return stream.get_final_message()
+            try:
+                return stream.get_final_message()
+            except AssertionError as error:  # as above
+                raise ModelNetworkError(UNFINISHED) from error
 
     try:
         return await asyncio.to_thread(read)
@@ -154,7 +161,7 @@ def _answer(message: Any) -> Answer:
         ModelNetworkError: The stream ended before it did.
     """
     if message.stop_reason is None:
-        raise ModelNetworkError("the stream ended before the answer did")
+        raise ModelNetworkError(UNFINISHED)
     told = from_anthropic([message])
     now = time()
     items = tuple(replace(item, id=new_id(), created_at=now, usage=None) for item in told.items)
@@ -179,4 +186,6 @@ def _told(error: Exception) -> ModelError | None:
         return ModelError(f"what came back is no answer ({where})")
     if isinstance(error, ValueError) and type(error).__name__ == "JSONDecodeError":
         return ModelNetworkError("what came back is broken JSON")
+    if isinstance(error, RuntimeError) and str(error).startswith("Unexpected event"):  # the client's words for a stream out of order
+        return ModelNetworkError("what came back is no stream of an answer")
     return model_error(error)
