@@ -13,6 +13,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from context_window import ContextWindow, ContextWindowManager
+from context_window.budget import PRIORS, calibration_of
 from context_window.counting.counter import CharacterCounter
 from context_window.counting.measure import Measurer
 from session import Session
@@ -122,6 +124,20 @@ def test_exchanges_are_the_answers_with_what_came_after_each() -> None:
         (700, 5, costs[7], 0, False),
     ]
     assert [one.cold for one in exchanges] == [costs[0], sum(costs[:4]), sum(costs[1:7])]  # the summary stands for the question
+
+
+def test_what_users_are_told_is_what_is_measured() -> None:
+    whole = conversation([(5_003 + 97 * at * at, 41) for at in range(8)])
+    manager = ContextWindowManager("gpt-4o", context_window=ContextWindow(max_tokens=10**6))
+    measurer = Measurer(steps_module().counters_for("gpt-4o")["o200k x ratio"])
+    told = list(steps_module().foretold(whole, measurer, calibration_of(0.95, PRIORS["openai"])))
+    log, found = Session(metadata=dict(whole.metadata)), []
+    for item in whole.items:
+        if item.usage is not None:
+            found.append(manager.analyze_session(log)["total_tokens"])
+        log.append(item)
+    assert told[0] is None  # nothing was reported yet
+    assert found[1:] == [one.bound for one in told[1:]]
 
 
 def test_figures_are_medians_and_means_of_the_steps() -> None:
