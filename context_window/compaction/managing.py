@@ -180,7 +180,7 @@ class Compacting(ABC):
                 event, failed = CompactionFailed(session.id, due.total, due.limits.budget, error.why), error
         finally:
             memory.busy.release()
-        tell([event], self._on_event)
+        tell([event], self._on_event, self._settings.budget.model)
         return made, failed
 
     async def _appended(self, session: Session, memory: Memory, due: Due, writer: Summarizer) -> tuple[Compaction, Compacted]:
