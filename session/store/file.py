@@ -23,6 +23,9 @@ from .schema import APPLICATION, PAGE_BYTES, SCHEMA, VERSION
 PAUSE = 0.02
 """Seconds between two attempts where SQLite does not wait by itself."""
 
+SHORTEST = 512
+"""Bytes of the smallest database."""
+
 _abandoned: list[sqlite3.Connection] = []
 """Connections of the process that this one was forked from: to close them here would harm that one."""
 
@@ -261,11 +264,15 @@ def _made(path: str) -> None:
     """Makes the file, for its owner alone, where there is none.
 
     Raises:
-        StoreDamagedError: It is gone or empty, and what was last written to it is not: SQLite would throw that away.
+        StoreDamagedError: It is gone or empty, and what was last written to it is not: SQLite would throw that away. Or it is a short
+            file of something else, which SQLite would write over.
     """
     # In this order: whoever makes a store writes its first page before there is a log beside it.
     logged = _size(f"{path}-wal")
-    if logged and not _size(path):
+    size = _size(path)
+    if 0 < size < SHORTEST and Path(path).is_file():
+        raise StoreDamagedError(path, "not a store, or cut off")
+    if logged and not size:
         raise StoreDamagedError(path, f"the file is missing or empty, but {path}-wal beside it is not; put the two together again")
     folder = Path(path).parent
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -16,6 +16,8 @@ from .schema import PAGE_BYTES
 MAGIC = b"SQLite format 3\0"
 HEADER_BYTES = 100
 """Bytes before the first page's own."""
+LARGEST = 65_536
+"""Bytes of the largest page; two bytes cannot say so, and say 1."""
 LEAF = 0x0D
 """The first byte of a page that holds records of a table."""
 WAL_MAGIC = (0x377F0682, 0x377F0683)
@@ -61,7 +63,8 @@ class Pages:
         try:
             head = self._file.read(HEADER_BYTES)
             size = int.from_bytes(head[16:18], "big") if head.startswith(MAGIC) else 0
-            self.size = PAGE_BYTES if size not in {512 << step for step in range(7)} else size
+            size = LARGEST if size == 1 else size
+            self.size = size if size in {512 << step for step in range(8)} else PAGE_BYTES
             self.count = -(-path.stat().st_size // self.size)
             beside = path.with_name(f"{path.name}-wal")
             self._frames: list[tuple[int, int]] = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from session.errors import FormatError, StoreError
+from session.errors import FormatError, StoreError, short
 from session.items import Item
 from session.serial import item_from_dict
 from session.session import Session
@@ -154,14 +154,20 @@ def _salvaged(key: int, found: _Found) -> Salvaged:
     lost = total - len(found.rows)
     name = found.head.info.id if found.head else f"salvaged-{key}"
     if not lost:
-        replay = Replay()
         try:
-            for number in range(total):
-                replay.take(number, found.rows[number])
-            return Salvaged(replay.session(), 0, ())
+            session = _whole(found.rows)
         except FormatError as error:
             return _Mending(name).mended(found.rows, 0, [f"not as it was written: {error}"])
+        told = () if found.head is None or session.id == name else (f"the list of sessions calls it {short(name)}",)
+        return Salvaged(session, 0, told)
     return _Mending(name).mended(found.rows, lost, [f"{lost} of its {total} rows are lost"])
+
+
+def _whole(rows: dict[int, Row]) -> Session:
+    replay = Replay()
+    for number in range(len(rows)):
+        replay.take(number, rows[number])
+    return replay.session()
 
 
 class _Mending:

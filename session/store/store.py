@@ -7,6 +7,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -221,8 +222,8 @@ class SessionStore:
             StoreDamagedError: They cannot be listed.
             StoreError: The file cannot be used.
         """
-        with self._file.reading() as connection:
-            return tuple(head.info for head in self._tables.heads(connection))
+        with self._file.reading() as connection, closing(self._tables.heads(connection)) as heads:
+            return tuple(head.info for head in heads)
 
     def latest(self) -> SessionInfo | None:
         """The session that was saved last, or None where there is none.
@@ -231,8 +232,8 @@ class SessionStore:
             StoreDamagedError: It cannot be told.
             StoreError: The file cannot be used.
         """
-        with self._file.reading() as connection:
-            return next((head.info for head in self._tables.heads(connection)), None)
+        with self._file.reading() as connection, closing(self._tables.heads(connection)) as heads:
+            return next((head.info for head in heads), None)
 
     def revisions(self, session_id: str) -> tuple[Revision, ...]:
         """The states of the session's log that edits replaced, in order, and the log now.
@@ -247,13 +248,14 @@ class SessionStore:
         updated = 0.0
         with self._file.reading() as connection:
             head = self._tables.found(connection, session_id)
-            for number, row, at in self._tables.rows(connection, head):
-                if row.kind == EDIT:
-                    found.append(Revision(replay.edits, len(replay.items), updated))
-                with self._tables.damage(head, number):
-                    replay.take(number, row)
-                if not replay.waiting:  # what waits is of the next revision
-                    updated = at
+            with closing(self._tables.rows(connection, head)) as rows:
+                for number, row, at in rows:
+                    if row.kind == EDIT:
+                        found.append(Revision(replay.edits, len(replay.items), updated))
+                    with self._tables.damage(head, number):
+                        replay.take(number, row)
+                    if not replay.waiting:  # what waits is of the next revision
+                        updated = at
         return (*found, Revision(replay.edits, len(replay.items), updated))
 
     def delete(self, session_id: str) -> None:

@@ -1,10 +1,14 @@
-"""`Tables`: the rows of a store, read and written through a connection that is in a transaction. What their bodies say: `journal.py`."""
+"""`Tables`: the rows of a store, read and written through a connection that is in a transaction. What their bodies say: `journal.py`.
+
+Every question is closed when it is answered, and when it fails: an open one keeps a lock on the file for as long as anybody holds the
+error.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
@@ -73,14 +77,15 @@ class Tables:
         """
         self.path = path
 
-    def heads(self, connection: sqlite3.Connection) -> Iterator[Head]:
+    def heads(self, connection: sqlite3.Connection) -> Generator[Head, None, None]:
         """The sessions, the last saved first.
 
         Raises:
             StoreDamagedError: One is damaged.
         """
-        for row in connection.execute(f"{_SELECT} ORDER BY last DESC"):
-            yield self._as_head(row)
+        with closing(connection.execute(f"{_SELECT} ORDER BY last DESC")) as found:
+            for row in found:
+                yield self._as_head(row)
 
     def head(self, connection: sqlite3.Connection, session_id: str) -> Head | None:
         """The session of this id, or None.
@@ -106,20 +111,21 @@ class Tables:
             raise UnknownSessionError(self.path, session_id)
         return head
 
-    def rows(self, connection: sqlite3.Connection, head: Head) -> Iterator[tuple[int, Row, float]]:
+    def rows(self, connection: sqlite3.Connection, head: Head) -> Generator[tuple[int, Row, float], None, None]:
         """The session's rows in order, each with its number and its time: all of them, or an error.
 
         Raises:
             StoreDamagedError: One is damaged, or missing.
         """
-        found = connection.execute("SELECT number, kind, at, crc, body FROM journal WHERE session = ? ORDER BY number", (head.key,))
+        question = "SELECT number, kind, at, crc, body FROM journal WHERE session = ? ORDER BY number"
         expected = 0
-        for values in found:
-            row = row_of(head.key, values)
-            if row is None or values[0] != expected or expected >= head.rows:
-                raise StoreDamagedError(self.path, f"row {expected} of {head.rows} is not as it was written", head.info.id)
-            yield expected, row, values[2]
-            expected += 1
+        with closing(connection.execute(question, (head.key,))) as found:
+            for values in found:
+                row = row_of(head.key, values)
+                if row is None or values[0] != expected or expected >= head.rows:
+                    raise StoreDamagedError(self.path, f"row {expected} of {head.rows} is not as it was written", head.info.id)
+                yield expected, row, values[2]
+                expected += 1
         if expected != head.rows:
             raise StoreDamagedError(self.path, f"{head.rows - expected} of its {head.rows} rows are missing", head.info.id)
 
@@ -131,11 +137,12 @@ class Tables:
             FormatError: There is no such revision.
         """
         replay = Replay()
-        for number, row, _ in self.rows(connection, head):
-            if row.kind == EDIT and replay.edits == revision:
-                return replay
-            with self.damage(head, number):
-                replay.take(number, row)
+        with closing(self.rows(connection, head)) as rows:
+            for number, row, _ in rows:
+                if row.kind == EDIT and replay.edits == revision:
+                    return replay
+                with self.damage(head, number):
+                    replay.take(number, row)
         if revision is not None and (type(revision) is not int or revision != replay.edits):
             raise FormatError("revision", f"{short(revision)} is none; `revisions()` lists those from 0 to {replay.edits}")
         return replay
