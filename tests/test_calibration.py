@@ -272,7 +272,7 @@ def test_the_display_says_what_a_total_is_anchored_on() -> None:
     manager = a_manager()
     manager.process_session(asked(usage=Usage(input_tokens=1_104)))
     text = manager.format_token_usage()
-    assert "anchored on the 1,104 that the provider reported" in " ".join(text.split())
+    assert "anchored on the provider's report of 1,104" in " ".join(text.split())
     assert manager.usage().to_dict()["reported_tokens"] == 1_104
 
 

@@ -112,7 +112,9 @@ def _notes(report: UsageReport, transcript: Transcript) -> list[str]:
         what = "1 output answers no call" if orphans == 1 else f"{orphans:,} outputs answer no call"
         notes.append(f"{what} in the log: no provider takes that, so no request holds {'it' if orphans == 1 else 'them'}")
     if transcript.without_system:
-        notes.append("the log holds no system prompt and no tool definitions, as tools' logs mostly do not: the real requests cost more")
+        missing = "the log holds no system prompt and no tool definitions, as tools' logs mostly do not"
+        known = report.reported_tokens is not None
+        notes.append(f"{missing}: {'what the provider reported for them is in the overhead' if known else 'the real requests cost more'}")
     return notes
 
 

@@ -109,7 +109,11 @@ def _sums(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
     columns = [
         Column(
             "",
-            [*(Span(DONE[row.action], COLOURS[row.action]) for row in rows), Span(OVERHEAD), Span("total", STRONG)],
+            [
+                *(Span(DONE[row.action], COLOURS[row.action]) for row in rows),
+                Span(f"{OVERHEAD}, as reported" if plan.calibrated else OVERHEAD),
+                Span("total", STRONG),
+            ],
             left=True,
             elastic=True,
             whole=True,

@@ -206,7 +206,7 @@ def notes(report: UsageReport) -> tuple[str, str]:
     if report.counter_problem:
         counter += f", since {report.counter_problem}"
     if report.reported_tokens is not None:
-        counter += f", anchored on the {report.reported_tokens:,} that the provider reported last: an upper bound"
+        counter += f", anchored on the provider's report of {report.reported_tokens:,}: an upper bound"
     elif report.expected_error:
         counter += f": estimates, usually within {report.expected_error:.0%} of what the provider counts"
     if report.provider_tokens is not None:

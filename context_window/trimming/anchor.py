@@ -43,7 +43,8 @@ class Anchor:
 
     Attributes:
         place: Where the response begins that answered the reported request.
-        tokens: What was reported of that request.
+        tokens: What that request cost.
+        reported: What was reported last: of that request where it is `exact`, else of one before.
         offset: The same, less its local count.
         answered: Tokens of that response, as reported.
         exact: Whether the request was reported; else it is what the report before it leads to.
@@ -52,6 +53,7 @@ class Anchor:
 
     place: int
     tokens: int
+    reported: int
     offset: int
     answered: int
     exact: bool

@@ -60,7 +60,7 @@ def budget_of(view: ViewState, limits: Limits) -> StrategyBudget:
     system, context, dialog, output = (portion(share, limits.target) for share in limits.shares)
     return StrategyBudget(
         total=view.total,
-        overhead=view.overhead,
+        overhead=view.total - view.tally.total,
         budget=limits.budget,
         trigger=limits.trigger,
         target=limits.target,

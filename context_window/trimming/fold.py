@@ -117,16 +117,16 @@ class Fold(ViewState):
         if believed:
             if known is not None and known.exact and known.edits == asked.edits and asked.fresh > 0 and tokens > known.tokens:
                 self.increments.learn(known.tokens, asked.fresh, tokens - known.tokens)
-            self._anchor(Anchor(start, tokens, tokens - asked.counted, answered, exact=True, edits=asked.edits))
+            self._anchor(Anchor(start, tokens, tokens, tokens - asked.counted, answered, exact=True, edits=asked.edits))
         elif known is not None:  # what is known goes on, from here
             offset = known.offset + asked.unsaid
-            self._anchor(Anchor(start, asked.counted + offset, offset, answered, exact=False, edits=asked.edits))
+            self._anchor(Anchor(start, asked.counted + offset, known.reported, offset, answered, exact=False, edits=asked.edits))
         return believed
 
     def go_on_from(self, tokens: int) -> None:
         """The log so far is a view that was made elsewhere, and costs so much."""
         if self.limits.calibration is not None:
-            self._anchor(Anchor(len(self), tokens, tokens - self.counted, 0, exact=False, edits=self.tally.edits))
+            self._anchor(Anchor(len(self), tokens, tokens, tokens - self.counted, 0, exact=False, edits=self.tally.edits))
 
     def forget_reports(self) -> None:
         """What was reported so far says nothing of what comes: other tools, another agent or model."""

@@ -175,8 +175,8 @@ class ViewState:
 
     @property
     def reported(self) -> int | None:
-        """What was reported of the request that the total is anchored on."""
-        return None if self.anchor is None else self.anchor.tokens
+        """What the provider reported of the last request whose report was gone by."""
+        return None if self.anchor is None else self.anchor.reported
 
     @property
     def markup(self) -> int:
