@@ -68,7 +68,7 @@ def _talk(settings: Settings, *, resume: bool) -> None:
 
     from ..repl.chat import Chat, ChatError, News
     from ..repl.commands import NAMES
-    from ..repl.live import anthropic_access, begun
+    from ..repl.live import AnthropicAccess, begun
     from ..repl.places import SESSIONS, folder, history_in
     from ..repl.sessions import goodbye, welcome
     from ..repl.terminal import run_chat
@@ -93,14 +93,14 @@ def _talk(settings: Settings, *, resume: bool) -> None:
         manager, _ = replace(settings, model=model, max_tool_calls=TOOL_CALLS).manager(session, news.hear)
         chat = Chat(manager, session, news, _written, _read, keeper=keeper)
         try:
-            access = anthropic_access(chat, Workspace(directory))
+            access = AnthropicAccess(chat, Workspace(directory))
             chat.check_model(model)
         except ChatError as error:
             raise BadInputError(str(error)) from None
         chat.model = session.metadata["model"] = model
         terminal = _terminal(NAMES, history)
         terminal.show_all(welcome(chat, directory))
-        run_chat(chat, terminal, model=access.model, tools=access.tools)
+        run_chat(chat, terminal, access)
         if chat.begun:
             terminal.show_all(goodbye(chat))
 

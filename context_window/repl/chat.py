@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from session.items import FunctionCall
 from session.parts import Image
 from session.session import Session
+from session.units import is_answer
 
 from ..errors import ContextWindowError
 from ..events import Event, ThresholdCrossed, WindowEvent
@@ -83,6 +85,12 @@ class Chat:
     def begun(self) -> bool:
         """Whether the user has said anything."""
         return self.session.turn_count() > 0
+
+    @property
+    def answered(self) -> bool:
+        """Whether the log ends in an answer, be it one that was stopped."""
+        last = self.session.items[-1] if self.session.items else None
+        return last is not None and is_answer(last) and not isinstance(last, FunctionCall)
 
     def keep(self) -> None:
         """Writes what is new, where sessions are kept; one in which nothing was said yet is not worth it.

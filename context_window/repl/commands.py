@@ -161,6 +161,8 @@ def image(chat: Chat, rest: str) -> Draws:
 
 def _image_bytes(path: Path) -> bytes:
     try:
+        if path.is_dir():
+            raise ChatError(f"{path} is a folder")
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
             told = os.fstat(file.fileno())
             if not stat.S_ISREG(told.st_mode):
@@ -202,6 +204,10 @@ def retry(chat: Chat, _: str) -> Draws:
     """Has the model asked again."""
     if chat.replaying:
         raise ChatError("a replay asks no model; Enter shows the next turn")
+    if not chat.begun:
+        raise ChatError("nothing was said yet")
+    if chat.answered:
+        raise ChatError("what was said last has its answer; say how to go on")
     chat.again = True
     return []
 

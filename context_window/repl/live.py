@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from session.session import Session
@@ -124,41 +123,62 @@ def begun(directory: str) -> Session:
     return session
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Protocol):
     """The way to a model.
 
     Attributes:
-        model: Gives who is asked next.
         tools: What it may call.
     """
 
-    model: Callable[[], Model]
     tools: Toolbox
 
+    def model(self) -> Model:
+        """Who is asked next."""
 
-def anthropic_access(chat: Chat, workspace: Workspace) -> Access:
+    async def close(self) -> None:
+        """Lets go of the connections."""
+
+
+class AnthropicAccess:
     """The way to Anthropic's models; the conversation can have summaries written there too.
 
     The client is made when it is first needed, for it takes a second to load.
     """
-    tools = Toolbox([*workspace.tools, chat.manager.recall_tool("anthropic")])
-    chat.manager.count_tools(tools.definitions)
 
-    @cache
-    def client() -> AsyncAnthropic:
-        import anthropic
+    def __init__(self, chat: Chat, workspace: Workspace, **settings: Any) -> None:
+        """
+        Args:
+            chat: The conversation, which says what the model is.
+            workspace: What the model may look at.
+            settings: What the client is made with; key and address come from the environment where not given.
+        """
+        self.tools = Toolbox([*workspace.tools, chat.manager.recall_tool("anthropic")])
+        chat.manager.count_tools(self.tools.definitions)
+        chat.summarizer, chat.check_model = self._summed_up, _check_model
+        self._chat = chat
+        self._settings = settings
+        self._client: AsyncAnthropic | None = None
 
-        return anthropic.AsyncAnthropic()
+    def model(self) -> Model:
+        """Who is asked next: `/model` may have changed that."""
+        return AnthropicModel(self._connected(), self._chat.model or "")
 
-    async def summed_up(prompt: str) -> str:
-        return await AnthropicSummarizer(client(), chat.model or "")(prompt)
+    async def close(self) -> None:
+        """Lets go of the connections."""
+        if self._client is not None:
+            await self._client.close()
 
-    def check(name: str) -> None:
-        if describe_model(name).family != "claude":
-            raise ChatError(
-                f"{name[:60]} is none of Anthropic's models, whose API this chat uses; `context-window models claude` lists them"
-            )
+    async def _summed_up(self, prompt: str) -> str:
+        return await AnthropicSummarizer(self._connected(), self._chat.model or "")(prompt)
 
-    chat.summarizer, chat.check_model = summed_up, check
-    return Access(lambda: AnthropicModel(client(), chat.model or ""), tools)
+    def _connected(self) -> AsyncAnthropic:
+        if self._client is None:
+            import anthropic
+
+            self._client = anthropic.AsyncAnthropic(**self._settings)
+        return self._client
+
+
+def _check_model(name: str) -> None:
+    if describe_model(name).family != "claude":
+        raise ChatError(f"{name[:60]} is none of Anthropic's models, whose API this chat uses; `context-window models claude` lists them")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Protocol
@@ -12,12 +12,11 @@ from session.errors import SessionError
 
 from ..display.rendering import Draw
 from ..errors import ContextWindowError
-from ..loop import Model, Toolbox
 from ..loop.turn import UserInput
 from .chat import Chat
 from .commands import find
 from .drawing import blank, fault, quiet
-from .live import Voice, take_turn
+from .live import Access, Voice, take_turn
 from .replay import Replay
 
 
@@ -105,45 +104,49 @@ def run_replay(chat: Chat, replay: Replay, terminal: Terminal, *, auto: bool) ->
             terminal.show(blank)
 
 
-def run_chat(chat: Chat, terminal: Terminal, *, model: Callable[[], Model], tools: Toolbox) -> None:
+def run_chat(chat: Chat, terminal: Terminal, access: Access) -> None:
     """Talks until the user leaves. Ctrl-C stops an answer or a command, and nothing else.
 
     Args:
         chat: The conversation.
         terminal: Where it is held.
-        model: Gives who is asked next: `/model` may have changed that.
-        tools: What the model may call.
+        access: The way to the model.
     """
     with asyncio.Runner() as runner:
-        while not chat.over:
-            waiting = len(chat.attached)
-            try:
-                line = terminal.reader.read(f"[{waiting} image{'s' if waiting > 1 else ''}] > " if waiting else "> ")
-            except KeyboardInterrupt:
-                terminal.show(quiet("Ctrl-D or /quit leaves"))
-                continue
-            if line is None:
-                break
-            said: UserInput = None
-            if line.lstrip().startswith("/"):
-                obey(chat, line, terminal, runner)
-                if not chat.again:
-                    terminal.show(blank)
-                    continue
-                chat.again = False
-            elif line.strip() or chat.attached:
-                said = [*chat.attached, line] if chat.attached else line
-                chat.attached = []
-            else:
-                continue
-            _turn(chat, said, terminal, runner, model, tools)
-            terminal.show(blank)
+        try:
+            while not chat.over:
+                _next(chat, terminal, access, runner)
+        finally:
+            runner.run(access.close())
 
 
-def _turn(chat: Chat, said: UserInput, terminal: Terminal, runner: asyncio.Runner, model: Callable[[], Model], tools: Toolbox) -> None:
+def _next(chat: Chat, terminal: Terminal, access: Access, runner: asyncio.Runner) -> None:
+    """Takes a line, and does what it says."""
+    waiting = len(chat.attached)
     try:
-        runner.run(take_turn(chat, said, model=model(), tools=tools, voice=terminal.voice))
+        line = terminal.reader.read(f"[{waiting} image{'s' if waiting > 1 else ''}] > " if waiting else "> ")
     except KeyboardInterrupt:
-        terminal.show(quiet("stopped: what was said so far is kept; go on, or /retry asks again"))
+        terminal.show(quiet("Ctrl-D or /quit leaves"))
+        return
+    if line is None:
+        chat.over = True
+    elif line.lstrip().startswith("/"):
+        obey(chat, line, terminal, runner)
+        if chat.again:
+            chat.again = False
+            _turn(chat, None, terminal, access, runner)
+        terminal.show(blank)
+    elif line.strip() or chat.attached:
+        said: UserInput = [*chat.attached, line] if chat.attached else line
+        chat.attached = []
+        _turn(chat, said, terminal, access, runner)
+        terminal.show(blank)
+
+
+def _turn(chat: Chat, said: UserInput, terminal: Terminal, access: Access, runner: asyncio.Runner) -> None:
+    try:
+        runner.run(take_turn(chat, said, model=access.model(), tools=access.tools, voice=terminal.voice))
+    except KeyboardInterrupt:
+        terminal.show(quiet(f"stopped: what was said so far is kept; {'say how to go on' if chat.answered else '/retry asks again'}"))
     except (SessionError, ContextWindowError, OSError) as error:
         terminal.show(fault(str(error)))
