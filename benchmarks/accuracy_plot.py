@@ -9,7 +9,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 720, 420
-LEFT, RIGHT, TOP, BOTTOM = 60, 16, 56, 48
+LEFT, RIGHT, TOP, BOTTOM = 60, 36, 56, 48
 COLOURS = {"Claude": "#c2571a", "OpenAI": "#14735a", "Gemini": "#2a5bd7", "other": "#777777"}
 
 
