@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from operator import is_
 from threading import Lock
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from session.errors import FormatError
 from session.items import Item, Message, Reasoning
@@ -28,69 +27,12 @@ from ..manager import ContextWindowManager
 from ..recall import content_of
 from ..refusals import model_error
 from ..tools import Tool, tool_texts
+from .words import START, Copy, Followed, Words, linked, named, new_ids
 
 M = TypeVar("M")
 
-START = b"context_window"
 REMEMBERED = 64
 """Conversations that an adapter remembers unless told otherwise, those asked about last."""
-
-
-class Words(Protocol[M]):
-    """How a framework's messages are read, and made anew."""
-
-    answers_whole: bool
-    """Whether a message of the model's is a whole answer; else neighbours may be one."""
-
-    def digest(self, message: M) -> bytes:
-        """A hash of all that the message says: equal messages have equal ones."""
-
-    def items(self, message: M, ids: Iterator[str]) -> list[Item]:
-        """The items that the message is, one at least: else it could never go. All have the time 0.0."""
-
-    def partly(self, message: M, items: Sequence[Item], shown: Sequence[Item | None]) -> M | None:
-        """A copy of the message with what is shown of its items, each as it is shown; None where that is nothing that can be sent."""
-
-    def unbound(self, message: M) -> M:
-        """The message without what ties it to a thought that is not shown; itself where nothing does."""
-
-    def preamble(self) -> M:
-        """What stands where the conversation's beginning was taken out: the user's `additions.PREAMBLE`."""
-
-    def is_system(self, message: M) -> bool:
-        """Whether the message may stand before the preamble."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Copy(Generic[M]):
-    """A message that shows less: of which items how much, whether without ties to a thought; None where nothing of it can be sent."""
-
-    forms: list[Item | None]
-    unbound: bool
-    message: M | None
-
-
-@dataclass(eq=False, slots=True)
-class _Followed(Generic[M]):
-    """A conversation as it was last asked about.
-
-    Attributes:
-        session: All of it, as a log.
-        system: A hash of the system prompt that came beside the messages.
-        chain: A hash of all messages of the log, in order.
-        messages: The framework's messages that the log is made of.
-        items: Each one's items.
-        copies: By place, of messages that are shown in part.
-        keys: Under which the conversation is found: hashes of lists of messages that go on as this log.
-    """
-
-    session: Session
-    system: bytes
-    chain: bytes = START
-    messages: list[M] = field(default_factory=list)
-    items: list[list[Item]] = field(default_factory=list)
-    copies: dict[int, _Copy[M]] = field(default_factory=dict)
-    keys: set[tuple[bytes, bytes]] = field(default_factory=set)
 
 
 class Conversations(Generic[M]):
@@ -116,8 +58,8 @@ class Conversations(Generic[M]):
         self._words = words
         self._most = check_amount("remembered", remembered, least=1)
         self._lock = Lock()
-        self._known: dict[tuple[bytes, bytes], _Followed[M]] = {}
-        self._order: OrderedDict[_Followed[M], None] = OrderedDict()
+        self._known: dict[tuple[bytes, bytes], Followed[M]] = {}
+        self._order: OrderedDict[Followed[M], None] = OrderedDict()
         self._tools: list[str] = []
 
     def fit(self, messages: Sequence[M], *, system: str = "", tools: Iterable[Tool] = (), refusal: Exception | None = None) -> list[M]:
@@ -183,15 +125,15 @@ class Conversations(Generic[M]):
 
     # Inside
 
-    def _begin(self, messages: Sequence[M], system: str, tools: Iterable[Tool]) -> _Followed[M]:
+    def _begin(self, messages: Sequence[M], system: str, tools: Iterable[Tool]) -> Followed[M]:
         """The conversation that these messages are, brought up to date; nobody else has it until `_end`."""
         self._count(tools)
         digests = [self._words.digest(message) for message in messages]
-        chain = list(accumulate(digests, _linked, initial=START))
+        chain = list(accumulate(digests, linked, initial=START))
         said_before = hashlib.sha256(system.encode(errors="replace")).digest()
         known, followed = self._found(chain, said_before)
         if followed is None:
-            followed = _Followed(Session(id=hashlib.sha256(chain[min(1, len(digests))] + said_before).hexdigest()[:12]), said_before)
+            followed = Followed(Session(id=hashlib.sha256(chain[min(1, len(digests))] + said_before).hexdigest()[:12]), said_before)
             if system:
                 followed.session.append(Message("system", system, id="system", created_at=0.0))
         elif chain[known] == followed.chain:
@@ -207,7 +149,7 @@ class Conversations(Generic[M]):
             self._manager.count_tools(definitions)
             self._tools = definitions
 
-    def _found(self, chain: list[bytes], system: bytes) -> tuple[int, _Followed[M] | None]:
+    def _found(self, chain: list[bytes], system: bytes) -> tuple[int, Followed[M] | None]:
         """The conversation that most of the messages are the beginning of, and of how many."""
         with self._lock:
             for place in range(len(chain) - 1, 0, -1):
@@ -217,16 +159,16 @@ class Conversations(Generic[M]):
                     return place, followed
         return 0, None
 
-    def _forget(self, followed: _Followed[M]) -> None:
+    def _forget(self, followed: Followed[M]) -> None:
         del self._order[followed]
         for key in followed.keys:
             if self._known.get(key) is followed:
                 del self._known[key]
 
-    def _append(self, followed: _Followed[M], message: M, digest: bytes) -> None:
+    def _append(self, followed: Followed[M], message: M, digest: bytes) -> None:
         session = followed.session
-        followed.chain = _linked(followed.chain, digest)
-        items = self._words.items(message, _ids(followed.chain))
+        followed.chain = linked(followed.chain, digest)
+        items = [named(item, followed.names) for item in self._words.items(message, new_ids(followed.chain))]
         if not items:
             raise FormatError("messages", f"a {type(message).__name__} became no item")
         last = session.items[-1] if session.items else None
@@ -238,18 +180,18 @@ class Conversations(Generic[M]):
         followed.messages.append(message)
         followed.items.append(items)
 
-    def _give_way(self, followed: _Followed[M], error: Exception) -> None:
+    def _give_way(self, followed: Followed[M], error: Exception) -> None:
         refusal = error if isinstance(error, PromptTooLongError) else model_error(error)
         if not isinstance(refusal, PromptTooLongError) or not self._manager.accept_refusal(followed.session, refusal):
             raise error
 
-    def _end(self, followed: _Followed[M], view: Session) -> list[M]:
+    def _end(self, followed: Followed[M], view: Session) -> list[M]:
         """The messages that show the view; and the conversation is to be found again."""
         whole = view is followed.session
         shown = list(followed.messages) if whole else self._shown(followed, view)
         chain = START
         for message in shown:
-            chain = _linked(chain, self._words.digest(message))
+            chain = linked(chain, self._words.digest(message))
         followed.keys.add((followed.system, chain))
         with self._lock:
             self._order[followed] = None
@@ -259,7 +201,7 @@ class Conversations(Generic[M]):
                 self._forget(next(iter(self._order)))
         return shown
 
-    def _shown(self, followed: _Followed[M], view: Session) -> list[M]:
+    def _shown(self, followed: Followed[M], view: Session) -> list[M]:
         in_view = {item.id: item for item in view.items}
         shown: list[M] = []
         thoughtless = False  # whether a thought of the answer that is looked at is gone
@@ -278,12 +220,12 @@ class Conversations(Generic[M]):
             shown.insert(place, self._words.preamble())
         return shown
 
-    def _copy(self, followed: _Followed[M], place: int, forms: list[Item | None], *, unbound: bool) -> M | None:
+    def _copy(self, followed: Followed[M], place: int, forms: list[Item | None], *, unbound: bool) -> M | None:
         """What shows the message in part; the same object for as long as it shows the same."""
         known = followed.copies.get(place)
         if known is None or known.unbound != unbound or not all(map(is_, forms, known.forms)):
             message = self._made(followed.messages[place], followed.items[place], forms, unbound=unbound)
-            known = followed.copies[place] = _Copy(forms, unbound, message)
+            known = followed.copies[place] = Copy(forms, unbound, message)
         return known.message
 
     def _made(self, message: M, items: list[Item], forms: list[Item | None], *, unbound: bool) -> M | None:
@@ -293,15 +235,3 @@ class Conversations(Generic[M]):
         if not all(map(is_, forms, items)):
             made = self._words.partly(message, items, forms)
         return self._words.unbound(made) if unbound and made is not None else made
-
-
-def _linked(before: bytes, digest: bytes) -> bytes:
-    return hashlib.sha256(before + digest).digest()
-
-
-def _ids(chain: bytes) -> Iterator[str]:
-    """Ids of the items of a message: made of what was said up to it, so that they are the same in every process."""
-    number = 0
-    while True:
-        yield hashlib.sha256(chain + number.to_bytes(4, "big")).hexdigest()[:12]
-        number += 1

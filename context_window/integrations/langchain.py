@@ -156,7 +156,7 @@ class _LangChainWords:
         parts = [part_for(block) for block in blocks_of(message.content)]
         if isinstance(message, ToolMessage):
             failed = message.status == "error"
-            name = message.name or "tool"
+            name = message.name or ""
             return [FunctionCallOutput(name, parts, message.tool_call_id, is_error=failed, id=next(ids), created_at=0.0)]
         return [Message(_role(message), parts, id=next(ids), created_at=0.0)]
 

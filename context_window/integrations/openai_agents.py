@@ -123,7 +123,7 @@ def _item(given: Mapping[str, Any], id: str) -> Item:
             arguments = given.get("arguments" if kind == "function_call" else "input")
             return FunctionCall(str(given.get("name", "tool")), str(arguments or ""), str(given.get("call_id", "")), id=id, created_at=0.0)
         case "function_call_output" | "custom_tool_call_output":
-            return FunctionCallOutput("tool", _parts(given.get("output")), str(given.get("call_id", "")), id=id, created_at=0.0)
+            return FunctionCallOutput("", _parts(given.get("output")), str(given.get("call_id", "")), id=id, created_at=0.0)
         case "reasoning":
             return Reasoning(_thought(given), data=_text(given.get("encrypted_content")), id=id, created_at=0.0)
     told = json_text(clean_json(dict(given), "input"))
