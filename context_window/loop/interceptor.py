@@ -6,7 +6,6 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from session.session import Session
-from session.usage import Usage
 
 from ..errors import BudgetError
 from ..manager import ContextWindowManager
@@ -24,14 +23,14 @@ class Interceptor:
         """What the model is to be shown instead of this session. Here, the session itself."""
         return session
 
-    async def aafter_model_call(self, session: Session, usage: Usage | None = None) -> None:
+    async def aafter_model_call(self, session: Session, usage: object = None) -> None:
         """Takes note of what the provider reported for the call. Here, nothing is done."""
 
     def before_model_call(self, session: Session) -> Session:
         """As `abefore_model_call`, for a loop that does not await."""
         return _completed(self.abefore_model_call(session))
 
-    def after_model_call(self, session: Session, usage: Usage | None = None) -> None:
+    def after_model_call(self, session: Session, usage: object = None) -> None:
         """As `aafter_model_call`, for a loop that does not await."""
         _completed(self.aafter_model_call(session, usage))
 
@@ -46,7 +45,7 @@ class TurnInterceptor(Interceptor):
         interceptor = TurnInterceptor(manager)
         view = interceptor.before_model_call(session)  # or: await interceptor.abefore_model_call(session)
         answer = client.messages.create(…)
-        interceptor.after_model_call(session, Usage(input_tokens=…, output_tokens=…))
+        interceptor.after_model_call(session, answer.usage)
 
     Attributes:
         manager: Who decides what the model sees.
@@ -73,12 +72,16 @@ class TurnInterceptor(Interceptor):
         """
         return await self.manager.manage(session)
 
-    async def aafter_model_call(self, session: Session, usage: Usage | None = None) -> None:
+    async def aafter_model_call(self, session: Session, usage: object = None) -> None:
         """Gives the manager what the provider reported for the view that was sent.
 
         Args:
             session: The session that `before_model_call` was given.
-            usage: The report; None where there is none. An item of the log that carries it already says the same.
+            usage: The report, as the provider's client gives it, or a `Usage`; None where there is none, or where the items of the
+                answer carry it.
+
+        Raises:
+            BudgetError: It is no report.
         """
         if usage is not None:
             self.manager.record_usage(usage, session)
@@ -93,7 +96,7 @@ class _Both(Interceptor):
     async def abefore_model_call(self, session: Session) -> Session:
         return await self._second.abefore_model_call(await self._first.abefore_model_call(session))
 
-    async def aafter_model_call(self, session: Session, usage: Usage | None = None) -> None:
+    async def aafter_model_call(self, session: Session, usage: object = None) -> None:
         await self._second.aafter_model_call(session, usage)
         await self._first.aafter_model_call(session, usage)
 

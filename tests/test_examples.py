@@ -1,0 +1,40 @@
+"""The examples run as their first lines say, with no key and no network."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.shared import ROOT
+
+EXAMPLES = ROOT / "examples"
+
+
+def ran(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """An example in a process of its own, that knows no key and finds nobody on the network."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ANTHROPIC_")}
+    environment |= {"PYTHONIOENCODING": "utf-8", "ANTHROPIC_API_KEY": "no key", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+    command = [sys.executable, "-W", "error", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment, timeout=120, check=False)
+
+
+def test_the_travel_planner_books_every_trip_in_a_window_that_holds_two_or_three() -> None:
+    done = ran(EXAMPLES / "travel_planner.py")
+    assert done.stderr == ""
+    assert done.returncode == 0
+    assert done.stdout.count("booked ") == done.stdout.count("3 calls, 4 requests") == 8
+    assert "tokens freed" in done.stdout
+    assert "The first answer of a tool is still there: True." in done.stdout
+    assert "over budget" not in done.stdout
+
+
+@pytest.mark.slow
+def test_the_travel_planner_asks_claude_where_it_is_told_to_and_says_what_is_in_the_way() -> None:
+    done = ran(EXAMPLES / "travel_planner.py", "--live")
+    assert done.returncode == 1
+    assert done.stderr.startswith("the model did not answer")
+    assert done.stderr.count("\n") == 1
