@@ -24,8 +24,10 @@ WINDOW = 100_000
 """Tokens that a prompt for a summary may have, where its writer has no `window` that says so."""
 TIMEOUT = 60.0
 """Seconds that one answer may take, where its writer has no `timeout` that says so."""
-CALLS = 16
+CALLS = 8
 """Answers that one summary may take. What has not been told by then stays in the log, and has its turn at the next request point."""
+CALLS_MOST = 64
+"""Answers that it may take where less would leave it in the middle of what is most of it: one unit of many pieces."""
 CARRIED = 4
 """Of a window, one part in so many is kept for what has been summed up so far, while the rest is told."""
 FENCES = 64
@@ -42,10 +44,12 @@ class Piece:
     Attributes:
         text: The part.
         told: How many units are told to their end with it.
+        characters: Of these units.
     """
 
     text: str
     told: int
+    characters: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +99,14 @@ def task(told: Sequence[Told], writer: object, count: Count, most: int) -> Task:
     whole = render_items(item for one in told for item in one.items)
     carried = window // CARRIED
     if count(prompt_around(whole, earlier=earlier, more=_wishes(words))) <= window:
-        return Task((Piece(whole, len(told)),), tuple(told), words, carried, _timeout_of(writer))
+        return Task((Piece(whole, len(told), len(whole)),), tuple(told), words, carried, _timeout_of(writer))
     room = window - carried - FENCES - count(prompt_around("", earlier=True, more=_wishes(words)))
     if room <= 0:
         raise CompactionError(f"a window of {window:,} tokens is too small for the prompt; give the summariser a larger one")
-    pieces = tuple(islice(_pieces(told, count, room), CALLS))
+    pieces = _enough(_pieces(told, count, room))
     reached = tuple(told[: pieces[-1].told])
-    if all(one.is_summary for one in reached):
-        raise CompactionError(f"the oldest of it is more than {CALLS} prompts of {window:,} tokens; give the summariser a larger window")
+    if all(one.is_summary for one in reached) or 2 * pieces[-1].characters < sum(len(piece.text) for piece in pieces):
+        raise CompactionError(f"the oldest of it is more than {CALLS_MOST} prompts of {window:,} tokens; give the summariser a larger one")
     return Task(pieces, reached, words, carried, _timeout_of(writer))
 
 
@@ -170,16 +174,30 @@ def _told_of(error: SummaryError, writer: object) -> str:
 def _pieces(told: Sequence[Told], count: Count, room: int) -> Iterator[Piece]:
     """The units as texts of at most so many tokens. One that is larger is told in several."""
     texts: list[str] = []
-    size = 0
+    size = characters = 0
     for number, one in enumerate(told):
-        for part in _parts(render_items(one.items), count, room):
+        text = render_items(one.items)
+        for part in _parts(text, count, room):
             tokens = count(part) + 1  # and the end of the line before it
             if texts and size + tokens > room:
-                yield Piece("\n".join(texts), number)
+                yield Piece("\n".join(texts), number, characters)
                 texts, size = [], 0
             texts.append(part)
             size += tokens
-    yield Piece("\n".join(texts), len(told))
+        characters += len(text)
+    yield Piece("\n".join(texts), len(told), characters)
+
+
+def _enough(pieces: Iterator[Piece]) -> tuple[Piece, ...]:
+    """The first pieces: as many as may be told, or as it takes until most of what was told is told to its end."""
+    found: list[Piece] = []
+    told = 0
+    for piece in islice(pieces, CALLS_MOST):
+        found.append(piece)
+        told += len(piece.text)
+        if len(found) >= CALLS and 2 * piece.characters >= told:
+            break
+    return tuple(found)
 
 
 def _parts(text: str, count: Count, room: int) -> Iterator[str]:
