@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from accuracy import at_most
-from session_steps import CHARACTERS, CTOK, OURS, RAW, Step, measure, recorded
+from session_steps import COUNTERS, OURS, Step, measure, recorded
 
 UNKNOWABLE = """\
 What cannot be known from a transcript, and is in these figures:
@@ -107,7 +107,7 @@ def figures_of(steps: Sequence[Step], way: Way) -> Figures | None:
 
 def rows(steps: Sequence[Step]) -> Iterator[tuple[str, str, str, str, Figures]]:
     """Grouping, group, counter, way and figures: of every counter in every way for all steps; for the groups, ours calibrated."""
-    for counter in (CHARACTERS, RAW, OURS, CTOK):
+    for counter in COUNTERS:
         of_counter = [step for step in steps if step.counter == counter]
         for way in WAYS:
             if (found := figures_of(of_counter, way)) is not None:
@@ -155,7 +155,7 @@ def report(steps: Sequence[Step], left_out: Counter[str]) -> str:
             "",
             "Errors are medians without their signs. `slack` is the mean of what the bound has too much, of the whole request, 0 where the",
             "request is not covered; a cold or anchored count is its own bound. The tables by log and by model are of this library's",
-            "counter, calibrated.",
+            "counter, calibrated. ctok, where it is installed, counts for Claude's models alone.",
             "",
             f"Left out, {left_out.total()}:\n{reasons}",
             UNKNOWABLE,

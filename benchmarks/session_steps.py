@@ -6,7 +6,7 @@ Reads logs and counts; what is made of the steps is in `session_accuracy.py`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +34,7 @@ FOLDERS = ("claude_code", "codex", "pi", "mini_swe_agent", "opencode", "tau2_ben
 """Folders of the recorded transcripts whose logs say what was reported."""
 CHARACTERS, RAW, OURS, CTOK = "4 characters", "o200k", "o200k x ratio", "ctok"
 """The counters: the estimate without a vocabulary; tiktoken alone; tiktoken as this library counts with it; ctok, for Claude only."""
+COUNTERS = (CHARACTERS, RAW, OURS, CTOK)
 COVERAGE = 0.95
 """The part of requests whose bound is to hold: the library's default."""
 
@@ -109,8 +110,8 @@ def recorded(paths: Sequence[Path]) -> list[Path]:
     return [file for file in found if not file.is_dir()]
 
 
-def measure(paths: Iterable[Path]) -> tuple[list[Step], Counter[str]]:
-    """The steps in the logs by every counter; and of what is left out, how much for which reason."""
+def measure(paths: Iterable[Path], counters: Collection[str] = COUNTERS) -> tuple[list[Step], Counter[str]]:
+    """The steps in the logs by these counters; and of what is left out, how much for which reason."""
     steps: list[Step] = []
     left_out: Counter[str] = Counter()
     seen: set[tuple[object, ...]] = set()
@@ -126,7 +127,7 @@ def measure(paths: Iterable[Path]) -> tuple[list[Step], Counter[str]]:
                 left_out[why] += 1
                 continue
             seen.add(usages)
-            found, reasons = steps_of(session, path)
+            found, reasons = steps_of(session, path, counters)
             steps += found
             left_out += reasons
     return steps, left_out
@@ -139,8 +140,8 @@ def _reason_against(totals: Sequence[int]) -> str:
     return "a session whose figures are rounded" if all(total % 100 == 0 for total in known) else ""
 
 
-def steps_of(session: Session, path: Path) -> tuple[list[Step], Counter[str]]:
-    """The steps of one session by every counter that is there for its model, and which steps are left out."""
+def steps_of(session: Session, path: Path, counters: Collection[str] = COUNTERS) -> tuple[list[Step], Counter[str]]:
+    """The steps of one session by those of the counters that are there for its model, and which steps are left out."""
     name = str(session.metadata.get("model", ""))
     source = session.metadata.get("source")
     tool = str(source.get("format") or path.parent.name) if isinstance(source, dict) else path.parent.name
@@ -148,6 +149,8 @@ def steps_of(session: Session, path: Path) -> tuple[list[Step], Counter[str]]:
     steps: list[Step] = []
     left_out: Counter[str] = Counter()
     for label, counter in counters_for(name).items():
+        if label not in counters:
+            continue
         measurer = Measurer(counter)
         exchanges = exchanges_of(session, measurer)
         prior = PRIORS.get(describe_model(name).family, UNKNOWN_PRIOR) if label in (OURS, CTOK) else UNKNOWN_PRIOR
