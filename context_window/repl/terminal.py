@@ -62,6 +62,7 @@ def obey(chat: Chat, line: str, terminal: Terminal, runner: asyncio.Runner) -> N
     except (SessionError, ContextWindowError, OSError) as error:
         terminal.show(fault(str(error)))
     except KeyboardInterrupt:
+        terminal.voice.write("\n")
         terminal.show(quiet("stopped"))
 
 
@@ -147,6 +148,7 @@ def _turn(chat: Chat, said: UserInput, terminal: Terminal, access: Access, runne
     try:
         runner.run(take_turn(chat, said, model=access.model(), tools=access.tools, voice=terminal.voice))
     except KeyboardInterrupt:
+        terminal.voice.write("\n")  # the terminal has echoed ^C
         terminal.show(quiet(f"stopped: what was said so far is kept; {'say how to go on' if chat.answered else '/retry asks again'}"))
     except (SessionError, ContextWindowError, OSError) as error:
         terminal.show(fault(str(error)))

@@ -37,6 +37,17 @@ class _Screen(pyte.Screen):
                 self.beyond.append(character)
             super().draw(character)
 
+    def shown(self) -> list[str]:
+        """As `display`, of the lines that hold anything: of hundreds of empty ones, that takes its time."""
+        lines = [self._row(self.buffer[y]) for y in range(max(self.buffer, default=-1) + 1)]
+        while lines and not lines[-1]:
+            lines.pop()
+        return lines
+
+    def _row(self, row: Mapping[int, pyte.screens.Char]) -> str:
+        cells = [row[x].data for x in range(max(row, default=-1) + 1)]
+        return "".join(cells).rstrip()  # the cell behind a wide character is empty
+
     def write_process_input(self, data: str) -> None:
         self.asked.append(data)
 
@@ -50,19 +61,18 @@ class Console:
         self._stream = pyte.Stream(self._screen)
         self.sent = ""
         self.ended = False
-
-    @property
-    def lines(self) -> list[str]:
+        self.lines: list[str] = []
         """What stands on the screen, without blanks at the ends."""
-        lines = [line.rstrip() for line in self._screen.display]
-        while lines and not lines[-1]:
-            lines.pop()
-        return lines
 
     @property
     def text(self) -> str:
         """The same as one text."""
         return "\n".join(self.lines)
+
+    @property
+    def flat(self) -> str:
+        """The same in one line, as if nothing had been broken."""
+        return " ".join(self.text.split())
 
     @property
     def beyond(self) -> list[str]:
@@ -77,10 +87,15 @@ class Console:
         """Presses keys."""
         self._child.send(keys)
 
+    def widen(self, width: int) -> None:
+        """Makes the terminal wider."""
+        self._screen.resize(ROWS, width)
+        self._child.setwinsize(ROWS, width)
+
     def until(self, text: str, *, times: int = 1) -> None:
-        """Waits until the text stands on the screen so many times."""
+        """Waits until the text stands on the screen so many times, broken into lines or not."""
         end = time.monotonic() + PATIENCE
-        while self.text.count(text) < times:
+        while max(self.text.count(text), self.flat.count(text)) < times:
             assert time.monotonic() < end, f"no {text!r} on the screen:\n{self.text}"
             assert not self.ended, f"it has ended without {text!r}:\n{self.text}"
             self._take()
@@ -107,6 +122,7 @@ class Console:
         for answer in self._screen.asked:
             self._child.send(answer)
         self._screen.asked.clear()
+        self.lines = self._screen.shown()
 
 
 @contextmanager

@@ -1,0 +1,167 @@
+"""The chat in a real terminal, as a user sees it: read off the screen, at 40, 80 and 120 columns."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pexpect", reason="needs a pty, which Windows has not")
+
+from context_window import ContextWindow, ContextWindowManager, Session
+from context_window.display.lines import width_of
+from context_window.repl.replay import turns_of
+from session.store import SessionStore
+from tests.support.console import Console, console
+from tests.support.screens import long_session, read_report, saved
+from tests.support.stubs import AnthropicStub, Call, Say
+from tests.support.stubs.server import Refusal
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs a pty")
+
+BUDGET = 3_000
+HOSTILE = "\x1b[2J\x1b]0;title\x07 漢字漢字漢字 👩\u200d💻 \u202eabc é\u0301 " * 8 + "word" * 60
+NAME = "claude-sonnet-4-5"
+
+
+def transcript() -> Session:
+    session = long_session(6, model=NAME)
+    session.add_function_call("run\x1b[2J\u202e", {"command": HOSTILE}, "hostile")
+    session.add_function_output("run\x1b[2J\u202e", HOSTILE, "hostile")
+    session.add_message("assistant", HOSTILE)
+    session.add_message("user", HOSTILE)
+    return session
+
+
+def usages(log: Session) -> list[dict[str, int]]:
+    """What the window holds after each turn."""
+    manager = ContextWindowManager(NAME, context_window=ContextWindow(max_tokens=BUDGET))
+    grown = Session()
+    found = []
+    for turn in turns_of(log):
+        for item in turn.items:
+            grown.append(item)
+        manager.process_session(grown)
+        found.append(manager.get_token_usage())
+    return found
+
+
+def figures(shown: Console) -> list[int]:
+    """The totals of the usage lines on the screen."""
+    flat = " ".join(line.strip("■▣▦▤◆· ") for line in shown.lines)
+    return [int(total.replace(",", "")) for total in re.findall(rf"([\d,]+) of {BUDGET:,} tokens(?! ·? ?\d+\.\d% used)", flat)]
+
+
+def test_a_transcript_is_gone_through_in_a_terminal_that_is_made_wider(tmp_path: Path) -> None:
+    log = transcript()
+    expected = usages(log)
+    widths = {1: 40, 4: 80, 7: 120}
+    width = 40
+    path = saved(log, tmp_path / "a log.json")
+    with console("chat", "--replay", path, "--max-tokens", str(BUDGET), width=width, cwd=str(tmp_path), environment={}) as shown:
+        for number in range(1, len(expected) + 1):
+            shown.until(f"turn {number} of {len(expected)}")
+            shown.until(f"{len(expected) - number} left>" if number < len(expected) else "end>")
+            assert max(map(width_of, shown.lines)) <= width
+            if number in widths:
+                width = widths[number]
+                shown.widen(width)
+            if number < len(expected):
+                shown.press("\r")
+        assert figures(shown) == [usage["total"] for usage in expected]
+        shown.type("/context")
+        shown.until("total ")
+        shown.until("end>", times=2)
+        report = read_report(shown.text[shown.text.index("/context") :])
+        assert report.total == expected[-1]["total"]
+        assert report.rows == {name: expected[-1][name] for name in report.rows}
+        for place, command in enumerate(("/plan", "/trims", "/help", f"/recall {log.items[-1].id}", "hello"), 3):
+            shown.type(command)
+            shown.until("end>", times=place)
+        shown.press("\x04")
+        assert shown.leave() == 0
+    assert shown.beyond == []
+    assert "\x1b]0" not in shown.sent
+    assert "\u202e" not in shown.sent
+    assert "a replay takes no messages" in shown.flat
+
+
+class Model:
+    """Says what a test wants next, and waits where it is told to."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.asked = threading.Event()
+
+    def __call__(self, request: Mapping[str, Any]) -> list[Say | Call]:
+        said = request["messages"][-1]["content"]
+        last = said if isinstance(said, str) else said[-1].get("text", "")
+        if "wait" in last and not self.asked.is_set():
+            self.asked.set()
+            self.gate.wait(30)
+        if "fail" in last and not self.gate.is_set():
+            raise Refusal("invalid x-api-key", status=401, kind="authentication_error")
+        if "look" in last:
+            return [Say("I look."), Call("list_files"), Call("read_file", {"path": "../outside"})]
+        return [Say(f"Answer to {len(request['messages'])}: {HOSTILE}")]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "main.py").write_text("print('hello')\n", encoding="utf-8")
+    (tmp_path / "outside").write_text("the secret outside", encoding="utf-8")
+    return tmp_path
+
+
+def test_a_conversation_with_errors_and_ctrl_c_loses_nothing_and_is_gone_on_with(place: Path) -> None:
+    model = Model()
+    with AnthropicStub(model) as stub:
+        environment = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": stub.url, "CONTEXT_WINDOW_HOME": str(place / "home")}
+        with console("chat", "--max-tokens", "20000", width=80, cwd=str(place / "work"), environment=environment) as shown:
+            shown.until("\n>")
+            shown.type("please look")
+            shown.until("of 20,000 tokens")
+            shown.type("wait for me")
+            assert model.asked.wait(30)
+            shown.press("\x03")
+            shown.until("/retry asks again")
+            shown.type("now fail")
+            shown.until("Nothing is lost: /retry asks again.")
+            model.gate.set()
+            shown.type("/retry")
+            shown.until("Answer to", times=2)
+            shown.until("of 20,000 tokens", times=3)
+            shown.press("\x03")
+            shown.until("/quit leaves")
+            shown.press("\x04")
+            assert shown.leave() == 0
+        assert shown.beyond == []
+        assert "· list_files" in shown.text
+        assert "failed: " in shown.text
+        assert "Check the API key" in shown.flat
+        assert "Traceback" not in shown.text
+        assert "the secret outside" not in str(stub.requests)
+        with SessionStore(place / "home" / "sessions.db") as store:
+            kept = store.list()
+            assert len(kept) == 1
+            log = store.load(kept[0].id)
+        asked = [message.text for message in log.messages() if message.role == "user"]
+        assert asked == ["please look", "wait for me", "now fail"]
+
+        with console("chat", "--continue", "--max-tokens", "20000", width=120, cwd=str(place / "work"), environment=environment) as again:
+            again.until("of 20,000 tokens")
+            again.until("\n>")
+            assert "> now fail" in again.text
+            again.type("and now?")
+            again.until("of 20,000 tokens", times=2)
+            again.type("/quit")
+            assert again.leave() == 0
+        assert again.beyond == []
+    assert "please look" in str(stub.requests[-1]["messages"])
+    assert os.stat(place / "home").st_mode & 0o077 == 0
