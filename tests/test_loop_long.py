@@ -14,11 +14,21 @@ from typing import Any
 import anthropic
 import pytest
 
-from context_window import AnthropicModel, ContextWindow, ContextWindowManager, Image, ModelOverloadedError, Session, Toolbox, run_turn
+from context_window import (
+    AnthropicModel,
+    ContextWindow,
+    ContextWindowManager,
+    Image,
+    ModelConfig,
+    ModelOverloadedError,
+    Session,
+    Toolbox,
+    run_turn,
+)
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message
 from session.providers.anthropic import from_anthropic
 from tests.support.counting import Letters
-from tests.support.looping import manager, png
+from tests.support.looping import png
 from tests.support.stubs import AnthropicStub, Block, Call, Say, Think
 from tests.support.stubs.server import Body, Refusal
 
@@ -58,8 +68,8 @@ class Provider(AnthropicStub):
         largest: The largest request that was taken, in characters.
     """
 
-    def __init__(self, trouble: Mapping[int, str]) -> None:
-        super().__init__(self._next)
+    def __init__(self, trouble: Mapping[int, str], *, binds_thinking: bool) -> None:
+        super().__init__(self._next, binds_thinking=binds_thinking)
         self.plan: list[Sequence[Block]] = []
         self.trouble = dict(trouble)
         self.injected: list[str] = []
@@ -151,24 +161,31 @@ def _trouble(random: Random) -> dict[int, str]:
 
 @pytest.mark.slow
 def test_every_turn_ends_nothing_is_refused_nothing_is_lost_and_the_window_holds() -> None:
-    asyncio.run(_played())
+    asyncio.run(_played(TURNS, _trouble(Random(6)), binds=False))
 
 
-async def _played() -> None:
+@pytest.mark.slow
+def test_so_they_do_where_the_model_binds_its_thinking_to_what_was_before_it() -> None:
+    asyncio.run(_played(TURNS // 2, _trouble(Random(6)), binds=True))
+
+
+async def _played(turns: int, trouble: Mapping[int, str], *, binds: bool) -> None:
     random = Random(6)
     summarizer = Summarizer()
     toolbox = Toolbox(TOOLS)
-    window = manager(WINDOW, tools=TOOLS, summary_llm=summarizer, images_kept=2, max_tool_calls_per_turn=6)
+    limits = ContextWindow(max_tokens=WINDOW, summary_llm=summarizer, images_kept=2, max_tool_calls_per_turn=6)
+    config = ModelConfig("claude-sonnet-4-6", binds_thinking=binds)
+    window = ContextWindowManager(config, Letters(), context_window=limits, tools=TOOLS)
     session = Session()
     session.add_message("system", "You read books.")
     session.add_message("user", "Never call me by my first name.", "rule", pinned=True)
     said: list[str] = []
     gave_up = 0
-    with Provider(_trouble(random)) as provider:
+    with Provider(trouble, binds_thinking=binds) as provider:
         http = anthropic.DefaultAsyncHttpxClient(trust_env=False)
         async with anthropic.AsyncAnthropic(api_key="key", base_url=provider.url, max_retries=2, http_client=http) as client:
             model = AnthropicModel(client, "claude-sonnet-4-6", max_tokens=1_000)
-            for turn in range(TURNS):
+            for turn in range(turns):
                 provider.plan = _steps(random, turn)
                 said.append(f"Question {turn}? " + "well " * random.randrange(20))
                 result, failures = await _to_its_end(session, said[-1], model, toolbox, window)
@@ -182,7 +199,7 @@ async def _played() -> None:
     _check_log(session, said, answers, window)
     assert gave_up > 0  # some troubles outlasted the client
     assert {"busy", "overloaded", "too long"} == set(provider.injected)
-    assert summarizer.asked <= 2 * TURNS
+    assert summarizer.asked <= 2 * turns
 
 
 async def _to_its_end(
