@@ -18,7 +18,7 @@ from session.items import AgentConfigUpdate, Compaction, FunctionCall, FunctionC
 from session.transcripts import read_transcripts
 from session.units import grouping
 from session.usage import Usage
-from tests.support.reported import FLOOR, Estimate, estimate, exchanges_of, scale_of, told_along
+from tests.support.reported import Estimate, estimate, exchanges_of, told_along
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 
 MEASURER = Measurer(CallableCounter(len))
@@ -79,24 +79,34 @@ def logs(draw: st.DrawFn) -> Session:
 # The twin
 
 
-@given(logs(), st.sampled_from((50, 200, 400)), st.sampled_from((950, 900, 500, 990)))
-def test_the_fold_says_what_the_slow_twin_says_of_every_request(session: Session, prior: int, coverage: int) -> None:
+RULES = st.builds(
+    CalibrationRule,
+    coverage=st.sampled_from((950, 900, 500, 990)),
+    prior=st.sampled_from((50, 200, 400)),
+    least=st.sampled_from((10, 0)),
+    remembered=st.sampled_from((100, 3)),
+    beyond=st.sampled_from((4, 1, 10**6)),
+)
+
+
+@given(logs(), RULES)
+def test_the_fold_says_what_the_slow_twin_says_of_every_request(session: Session, rule: CalibrationRule) -> None:
     exchanges = exchanges_of(session, MEASURER)
-    told = bounds(session, prior, coverage=coverage)
-    assert told == [estimate(exchanges[:place], prior, coverage) for place in range(len(exchanges) + 1)]
+    told = told_along(session, MEASURER, rule)
+    assert told == [estimate(exchanges[:place], rule) for place in range(len(exchanges) + 1)]
     event(f"scored: {sum(one.reported > 0 for one in exchanges) // 10}0")
 
 
 @needs_transcripts
 def test_the_fold_says_what_the_slow_twin_says_of_recorded_sessions() -> None:
-    measurer, compared = Measurer(TiktokenCounter()), 0
+    measurer, rule, compared = Measurer(TiktokenCounter()), CalibrationRule(prior=200), 0
     for file in sorted(file for folder in RECORDED for file in (TRANSCRIPTS / folder).rglob("*.json*")):
         for session in read_transcripts(file):
             starts = grouping(session).starts
             if starts and not any(map(edits, session.items[starts[0] :])):
                 exchanges = exchanges_of(session, measurer)
-                told = told_along(session, measurer, CalibrationRule(prior=200))
-                assert told == [estimate(exchanges[:place], 200) for place in range(len(exchanges) + 1)]
+                told = told_along(session, measurer, rule)
+                assert told == [estimate(exchanges[:place], rule) for place in range(len(exchanges) + 1)]
                 compared += sum(one.reported > 0 for one in exchanges)
     assert compared > 800
 
@@ -172,7 +182,7 @@ def test_what_is_in_no_log_is_not_learned_whole() -> None:
 
 
 def test_a_count_that_is_wrong_all_along_is_learned_within_a_few_steps() -> None:
-    for factor in (150, 200, 350):
+    for factor in (150, 200, 290):
         reports = log_of([1_000] * 8, [10 * factor] * 8, anchor=20_000)
         anchor = exchanges_of(reports, MEASURER)[-1].reported
         found = last_of(reports, prior=50)
@@ -183,10 +193,10 @@ def test_a_count_that_is_wrong_all_along_is_learned_within_a_few_steps() -> None
 def test_a_factor_does_not_stick_when_the_content_changes() -> None:
     changed = log_of([1_000] * 150, [1_900] * 30 + [1_000] * 120)
     anchor = exchanges_of(changed, MEASURER)[-1].reported
-    assert last_of(changed).bound <= anchor + 1_000 + scale_of(anchor, 1_000) * FLOOR // 1_000 + 1
+    assert last_of(changed, least=0, remembered=100) == Estimate(anchor + 1_000, anchor + 1_000)
 
 
 def test_steps_from_long_ago_are_forgotten() -> None:
     new = log_of([1_000] * 110, [1_100] * 110, anchor=1_000_000)
     old = log_of([1_000] * 310, [1_900] * 200 + [1_100] * 110, anchor=1_000_000 - 200 * 1_900)
-    assert last_of(old, prior=0) == last_of(new, prior=0)
+    assert last_of(old, prior=0, remembered=100) == last_of(new, prior=0, remembered=100)

@@ -4,10 +4,10 @@ The rule, for a request whose log has an answer with reported usage (the *anchor
 
 1. What is new since: the anchor's answer, of which the larger of the local and the reported count is taken, and all after it.
 2. The scale of an error: what is new, a twentieth of what was reported, and 20 tokens.
-3. The score of an earlier step: what it had more than was counted, in thousandths of its scale. Of what is beyond four times the
-   count the most is in no log, and is not scored.
+3. The score of an earlier step: what it had more than was counted, in thousandths of its scale. What is beyond some times the count
+   is in no log, most of it, and is not scored.
 4. The quantile: the order statistic of the one-sided split-conformal rule; while that is beyond the scores that there are, the
-   highest of them, or the prior where that is higher. At least 1 %.
+   highest of them, or the prior where that is higher. It has a least value.
 5. The bound: the anchor, what is new, and the quantile of the scale. The point: the same with the median score.
 """
 
@@ -25,11 +25,8 @@ from context_window.trimming.limits import BOUNDLESS, Limits
 from session.session import Session
 from session.units import grouping
 
-REMEMBERED = 100
 FEW = 5
-FLOOR = 10
 PART, ALLOWED = 20, 20
-BEYOND = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +64,12 @@ class Estimate:
     bound: int
 
 
-def estimate(exchanges: Sequence[Exchange], prior: int, coverage: int = 950) -> Estimate | None:
+def estimate(exchanges: Sequence[Exchange], rule: CalibrationRule) -> Estimate | None:
     """What the prompt costs that comes after these exchanges; None where no usage was reported in them.
 
     Args:
         exchanges: All of the log so far, in order.
-        prior: Thousandths by which a session of which little is known may be off.
-        coverage: Requests whose bound is to hold, of a thousand.
+        rule: Its settings.
     """
     last = max((place for place, one in enumerate(exchanges) if one.reported), default=None)
     if last is None:
@@ -82,15 +78,15 @@ def estimate(exchanges: Sequence[Exchange], prior: int, coverage: int = 950) -> 
     if not added:
         return Estimate(anchor, anchor)
     scale = scale_of(anchor, added)
-    found = list(scores(exchanges))[-REMEMBERED:]
+    found = list(scores(exchanges, rule))[-rule.remembered :]
     usual = sorted(found)[len(found) // 2] if len(found) >= FEW else 0
     return Estimate(
         point=anchor + max(0, added + scale * usual // 1_000),
-        bound=anchor + added - (-scale * quantile(found, prior, coverage) // 1_000),
+        bound=anchor + added - (-scale * quantile(found, rule) // 1_000),
     )
 
 
-def scores(exchanges: Sequence[Exchange]) -> Iterator[int]:
+def scores(exchanges: Sequence[Exchange], rule: CalibrationRule) -> Iterator[int]:
     """What each step was off by, in thousandths of its scale. A step goes from one reported prompt to the next.
 
     One after which less was reported, or in which nothing is new, tells nothing.
@@ -100,13 +96,13 @@ def scores(exchanges: Sequence[Exchange]) -> Iterator[int]:
         anchor, added = exchanges[first].reported, sum(one.added for one in exchanges[first:last])
         observed = exchanges[last].reported - anchor
         if observed > 0 and added > 0:
-            yield -((added - min(observed, BEYOND * added)) * 1_000 // scale_of(anchor, added))
+            yield -((added - min(observed, rule.beyond * added)) * 1_000 // scale_of(anchor, added))
 
 
-def quantile(found: Sequence[int], prior: int, coverage: int = 950) -> int:
+def quantile(found: Sequence[int], rule: CalibrationRule) -> int:
     """Thousandths of its scale that the next step will not be off by more."""
-    place = -(-(len(found) + 1) * coverage // 1_000)
-    return max(FLOOR, sorted(found)[place - 1] if place <= len(found) else max([prior, *found]))
+    place = -(-(len(found) + 1) * rule.coverage // 1_000)
+    return max(rule.least, sorted(found)[place - 1] if place <= len(found) else max([rule.prior, *found]))
 
 
 def scale_of(anchor: int, added: int) -> int:
