@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from context_window import (
+    Choice,
     Compaction,
     CompactionError,
     ContextWindow,
     ContextWindowManager,
     FunctionCall,
     FunctionCallOutput,
+    MeasuredUnit,
     Message,
     MessageCategory,
     ModelConfig,
@@ -21,6 +24,8 @@ from context_window import (
     Reasoning,
     Session,
     SlidingWindow,
+    StrategyBudget,
+    StrategyError,
     Summarize,
 )
 from tests.contracts.wires import WIRES, Wire
@@ -146,6 +151,28 @@ def test_a_strategy_that_keeps_items_sums_up_within_a_turn_too_and_keeps_units_w
     assert len(llm.prompts) == 1
     assert ids(managed(manager, session, llm)) == ids(view)
     assert len(llm.prompts) == 1
+
+
+def outputs_summed_up(units: Sequence[MeasuredUnit], _budget: StrategyBudget) -> list[Choice]:
+    return [unit.summarise() for unit in units if unit.free and unit.category is MessageCategory.SYSTEM_OUTPUT]
+
+
+def test_what_a_strategy_of_ones_own_wants_summed_up_is() -> None:
+    session, llm = asked(9), Writer()
+    managed(Watched(strategy=outputs_summed_up), session, llm)
+    (summary,) = compactions(session)
+    assert {type(session.get_by_id(id)) for id in summary.replaces} == {FunctionCall, FunctionCallOutput}
+    assert len(summary.replaces) == 18
+
+
+def test_a_strategy_that_raises_is_said_so_and_nothing_is_written() -> None:
+    def broken(units: Sequence[MeasuredUnit], _budget: StrategyBudget) -> list[Choice]:
+        raise RuntimeError(units)
+
+    session, llm = asked(9), Writer()
+    with pytest.raises(StrategyError, match="broken"):
+        managed(Watched(strategy=broken), session, llm)
+    assert (llm.prompts, compactions(session)) == ([], [])
 
 
 def test_a_strategy_in_a_chain_counts_and_one_that_never_trims_is_left_alone() -> None:

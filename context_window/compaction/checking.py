@@ -15,7 +15,7 @@ from ..following import Following
 from ..settings import Settings
 from ..trimming.fold import Fold
 from ..trimming.limits import Limits
-from .due import Keep, Told, replaced
+from .due import Keep, Told, free, may_stand, replaced
 from .writing import Task
 
 SHRINKS = 2
@@ -55,14 +55,29 @@ def untrimmed(limits: Limits) -> Limits:
     return replace(limits.boundless(), images_max=limits.images_max)
 
 
-def check_told(told: Collection[Told], now: Collection[Told]) -> None:
-    """Refuses a summary of what may not be summed up any more, as the log is now.
+def lowered(limits: Limits, tokens: int) -> Limits:
+    """Limits for a fold that knows nothing of so many tokens, which the provider's reports say there are beside its count."""
+    budget, trigger, target = (max(1, amount - tokens) for amount in (limits.budget, limits.trigger, limits.target))
+    return replace(
+        limits.boundless(),
+        budget=budget,
+        trigger=trigger,
+        target=target,
+        images_max=limits.images_max,
+        items_max=limits.items_max,
+        advisers=limits.advisers,
+    )
+
+
+def check_told(told: Collection[Told], following: Following, session: Session, keep: Keep) -> None:
+    """Refuses a summary that may not stand in the log as it is now.
 
     Raises:
-        CompactionError: Something of it is gone, has changed, was pinned, or is about to be read.
+        CompactionError: Something of what it sums up is gone, has changed, was pinned or is about to be read, or the model is at work.
     """
-    free = {item.id: item for one in now for item in one.items}
-    if any(item.id not in free or free[item.id] != item for one in told for item in one.items):
+    now = free(following, session) if may_stand(following.fold, following.items, ended=keep.ended) else ()
+    items = {item.id: item for one in now for item in one.items}
+    if any(item.id not in items or items[item.id] != item for one in told for item in one.items):
         raise CompactionError("while the summary was written, the session went on or was edited")
 
 
@@ -101,17 +116,8 @@ def _total_with(session: Session, items: list[Item], due: Due, correction: int) 
         due: What was due.
         correction: Tokens that the provider's reports say there are beside the count.
     """
-    limits = replace(
-        due.limits.boundless(),
-        budget=max(1, due.limits.budget - correction),
-        trigger=max(1, due.limits.trigger - correction),
-        target=max(1, due.limits.target - correction),
-        images_max=due.limits.images_max,
-        items_max=due.limits.items_max,
-        advisers=due.limits.advisers,
-    )
     trial = Session.showing(session, items, breaks=session.response_breaks, settled=session.settled)
-    following = Following(trial, limits, due.settings.measurer)
+    following = Following(trial, lowered(due.limits, correction), due.settings.measurer)
     following.catch_up(trial)
     return following.fold.counted + correction
 

@@ -6,14 +6,14 @@ A summary may be appended where the model is about to be called, and nowhere els
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from session.editing import stays
 from session.items import Compaction, Item, Message, MessageCategory
 from session.session import Session
 from session.summary import is_own_summary
-from session.units import HELD, KIND_CALL, SYSTEM
+from session.units import HELD, KIND_CALL
 
 from ..following import Following
 from ..trimming.fold import Fold
@@ -25,13 +25,13 @@ class Keep:
 
     Attributes:
         turns: The newest turns; the one that goes on is always left.
-        items: The newest items, whole units, in place of turns; None to go by turns.
-        least: Turns older than that (or units, where it goes by items) that are worth a summary.
+        chosen: Positions of what a strategy wants summed up: all else is left. None to go by turns.
+        least: Turns older than that, or units that were chosen, that are worth a summary.
         ended: Whether a response that the log ends in is known to be whole.
     """
 
     turns: int
-    items: int | None = None
+    chosen: frozenset[int] | None = None
     least: int = 2
     ended: bool = False
 
@@ -41,71 +41,79 @@ class Told:
     """A unit that is to be summed up.
 
     Attributes:
+        place: Where its first item is that the view shows.
+        said: Where it was said: of a summary, where the last of what it stands for is.
         items: Its items that the view shows.
         ids: What the new summary stands for with it: the whole unit, and what an earlier summary stood for.
         tokens: What it costs in the view.
         is_summary: Whether it is an earlier summary.
     """
 
+    place: int
+    said: int
     items: tuple[Item, ...]
     ids: frozenset[str]
     tokens: int
     is_summary: bool
 
 
-def due_now(following: Following, session: Session, keep: Keep) -> tuple[Told, ...]:
-    """As `due`, of a session that was followed to its end; none where no summary may stand there."""
-    if not may_stand(following.fold, following.items, ended=keep.ended):
-        return ()
-    return due(following.fold, following.items, session.position, keep)
+def due(following: Following, session: Session, keep: Keep) -> tuple[Told, ...]:
+    """The units to sum up, in the order in which they were said; none where no summary is due, or none may stand at the log's end.
 
-
-def due(fold: Fold, items: Sequence[Item], position: Callable[[str], int | None], keep: Keep) -> tuple[Told, ...]:
-    """The units to sum up, in the order in which they were said; none where no summary is due.
-
-    What stays as it is: SYSTEM, instructions, pinned items, the frontier, calls that wait, and the units that those are in. An earlier
-    summary is among the units, wherever it stands.
+    An earlier summary is among them, wherever it stands.
 
     Args:
-        fold: The log folded, with nothing trimmed for want of room: what it shows, no summary stands for.
-        items: The log.
-        position: Where the item with an id stands in it.
+        following: The log folded, with nothing trimmed for want of room: what it shows, no summary stands for.
+        session: The log.
         keep: What is left as it is.
     """
-    groups = fold.groups
+    fold, items = following.fold, following.items
+    if not may_stand(fold, items, ended=keep.ended):
+        return ()
     openings = [place for place in fold.shown if _opens(items[place])]
-    start = _start(fold, items, openings, keep)
+    turns = max(keep.turns, 1)
+    start = openings[-turns] if len(openings) >= turns else 0
+    found = []
+    live = set()
+    for unit in free(following, session):
+        if not unit.is_summary:
+            last = fold.groups.last[fold.groups.head[unit.place]]
+            if unit.place not in keep.chosen if keep.chosen is not None else last >= start:
+                continue
+            live.add(bisect_right(openings, unit.place) if keep.chosen is None else unit.place)
+        found.append(unit)
+    if keep.chosen is None:
+        live.discard(0)  # what comes before the first turn is none
+    if len(live) < keep.least:
+        return ()
+    return tuple(sorted(found, key=lambda unit: unit.said))
+
+
+def free(following: Following, session: Session) -> Iterator[Told]:
+    """The units that a summary may stand for, in the order of their first items.
+
+    What has to stay: SYSTEM, instructions, pinned items, the frontier, and the units that those are in.
+    """
+    fold, items = following.fold, following.items
+    groups = fold.groups
     units: dict[int, list[int]] = {}
     for place in fold.shown:
         units.setdefault(groups.head[place], []).append(place)
-    found: list[tuple[int, Told]] = []
-    live = set()
     for head, shown in units.items():
-        summary = is_own_summary(items[head])
-        if groups.held[head] == HELD or fold.in_frontier(head) or (groups.last[head] >= start and not summary):
+        if groups.held[head] == HELD or fold.in_frontier(head):
             continue
         members = list(groups.members(head))
         if any(stays(items[place]) for place in members):
             continue
-        if not summary:
-            live.add(shown[0] if keep.items is not None else bisect_right(openings, shown[0]))
-        earlier = _stands_for(items[head], fold, position)
-        ids = frozenset(earlier).union(items[place].id for place in members)
-        said = max(earlier.values(), default=head)  # a summary was said where what it stands for was
-        found.append((said, Told(tuple(items[place] for place in shown), ids, sum(map(fold.tokens, shown)), summary)))
-    if keep.items is None:
-        live.discard(0)  # what comes before the first turn is none
-    if len(live) < keep.least:
-        return ()
-    return tuple(told for _, told in sorted(found, key=lambda one: one[0]))
-
-
-def _stands_for(item: Item, fold: Fold, position: Callable[[str], int | None]) -> dict[str, int]:
-    """What an earlier summary stands for, and where that is: without what has been pinned since, and whatever else has to stay."""
-    groups = fold.groups
-    listed = item.replaces if isinstance(item, Compaction) else ()
-    places = ((id, place) for id in listed if (place := position(id)) is not None and place < len(groups))
-    return {id: place for id, place in places if groups.held[groups.head[place]] != HELD}
+        earlier = _stands_for(items[head], fold, session.position)
+        yield Told(
+            shown[0],
+            max(earlier.values(), default=shown[0]),
+            tuple(items[place] for place in shown),
+            frozenset(earlier).union(items[place].id for place in members),
+            sum(map(fold.tokens, shown)),
+            is_own_summary(items[head]),
+        )
 
 
 def replaced(told: Collection[Told], items: Sequence[Item]) -> tuple[str, ...]:
@@ -126,15 +134,12 @@ def may_stand(fold: Fold, items: Sequence[Item], *, ended: bool) -> bool:
     return not waiting or groups.last_user > waiting[-1]  # a user who goes on has given up on them
 
 
-def _start(fold: Fold, items: Sequence[Item], openings: Sequence[int], keep: Keep) -> int:
-    """Where what is left as it is begins."""
-    if keep.items is None:
-        turns = max(keep.turns, 1)
-        return openings[-turns] if len(openings) >= turns else 0
-    newest = [place for place in fold.shown if fold.groups.rank[place] != SYSTEM and not is_own_summary(items[place])]
-    if not keep.items:
-        return len(items)
-    return newest[-keep.items] if len(newest) >= keep.items else 0
+def _stands_for(item: Item, fold: Fold, position: Callable[[str], int | None]) -> dict[str, int]:
+    """What an earlier summary stands for, and where that is: without what has been pinned since, and whatever else has to stay."""
+    groups = fold.groups
+    listed = item.replaces if isinstance(item, Compaction) else ()
+    places = ((id, place) for id in listed if (place := position(id)) is not None and place < len(groups))
+    return {id: place for id, place in places if groups.held[groups.head[place]] != HELD}
 
 
 def _opens(item: Item) -> bool:

@@ -23,9 +23,11 @@ from ..events import Compacted, CompactionFailed, Listener, tell
 from ..following import Following
 from ..settings import Settings
 from ..strategies import is_final, summarize_of
+from ..trimming.consult import to_summarise
+from ..trimming.fold import Fold
 from ..trimming.limits import Limits
-from .checking import Due, check_told, untrimmed, verified
-from .due import Keep, due_now, may_stand
+from .checking import Due, check_told, lowered, untrimmed, verified
+from .due import Keep, due, may_stand
 from .memory import Memory
 from .writing import Task, summed_up, task
 
@@ -71,8 +73,8 @@ class Compacting(ABC):
         folded into it. Then the view is trimmed, as always. With neither limit and no model known, nothing happens.
 
         Never summed up: SYSTEM, instructions, pinned items, the newest turns (one long turn of many tool calls is trimmed, not summed
-        up, unless the strategy is a `Summarize`), and anything while a response or its calls are unfinished. A strategy that
-        never takes anything is not helped out with summaries.
+        up), and anything while a response or its calls are unfinished. A strategy that chooses what to summarise, as `Summarize` does,
+        is gone by instead of turns; one that never takes anything is not helped out with summaries.
 
         A summary must have at most half the tokens of what it replaces and a fourth of the trigger's. Whatever goes wrong with one,
         the log is as it was, `CompactionFailed` is told, and trimming alone does the work; after failures the next attempts are 1, 2, 4
@@ -89,6 +91,7 @@ class Compacting(ABC):
         Raises:
             ContextOverflowError: What must be kept does not fit, and the window is `strict`.
             CountingError: The token counter gave something that is no count.
+            StrategyError: The strategy raised, or chose what it may not.
             BudgetError: `session` is none.
             FormatError: `llm` cannot be called.
         """
@@ -112,6 +115,7 @@ class Compacting(ABC):
         Raises:
             CompactionError: There is nobody to write one, or what came is of no use. The log is as it was.
             CountingError: The token counter gave something that is no count.
+            StrategyError: The strategy raised, or chose what it may not.
             BudgetError: `session` is none.
             FormatError: `llm` cannot be called.
         """
@@ -170,20 +174,20 @@ class Compacting(ABC):
         failed: CompactionError | None = None
         event: Compacted | CompactionFailed
         try:
-            due = await asyncio.to_thread(self._planned, session, memory, forced)
-            if due is None:
+            plan = await asyncio.to_thread(self._planned, session, memory, forced)
+            if plan is None:
                 return None, None
             try:
-                made, event = await self._appended(session, memory, due, writer)
+                made, event = await self._appended(session, memory, plan, writer)
             except CompactionError as error:
-                memory.failed(due.requests)
-                event, failed = CompactionFailed(session.id, due.total, due.limits.budget, error.why), error
+                memory.failed(plan.requests)
+                event, failed = CompactionFailed(session.id, plan.total, plan.limits.budget, error.why), error
         finally:
             memory.busy.release()
         tell([event], self._on_event, self._settings.budget.model)
         return made, failed
 
-    async def _appended(self, session: Session, memory: Memory, due: Due, writer: Summarizer) -> tuple[Compaction, Compacted]:
+    async def _appended(self, session: Session, memory: Memory, plan: Due, writer: Summarizer) -> tuple[Compaction, Compacted]:
         """The summary, written and appended, and what is told of it. A task that is cancelled in here leaves the log as it was.
 
         Raises:
@@ -191,8 +195,8 @@ class Compacting(ABC):
         """
         import asyncio
 
-        count = due.settings.budget.counter.count_text
-        asked = await asyncio.to_thread(task, due.told, writer, count, due.most)
+        count = plan.settings.budget.counter.count_text
+        asked = await asyncio.to_thread(task, plan.told, writer, count, plan.most)
 
         async def fits(text: str, most: int) -> bool:
             return await asyncio.to_thread(count, text) <= most
@@ -202,7 +206,7 @@ class Compacting(ABC):
             raise CompactionError("the summary is longer than what it sums up")
         for _ in range(LOOKS):
             lineage, length = session.lineage, len(session.items)
-            summary, event = await asyncio.to_thread(self._verified, session, memory, due, asked, text)
+            summary, event = await asyncio.to_thread(self._verified, session, memory, plan, asked, text)
             if session.lineage is lineage and len(session.items) == length:  # nobody has come in between
                 session.append(summary)
                 memory.succeeded()
@@ -226,30 +230,35 @@ class Compacting(ABC):
             exceeded = total > limits.trigger or (limits.items_max is not None and items > limits.items_max)
             if not forced and not (exceeded and memory.may_try(requests)):
                 return None
-            keep = self._keep(forced)
-            if memory.idle_in == fold.groups.last_user and not forced and keep.items is None:
+            if memory.idle_in == fold.groups.last_user and not (forced or limits.advisers):
                 return None  # only another turn makes something due: not looked for at each of a turn's many calls
-            told = due_now(following, session, keep)
+            keep = self._keep(fold, lowered(limits, correction), forced=forced)
+            told = due(following, session, keep)
             if not told and may_stand(fold, following.items, ended=forced):
                 memory.idle_in = fold.groups.last_user
         return Due(told, keep, settings, limits, total, requests) if told else None
 
-    def _keep(self, forced: bool) -> Keep:
-        turns, summarize = self.context_window.keep_recent_turns, summarize_of(self.context_window.strategy)
-        least = 1 if forced or (turns == 0 and summarize is None) else 2
-        return Keep(turns, None if summarize is None else summarize.keep_recent, least, ended=forced)
+    def _keep(self, fold: Fold, limits: Limits, *, forced: bool) -> Keep:
+        """What is left as it is: by the strategy, where it has something to say of summaries; else the newest turns."""
+        turns = self.context_window.keep_recent_turns
+        if forced:  # as if there were no room
+            limits = replace(limits, trigger=min(limits.trigger, fold.total - 1), target=min(limits.target, fold.total - 1))
+        chosen = frozenset(to_summarise(fold, limits))
+        if chosen or summarize_of(self.context_window.strategy) is not None:
+            return Keep(turns, chosen, least=1 if forced else 2, ended=forced)
+        return Keep(turns, least=1 if forced or turns == 0 else 2, ended=forced)
 
-    def _verified(self, session: Session, memory: Memory, due: Due, asked: Task, text: str) -> tuple[Compaction, Compacted]:
+    def _verified(self, session: Session, memory: Memory, plan: Due, asked: Task, text: str) -> tuple[Compaction, Compacted]:
         """The summary as an item, and what is told of it, where it may be appended to the log as it is now.
 
         Raises:
             CompactionError: It may not, or it helps too little.
         """
         with memory.lock:
-            following = memory.follow(session, untrimmed(due.limits), due.settings.measurer)
+            following = memory.follow(session, untrimmed(plan.limits), plan.settings.measurer)
             items = following.items
-            check_told(asked.told, due_now(following, session, replace(due.keep, least=1)))
+            check_told(asked.told, following, session, plan.keep)
         state = self._state(session)
         with state.lock:
             view = self._follow(session, state)
-            return verified(session, items, view.fold, due, asked, text)
+            return verified(session, items, view.fold, plan, asked, text)

@@ -61,7 +61,7 @@ def test_compaction(data: st.DataObject) -> None:
 
 async def _run(whole: Session, window: ContextWindow, llm: Summaries) -> None:
     manager, log = ContextWindowManager(token_counter=Letters(), context_window=window), copy_of(whole)
-    points = set(request_points(whole)[-8:])
+    points = set(request_points(whole)[-5:])
     for place, item in enumerate([*whole.items, None]):
         if place in points:
             before = list(log.items)
