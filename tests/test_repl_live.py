@@ -241,6 +241,16 @@ def test_only_models_of_the_api_can_be_gone_on_with(workspace: Workspace) -> Non
     chat.check_model("claude-haiku-4-5")
 
 
+def test_a_session_that_was_kept_is_gone_on_with(workspace: Workspace, keeper: SessionStore) -> None:
+    first = started(keeper)
+    talk(first, workspace, in_order([Say("One.")]), "First.")
+    second = started(keeper)
+    second.session = keeper.load(first.session.id)
+    _, stub = talk(second, workspace, in_order([Say("Two.")]), "Second.")
+    assert [message["role"] for message in stub.requests[0]["messages"]] == ["user", "assistant", "user"]
+    assert keeper.load(first.session.id).messages()[-1].text == "Two."
+
+
 def test_two_chats_on_one_session_lose_nothing(workspace: Workspace, keeper: SessionStore) -> None:
     chat = started(keeper)
     talk(chat, workspace, in_order([Say("One.")]), "First.")

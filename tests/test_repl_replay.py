@@ -36,14 +36,14 @@ def test_a_turn_is_a_user_message_and_all_up_to_the_next() -> None:
     assert turns_of(Session()) == []
 
 
-@given(sessions())
+@given(sessions(max_steps=12))
 def test_the_turns_together_are_the_log(log: Session) -> None:
     turns = turns_of(log)
     assert [item for turn in turns for item in turn.items] == list(log.items)
     assert [turn.number for turn in turns] == list(range(1, len(turns) + 1))
 
 
-@given(sessions(), st.integers(1, 2_000))
+@given(sessions(max_steps=12), st.integers(1, 2_000))
 def test_each_turn_shows_what_a_manager_that_was_there_holds(log: Session, budget: int) -> None:
     chat, replay = started(log, budget), Replay(log)
     while replay.left:
