@@ -376,7 +376,7 @@ def test_what_is_larger_than_the_summarisers_window_is_told_in_pieces_and_none_i
         session.add_message("user", f"<{number}> " + "q" * 200)
         session.add_message("assistant", f"[{number}] " + "a" * 200)
     session.add_message("user", "now")
-    llm = Writer(window=4000)
+    llm = Writer(SHORT + "\n" * 3 + SHORT, window=4000)
     managed(Watched(6000), session, llm)
     assert 2 < len(llm.prompts) <= 8
     assert max(map(len, llm.prompts)) <= 4000

@@ -125,9 +125,10 @@ async def summed_up(due: Task, writer: Any, fits: Callable[[str, int], Awaitable
     for piece in due.pieces:
         record = piece.text
         if text:
-            if len(text) > due.characters or not await fits(text, due.carried):
+            carried = render_items([Compaction(text)])
+            if len(text) > due.characters or not await fits(carried, due.carried):
                 raise CompactionError("the summariser's text is too large to go on with")
-            record = f"{render_items([Compaction(text)])}\n{piece.text}"
+            record = f"{carried}\n{piece.text}"
         text = await _answer(writer, prompt_around(record, earlier=earlier or bool(text), more=_wishes(due.words)), due.seconds)
     return text
 
