@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_window import ContextWindow, ContextWindowManager
 from session import (
     DuplicateItemError,
     FormatError,
@@ -379,6 +380,12 @@ def test_every_edit_can_be_saved_afterwards(store: SessionStore, name: str) -> N
     same(store.load("s"), session)
 
 
+def rows_of(store: SessionStore, session: Session) -> list[tuple[Any, ...]]:
+    """All that the file has of the session's journal."""
+    key = store._known[session].key
+    return store._file._connection.execute("SELECT * FROM journal WHERE session = ? ORDER BY number", (key,)).fetchall()
+
+
 @given(data=st.data())
 def test_whatever_is_done_to_a_session_the_file_has_it_and_all_that_was_before(shared: SessionStore, data: st.DataObject) -> None:
     session = shared.create(f"any {next(NUMBERS)}")
@@ -386,6 +393,7 @@ def test_whatever_is_done_to_a_session_the_file_has_it_and_all_that_was_before(s
         Session.append(session, item)
     session.save()
     logs = [list(session.items)]
+    rows = rows_of(shared, session)
     for step in range(data.draw(st.integers(1, 6))):
         lineage, length = session.lineage, len(session.items)
         act = data.draw(st.sampled_from(("append", "pin", "unpin", "insert", "truncate", "system", "breaks", "merge", "title")))
@@ -408,6 +416,8 @@ def test_whatever_is_done_to_a_session_the_file_has_it_and_all_that_was_before(s
         if session.lineage is not lineage and list(session.items) != logs[-1]:
             logs.append([])
         logs[-1] = list(session.items)
+        before, rows = rows, rows_of(shared, session)
+        assert rows[: len(before)] == before
     same(shared.load(session.id), session)
     stored = [list(shared.load(session.id, revision=one.number).items) for one in shared.revisions(session.id)]
     assert [one.items for one in shared.revisions(session.id)] == list(map(len, stored))
@@ -461,6 +471,27 @@ def test_a_closed_store_says_so(path: Path) -> None:
         with pytest.raises(StoreError, match="was closed"):
             ask()
     assert said(session) == ["x"]
+
+
+def test_a_stored_session_is_managed_like_any_other(store: SessionStore) -> None:
+    session = store.create("s")
+    for number in range(40):
+        session.add_message(("user", "assistant")[number % 2], f"{number} " + "word " * 50)
+    manager = ContextWindowManager(context_window=ContextWindow(max_tokens=1_000), token_counter=len)
+    view = manager.process_session(session)
+    assert 0 < len(view.items) < 40
+    assert list(view.items) == list(manager.process_session(store.load("s")).items)
+    session.add_message("user", "and on")
+    assert manager.process_session(session).items[-1] is session.items[-1]
+    assert store.save(session) == 0
+
+
+def test_what_is_let_go_of_while_it_is_written_together_is_not_written(store: SessionStore) -> None:
+    session = store.create("s")
+    session.add_message("user", "one")
+    with session.together():
+        session.cleanup()
+    assert said(store.load("s")) == ["one"]
 
 
 # The file

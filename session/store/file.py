@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from session.errors import StoreDamagedError, StoreError
+from session.errors import FormatError, StoreDamagedError, StoreError, short
 
 from .complaints import is_busy, ours
 from .schema import APPLICATION, PAGE_BYTES, SCHEMA, VERSION
@@ -48,9 +48,12 @@ class StoreFile:
             StoreDamagedError: It is damaged, or no store.
             StoreBusyError: Another process kept it too long.
         """
-        self.path = _absolute(path)
+        self.path = plain_path(path, "SessionStore.path")
         self._seconds = busy_seconds
         self._lock = threading.RLock()
+        with self._told():
+            # Not `Path.resolve`: it follows links, and a link may be put elsewhere while the file is open.
+            self.path = os.path.abspath(self.path)  # noqa: PTH100
         self._open()
 
     def close(self) -> None:
@@ -213,6 +216,8 @@ class StoreFile:
             yield
         except sqlite3.Error as error:
             raise ours(self.path, error, self._seconds) from error
+        except UnicodeDecodeError as error:  # SQLite quotes what is damaged, and Python does not get that far
+            raise StoreDamagedError(self.path, "not a store, or damaged") from error
         except OSError as error:
             raise StoreError(self.path, f"{error.strerror or error}; check that it is a file, and its permissions") from error
 
@@ -247,11 +252,19 @@ def _close(connection: sqlite3.Connection, pid: int) -> None:
 # The file itself
 
 
-def _absolute(path: str | os.PathLike[str]) -> str:
-    given = os.fspath(path)
+def plain_path(path: str | os.PathLike[str], where: str) -> str:
+    """The path as a text that the system takes.
+
+    Raises:
+        FormatError: It is no path.
+        StoreError: It has a NUL in it.
+    """
+    given = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(given, str):
+        raise FormatError(where, f"{short(given)} is not a path; pass a text or a Path")
     if "\0" in given:
         raise StoreError(given.replace("\0", "\\0"), "a file's name has no NUL in it")
-    return os.path.abspath(given)  # noqa: PTH100 - `Path.resolve` would follow links, and a link may be put elsewhere
+    return given
 
 
 def _quoted(path: str) -> str:

@@ -16,6 +16,7 @@ from session.items import Item
 from session.serial import item_from_dict
 from session.session import Session
 
+from .file import plain_path
 from .journal import EDIT, KINDS, NEW, Row
 from .pages import Cell, Pages, record
 from .replay import Replay, edit_of, parsed
@@ -73,16 +74,17 @@ def salvage(path: str | os.PathLike[str]) -> Salvage:
 
     Raises:
         StoreError: The system cannot read it.
+        FormatError: `path` is no path.
     """
-    name = os.fspath(path)
+    name = plain_path(path, "salvage.path")
     try:
         pages = Pages(Path(name))
         try:
             found, damaged = _found(pages)
         finally:
             pages.close()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in its name
-        raise StoreError(name.replace("\0", "\\0"), f"the file cannot be read: {error}") from error
+    except OSError as error:
+        raise StoreError(name, f"the file cannot be read: {error.strerror or error}") from error
     problems = []
     if damaged:
         problems.append(f"{damaged} rows are damaged")

@@ -74,7 +74,7 @@ class StoredSession(Session):
             yield
         finally:
             self._held -= 1
-            if not self._held:
+            if not self._held and self._store is not None:
                 store.save(self)
 
     # What changes it. Everything else that does comes down to these.
