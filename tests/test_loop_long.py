@@ -21,6 +21,7 @@ from context_window import (
     Image,
     ModelConfig,
     ModelOverloadedError,
+    PromptTooLongError,
     Session,
     Toolbox,
     run_turn,
@@ -210,7 +211,7 @@ async def _to_its_end(
     for failures in range(5):
         try:
             return await run_turn(session, user, model=model, tools=toolbox, manager=window), failures
-        except ModelOverloadedError:
+        except (ModelOverloadedError, PromptTooLongError):  # the second where a refused view had nothing left to take
             user = None
     raise AssertionError("a turn that never ends")
 
