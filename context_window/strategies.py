@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import isclass, iscoroutinefunction, signature
+from itertools import islice
 from typing import Any
 
 from session.items import MessageCategory
@@ -47,9 +48,9 @@ class SlidingWindow(Composable):
 
         ContextWindow(strategy=SlidingWindow(40, step=20))  # from 21 to 40 units
 
-    A unit is what stands or falls together: a message, or a response's calls with their reasoning and outputs. System messages,
-    pinned items and summaries stay beside the window, and are not counted. What the model is about to read, and the user message
-    that it answers, are in the window first, and stay even where they are more than it holds.
+    A unit is what stands or falls together: a message, or a response's calls with their reasoning and outputs. System messages stay
+    beside the window, and are not counted. What is protected otherwise is in the window first, and stays even where it is more than
+    that holds: pinned items, summaries, what the model is about to read, and the user message that it answers.
 
     Attributes:
         units: How many units stay at the most.
@@ -67,18 +68,16 @@ class SlidingWindow(Composable):
             raise BudgetError("SlidingWindow.step", self.step, f"pass units={self.units} or less; more cannot leave together")
 
     @property
-    def above_items(self) -> int:
-        """Fewer items than units that may stay are no more units than that."""
+    def above_units(self) -> int:
+        """As many units as may stay: with fewer, nothing is to be chosen."""
         return self.units
 
-    def __call__(self, units: Sequence[MeasuredUnit], _budget: StrategyBudget, /) -> list[Choice]:
-        """All units that are older than the window."""
-        free = [unit for unit in units if unit.free]
-        ahead = sum(unit.protected is Reason.FRONTIER and unit.category is not MessageCategory.SYSTEM for unit in units)
-        if ahead + len(free) <= self.units:
-            return []
-        room = max(0, self.units - self.step + 1 - ahead)
-        return [unit.drop(Reason.OUT_OF_WINDOW, always=True) for unit in free[: len(free) - room]]
+    def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> Iterator[Choice]:
+        """As many of the oldest as are too many."""
+        if budget.units <= self.units:
+            return iter(())
+        older = budget.units - (self.units - self.step + 1)
+        return islice((unit.drop(Reason.OUT_OF_WINDOW, always=True) for unit in units if unit.free), older)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +120,12 @@ class Summarize(Composable):
         _set_amount(self, "keep_recent", least=0)
 
     def __call__(self, units: Sequence[MeasuredUnit], _budget: StrategyBudget, /) -> list[Choice]:
-        """All units that are older than the newest items, system messages not counted."""
+        """All units that are older than the newest items, of which system messages and summaries are not counted."""
         older, recent = len(units), 0
         while older and recent < self.keep_recent:
             older -= 1
-            recent += units[older].items if units[older].category is not MessageCategory.SYSTEM else 0
+            counts = units[older].category is not MessageCategory.SYSTEM and units[older].protected is not Reason.SUMMARY
+            recent += units[older].items if counts else 0
         return [unit.summarise() for unit in units[:older] if unit.free]
 
 
@@ -212,7 +212,7 @@ def advisers_of(strategy: Strategy) -> Advisers:
         Adviser(
             part,
             _name_of(part),
-            above_items=getattr(part, "above_items", None),
+            above_units=getattr(part, "above_units", None),
             takes_system=getattr(part, "takes_system", False),
         )
         for part in parts_of(strategy)
@@ -237,9 +237,9 @@ def check_strategy(name: str, strategy: object) -> None:
         hash(strategy)
     except TypeError as error:
         raise BudgetError(name, strategy, "pass one that can be hashed, such as a frozen dataclass: a strategy must not change") from error
-    above = getattr(strategy, "above_items", None)
+    above = getattr(strategy, "above_units", None)
     if above is not None and (type(above) is not int or above < 0):
-        raise BudgetError(f"{name}.above_items", above, "make it None, or a whole number of 0 or more")
+        raise BudgetError(f"{name}.above_units", above, "make it None, or a whole number of 0 or more")
     for attribute in ("final", "takes_system"):
         if not isinstance(value := getattr(strategy, attribute, False), bool):
             raise BudgetError(f"{name}.{attribute}", value, "make it True or False")

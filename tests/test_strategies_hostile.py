@@ -171,7 +171,7 @@ class Changing:
 class Marked:
     """A strategy with attributes of its own."""
 
-    above_items: Any = None
+    above_units: Any = None
     final: Any = False
     takes_system: Any = False
 
@@ -204,8 +204,8 @@ class Waits:
         (waits, "pass a plain function"),
         (Waits(), "pass a plain function"),
         (Changing(), "pass one that can be hashed"),
-        (Marked(above_items=-1), r"^strategy\.above_items=-1: make it None, or a whole number of 0 or more$"),
-        (Marked(above_items=True), r"^strategy\.above_items=True: "),
+        (Marked(above_units=-1), r"^strategy\.above_units=-1: make it None, or a whole number of 0 or more$"),
+        (Marked(above_units=True), r"^strategy\.above_units=True: "),
         (Marked(final=1), r"^strategy\.final=1: make it True or False$"),
         (Marked(takes_system=None), r"^strategy\.takes_system=None: make it True or False$"),
     ],

@@ -26,7 +26,8 @@ class Choice:
 
     Attributes:
         head: The unit.
-        action: CLEAR its outputs, SUMMARISE or DROP it. Only `manage` summarises; trims pass such a choice over.
+        action: CLEAR its outputs, SUMMARISE or DROP it. Only `manage` writes summaries, before it trims; a trim passes such a
+            choice over.
         reason: Why, as the plan will tell it.
         always: Whether to do it in any case. Else it is done only while the view is still above what the trim aims at, so
             that a strategy may name all units in the order it would give them up in.
@@ -94,6 +95,7 @@ class StrategyBudget:
         trigger: Above this a view is trimmed.
         target: Down to this.
         shares: The part of the target of SYSTEM, CONTEXT, DIALOG and SYSTEM_OUTPUT.
+        units: Units in the view, those of SYSTEM not counted.
         items: Items in the view.
         items_max: More items than this are trimmed; None for any number.
         items_target: Down to so many items.
@@ -105,6 +107,7 @@ class StrategyBudget:
     trigger: int
     target: int
     shares: tuple[int, int, int, int]
+    units: int
     items: int
     items_max: int | None
     items_target: int
@@ -129,7 +132,7 @@ class Strategy(Protocol):
     It must be pure: the same units and budget, the same choices. It is asked where the model is called, while the view exceeds
     a limit. What it leaves too large is then trimmed as `PriorityTrim` does. It may have these attributes beside:
 
-    - `above_items`: It is asked also under the limits, where the view has more items than this.
+    - `above_units`: It is asked also under the limits, where the view has more units than this, those of SYSTEM not counted.
     - `final`: True where nothing else may be taken: the view may then stay too large, an error where the window is `strict`.
     - `takes_system`: True where it may drop units that only their category, SYSTEM, protects.
     """
@@ -139,7 +142,7 @@ class Strategy(Protocol):
 
         Args:
             units: All units of the view in the order of their age, the oldest first; the newest first where
-                `trim_session(preserve_recency=False)` asks.
+                `trim_session(preserve_recency=False)` asks. They are measured when they are looked at, and not to be kept.
             budget: What there is and what is used.
         """
 
@@ -151,13 +154,14 @@ class Adviser:
     Attributes:
         strategy: The strategy.
         name: What errors call it.
-        above_items: It is asked also under the limits, where the view has more items than this; None: over them only.
+        above_units: It is asked also under the limits, where the view has more units than this, those of SYSTEM not counted;
+            None: over the limits only.
         takes_system: Whether it may drop units that only their category protects.
     """
 
     strategy: Strategy
     name: str
-    above_items: int | None = None
+    above_units: int | None = None
     takes_system: bool = False
 
 

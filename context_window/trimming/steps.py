@@ -16,8 +16,9 @@ from collections.abc import Iterator, Sequence
 
 from session.units import CONTEXT, DIALOG, FREE, HELD, KIND_OUTPUT, NONE, SYSTEM_OUTPUT
 
-from .consult import clearable_in, consult
+from .consult import consult
 from .limits import portion
+from .offered import clearable_in
 from .plan import Reason
 from .state import ViewState
 

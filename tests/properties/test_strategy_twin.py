@@ -8,7 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window.following import Following
-from context_window.trimming.consult import budget_of, measured_units
+from context_window.trimming.offered import UnitsInView, budget_of
 from tests.support.harness import MEASURER, again, copy_of, exact, trim
 from tests.support.strategic import StrategicTwin, decided, decided_by, strategies
 from tests.support.strategies import limits, sessions
@@ -50,15 +50,16 @@ def test_one_shot_twin(data: st.DataObject) -> None:
 @given(st.data())
 def test_what_a_strategy_is_given_is_what_is_in_the_view(data: st.DataObject) -> None:
     """measured units and budget in: each item of the view is in one unit, with its tokens, and with what protects it"""
-    log = data.draw(sessions())
+    log = data.draw(sessions(max_steps=16))
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), newest_first=data.draw(st.booleans()))
     outcome = trim(log, bounds)
     twin = StrategicTwin(list(log.items), log.response_breaks, exact(bounds))
     twin.grow(len(log.items))
     twin.trim()
     fold = outcome.following.fold
-    units = measured_units(fold)
-    assert list(units) == twin.measured()
+    units = UnitsInView(fold)
+    assert list(units) == twin.measured() == [units[place] for place in range(len(units))]
+    assert units[1:] == tuple(twin.measured()[1:])
     assert budget_of(fold, fold.limits) == twin.budget()
     assert sum(unit.tokens for unit in units) + twin.budget().overhead == outcome.total
     assert sorted(place for unit in units for place in unit.places) == list(fold.shown)

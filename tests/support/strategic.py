@@ -36,12 +36,12 @@ class Whim:
 
     Attributes:
         seed: Which whim.
-        above_items: As of any strategy.
+        above_units: As of any strategy.
         final: As of any strategy.
     """
 
     seed: int
-    above_items: int | None = None
+    above_units: int | None = None
     final: bool = False
 
     def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> Iterator[Choice]:
@@ -112,8 +112,8 @@ class StrategicTwin(Twin):
         limits = self.limits
         heavy = self.total() > limits.trigger
         many = limits.items_max is not None and len(self.in_view()) > limits.items_max
-        above = getattr(part, "above_items", None)
-        if not (heavy or many or (above is not None and len(self.in_view()) > above)):
+        above = getattr(part, "above_units", None)
+        if not (heavy or many or (above is not None and self.budget().units > above)):
             return
         for choice in list(part(self.measured(), self.budget())):
             unit = self.units()[choice.head]
@@ -146,6 +146,7 @@ class StrategicTwin(Twin):
             trigger=limits.trigger,
             target=limits.target,
             shares=(system, context, dialog, output),
+            units=sum(unit.category is not MessageCategory.SYSTEM for unit in self.measured()),
             items=len(self.in_view()),
             items_max=limits.items_max,
             items_target=limits.items_target,
