@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from context_window import Answer, ContextWindow, ContextWindowManager, Image, Session, Usage
+from context_window import Answer, ContextWindow, ContextWindowManager, Image, Session, TurnResult, Usage, run_turn
 from context_window.loop.model import OnText
 from session.items import FunctionCall, Item, Message, Reasoning
 from tests.support.counting import Letters
@@ -81,3 +82,28 @@ def call(name: str, arguments: Mapping[str, Any] | str, call_id: str) -> Functio
     import json
 
     return FunctionCall(name, arguments if isinstance(arguments, str) else json.dumps(arguments), call_id)
+
+
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
+
+
+def fail() -> None:
+    """Fails."""
+    raise OSError("disk full")
+
+
+def turn(session: Session, said: Any, model: ScriptedModel, *, limits: Any = None, tools: Any = (add, fail), **more: Any) -> TurnResult:
+    """A whole turn."""
+    return asyncio.run(run_turn(session, said, model=model, tools=tools, manager=limits or manager(), **more))
+
+
+def told(session: Session) -> list[str]:
+    """A log in few words."""
+    return [str(getattr(item, "text", None) or getattr(item, "name", item.type)) for item in session.items]
+
+
+def cut_off(stop: str, *items: Any) -> Answer:
+    """An answer that stops so."""
+    return Answer(items, stop, Usage(input_tokens=1, output_tokens=1), "scripted-1")
