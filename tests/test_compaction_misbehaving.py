@@ -183,12 +183,13 @@ def test_in_pieces_a_failure_of_the_last_one_loses_nothing() -> None:
     assert session.to_dict() == before
 
 
-def test_beside_what_must_be_kept_there_must_be_room_for_it() -> None:
-    session = session_of(9)
-    session.add_message("user", "q" * 1880, "now", 0.0)
-    manager = Watched()
-    managed(manager, session, Writer("x" * 100))
-    assert compactions(session) == []
+@pytest.mark.parametrize(("size", "calls"), [(1880, 0), (1740, 1)])
+def test_beside_what_must_be_kept_there_must_be_room_for_it(size: int, calls: int) -> None:
+    """Where there is none for any, nobody is asked."""
+    manager, session, llm = Watched(), session_of(9), Writer("x" * 400)
+    session.add_message("user", "q" * size, "now", 0.0)
+    managed(manager, session, llm)
+    assert (len(llm.prompts), compactions(session)) == (calls, [])
     assert "no room" in manager.failed[0].why
     assert manager.get_token_usage()["total"] <= 2000
 

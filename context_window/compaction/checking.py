@@ -20,6 +20,8 @@ from .writing import Task
 
 SHRINKS = 2
 """A summary has at most one part in so many of the tokens of what it replaces; else trimming alone does the work."""
+SHORTEST = "Earlier in this conversation:"
+"""Where there is no room for as much, none is asked for."""
 SHARE = 4
 """It has at most one part in so many of what triggers a trim: no trim may take it, so there must be room beside it."""
 
@@ -101,25 +103,32 @@ def verified(session: Session, items: Sequence[Item], view: Fold, due: Due, aske
         raise CompactionError(f"the summary has {cost:,} tokens, more than half of the {asked.tokens:,} that it replaces")
     if SHARE * cost > trigger:
         raise CompactionError(f"the summary has {cost:,} tokens, more than a fourth of the {trigger:,} there are")
-    total = _total_with(session, [*items, summary], due, view.correction)
-    if total > max(due.limits.budget, view.total):
-        raise CompactionError("beside what must be kept there is no room for the summary")
+    total = check_room(session, items, view, due, summary)
     return summary, Compacted(session.id, total, due.limits.budget, len(summary.replaces), asked.tokens, cost)
 
 
-def _total_with(session: Session, items: list[Item], due: Due, correction: int) -> int:
-    """What the request costs with these items as the log, trimmed.
+def check_room(session: Session, items: Sequence[Item], view: Fold, due: Due, summary: Compaction | None = None) -> int:
+    """What the request costs with the summary, trimmed.
 
     Args:
-        session: The log that they go on from.
-        items: The items.
-        due: What was due.
-        correction: Tokens that the provider's reports say there are beside the count.
+        session: The log.
+        items: Its items as they are now.
+        view: The fold of its view.
+        due: What is due.
+        summary: The summary; None for the shortest that is worth asking for.
+
+    Raises:
+        CompactionError: It is over the budget with the summary, and would be less so without.
     """
-    trial = Session.showing(session, items, breaks=session.response_breaks, settled=session.settled)
-    following = Following(trial, lowered(due.limits, correction), due.settings.measurer)
+    if summary is None:
+        summary = _item(SHORTEST, replaced(due.told, items), items[-1], session)
+    trial = Session.showing(session, [*items, summary], breaks=session.response_breaks, settled=session.settled)
+    following = Following(trial, lowered(due.limits, view.correction), due.settings.measurer)
     following.catch_up(trial)
-    return following.fold.counted + correction
+    total = following.fold.counted + view.correction
+    if total > max(due.limits.budget, view.total):
+        raise CompactionError("beside what must be kept there is no room for a summary")
+    return total
 
 
 def _item(text: str, ids: Sequence[str], last: Item, session: Session) -> Compaction:

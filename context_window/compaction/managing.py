@@ -26,7 +26,7 @@ from ..strategies import is_final, summarize_of
 from ..trimming.consult import to_summarise
 from ..trimming.fold import Fold
 from ..trimming.limits import Limits
-from .checking import Due, check_told, lowered, untrimmed, verified
+from .checking import Due, check_room, check_told, lowered, untrimmed, verified
 from .due import Keep, due, may_stand
 from .memory import Memory
 from .writing import Task, summed_up, task
@@ -196,7 +196,7 @@ class Compacting(ABC):
         import asyncio
 
         count = plan.settings.budget.counter.count_text
-        asked = await asyncio.to_thread(task, plan.told, writer, count, plan.most)
+        asked = await asyncio.to_thread(self._prepared, session, plan, writer)
 
         async def fits(text: str, most: int) -> bool:
             return await asyncio.to_thread(count, text) <= most
@@ -237,6 +237,18 @@ class Compacting(ABC):
             if not told and may_stand(fold, following.items, ended=forced):
                 memory.idle_in = fold.groups.last_user
         return Due(told, keep, settings, limits, total, requests) if told else None
+
+    def _prepared(self, session: Session, plan: Due, writer: Summarizer) -> Task:
+        """What the writer is to be asked.
+
+        Raises:
+            CompactionError: It cannot be told, or there is no room for whatever it may write.
+        """
+        state = self._state(session)
+        with state.lock:
+            following = self._follow(session, state)
+            check_room(session, following.items, following.fold, plan)
+        return task(plan.told, writer, plan.settings.budget.counter.count_text, plan.most)
 
     def _keep(self, fold: Fold, limits: Limits, *, forced: bool) -> Keep:
         """What is left as it is: by the strategy, where it has something to say of summaries; else the newest turns."""
