@@ -14,7 +14,7 @@ from typing import NamedTuple
 from accuracy import TRANSCRIPTS, family_of, is_held_out, provider_of
 
 from context_window import ContextWindow
-from context_window.budget import PRIORS, UNKNOWN_PRIOR, calibration_of
+from context_window.budget import UNKNOWN, calibration_of
 from context_window.choice import choose_counter
 from context_window.counting.counter import CharacterCounter, TokenCounter
 from context_window.counting.ctok_counter import CtokCounter
@@ -35,8 +35,6 @@ FOLDERS = ("claude_code", "codex", "pi", "mini_swe_agent", "opencode", "tau2_ben
 CHARACTERS, RAW, OURS, CTOK = "4 characters", "o200k", "o200k x ratio", "ctok"
 """The counters: the estimate without a vocabulary; tiktoken alone; tiktoken as this library counts with it; ctok, for Claude only."""
 COUNTERS = (CHARACTERS, RAW, OURS, CTOK)
-COVERAGE = 0.95
-"""The part of requests whose bound is to hold: the library's default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +151,10 @@ def steps_of(session: Session, path: Path, counters: Collection[str] = COUNTERS)
             continue
         measurer = Measurer(counter)
         exchanges = exchanges_of(session, measurer)
-        prior = PRIORS.get(describe_model(name).family, UNKNOWN_PRIOR) if label in (OURS, CTOK) else UNKNOWN_PRIOR
+        rule = calibration_of(describe_model(name).family) if label in (OURS, CTOK) else UNKNOWN
         left_out = Counter()
         last = None
-        for place, (one, told) in enumerate(zip(exchanges, foretold(session, measurer, calibration_of(COVERAGE, prior)), strict=True)):
+        for place, (one, told) in enumerate(zip(exchanges, foretold(session, measurer, rule), strict=True)):
             if not one.reported:
                 continue
             since, last = exchanges[place if last is None else last : place], place

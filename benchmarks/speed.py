@@ -3,7 +3,8 @@
     python benchmarks/speed.py
 
 - append: one item appended and `process_session` called, at 1,000 and at 100,000 items: under the trigger, and at a fixed
-  budget after many trims. The ratio of the two is what matters; it should be near 1.
+  budget after many trims; there also with what the provider reported on each answer. The ratio of the two is what matters; it should
+  be near 1.
 - fold: 100,000 items from cold, counts known.
 - memory: what the manager keeps of an item.
 - counting: whole items against bare `encode_ordinary` on the same texts; a second count against the first.
@@ -15,6 +16,7 @@ import gc
 import statistics
 import time
 import tracemalloc
+from collections.abc import Callable
 
 from rich.console import Console
 from rich.table import Table
@@ -23,11 +25,12 @@ from context_window import ContextWindow, ContextWindowManager
 from context_window.counting.measure import Measurer
 from context_window.counting.tiktoken_counter import TiktokenCounter
 from context_window.counting.vocabulary import o200k
-from session import FunctionCall, FunctionCallOutput, Message, Session
+from session import FunctionCall, FunctionCallOutput, Message, MessageCategory, Session, Usage
 
 SHORT, LONG = 1_000, 100_000
 APPENDS = 3_000
 BUDGETS = {"under the trigger": 10**9, "after many trims": 20_000}
+REPORTED = "after many trims, with reports"
 
 
 def characters(text: str) -> int:
@@ -35,15 +38,15 @@ def characters(text: str) -> int:
     return len(text) // 4
 
 
-def grown(session: Session, length: int) -> Session:
-    """The session, longer: turns of a question, three calls with outputs, an answer."""
+def grown(session: Session, length: int, usage: Callable[[], Usage | None] = lambda: None) -> Session:
+    """The session, longer: turns of a question, three calls with outputs, an answer with its usage."""
     while len(session.items) < length:
         at = len(session.items)
         match at % 8:
             case 0:
                 session.append(Message("user", f"question {at} " * 3))
             case 7:
-                session.append(Message("assistant", "answer " * 8))
+                session.append(Message("assistant", "answer " * 8, usage=usage()))
             case 1 | 3 | 5:
                 session.append(FunctionCall("read", '{"path": "a.py"}', f"c{at}"))
             case _:
@@ -55,14 +58,22 @@ def manager(budget: int) -> ContextWindowManager:
     return ContextWindowManager(token_counter=characters, context_window=ContextWindow(max_tokens=budget))
 
 
-def append_times(length: int, budget: int) -> list[float]:
+def append_times(length: int, budget: int, *, reported: bool = False) -> list[float]:
     """Seconds of each append with its call."""
-    session, one = grown(Session(), length), manager(budget)
+    one = manager(budget)
+    session = grown(Session(), length)
     one.process_session(session)
+
+    def usage() -> Usage | None:
+        if not reported:
+            return None
+        counted = one.get_token_usage()
+        return Usage(input_tokens=300 + sum(counted[category.value] for category in MessageCategory), output_tokens=20)
+
     times = []
     for _ in range(APPENDS):
         start = time.perf_counter()
-        grown(session, len(session.items) + 1)
+        grown(session, len(session.items) + 1, usage)
         one.process_session(session)
         times.append(time.perf_counter() - start)
     return times
@@ -120,8 +131,9 @@ def counting() -> tuple[float, float]:
 def main() -> None:
     console = Console()
     table = Table("append and process", f"{SHORT:,} items", f"{LONG:,} items", "ratio", title="microseconds, median (mean)")
-    for name, budget in BUDGETS.items():
-        short, long = append_times(SHORT, budget), append_times(LONG, budget)
+    for name, budget in (BUDGETS | {REPORTED: 20_000}).items():
+        reported = name == REPORTED
+        short, long = append_times(SHORT, budget, reported=reported), append_times(LONG, budget, reported=reported)
         cells = [f"{statistics.median(times) * 1e6:.1f} ({statistics.mean(times) * 1e6:.1f})" for times in (short, long)]
         ratios = statistics.median(long) / statistics.median(short), statistics.mean(long) / statistics.mean(short)
         table.add_row(name, *cells, f"{ratios[0]:.2f} ({ratios[1]:.2f})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .choice import choose_counter
 from .config import ContextWindow, check_amount
@@ -12,14 +12,14 @@ from .counting.overhead import RequestOverhead
 from .errors import BudgetError
 from .models import Model, describe_model, find_model
 from .strategies import advisers_of, is_final
-from .trimming.anchor import THOUSAND, CalibrationRule
+from .trimming.anchor import CalibrationRule
 from .trimming.limits import Limits, portion
 
-PRIORS = {"openai": 50, "claude": 200, "google": 270}
+KNOWN = {"openai": 50, "claude": 200, "google": 270}
 """By family, in thousandths: of the increments in recorded sessions 99 in 100 were no further above our count."""
 
-UNKNOWN_PRIOR = 400
-"""Likewise for models and counters of which nothing is known."""
+UNKNOWN = CalibrationRule(prior=400, beyond=10**6)
+"""For models and counters of which nothing is known: a counter may be too low by any factor."""
 
 DEFAULT_TOKENS = 128_000
 """The budget where nothing is known of the model."""
@@ -62,7 +62,7 @@ class Budget:
         model: Its name, where one was asked for and at least its family is known.
         expected_error: The part of the cold count by which it is usually off.
         counter_problem: Why a lesser counter than usual counts; empty where none does.
-        prior: In thousandths: how far above its local count what is new in a request may be, before any was reported.
+        calibration: How the provider's reports are used with this counter.
     """
 
     tokens: int
@@ -74,7 +74,7 @@ class Budget:
     model: str | None = None
     expected_error: float = 0.0
     counter_problem: str = ""
-    prior: int = UNKNOWN_PRIOR
+    calibration: CalibrationRule = UNKNOWN
 
     def speaks_for(self, model: str | None) -> bool:
         """Whether what this model reports of a request says what the model in use would: it counts alike, or nothing is known of one."""
@@ -122,7 +122,7 @@ def resolve_budget(
         model=model.name,
         expected_error=error,
         counter_problem=problem,
-        prior=UNKNOWN_PRIOR if token_counter is not None else PRIORS.get(model.family, UNKNOWN_PRIOR),
+        calibration=calibration_of(model.family) if token_counter is None else UNKNOWN,
     )
 
 
@@ -156,18 +156,13 @@ def limits_of(
         newest_first=newest_first,
         advisers=advisers_of(window.strategy),
         final=is_final(window.strategy),
-        calibration=None if one_shot or window.coverage is None else calibration_of(window.coverage, budget.prior),
+        calibration=None if one_shot or window.coverage is None else replace(budget.calibration, coverage=window.thousandths),
     )
 
 
-def calibration_of(coverage: float, prior: int) -> CalibrationRule:
-    """How the provider's reports are used.
-
-    Args:
-        coverage: The part of requests whose bound is to hold.
-        prior: As `Budget.prior`.
-    """
-    return CalibrationRule(coverage=min(THOUSAND - 1, round(coverage * THOUSAND)), prior=prior)
+def calibration_of(family: str) -> CalibrationRule:
+    """How reports are used with our counters for a family's models."""
+    return CalibrationRule(prior=KNOWN[family]) if family in KNOWN else UNKNOWN
 
 
 def check_binding(field: str, value: object) -> bool | None:

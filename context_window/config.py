@@ -163,6 +163,11 @@ class ContextWindow:
         object.__setattr__(self, name, value)
 
     @property
+    def thousandths(self) -> int:
+        """The coverage that is asked for, in thousandths; less than all of them."""
+        return 0 if self.coverage is None else min(999, int(_exact(self.coverage) * 1_000))
+
+    @property
     def ratios(self) -> tuple[Fraction, Fraction]:
         """Trigger and target, as the decimals that were written."""
         return _exact(self.trigger_ratio), _exact(self.target_ratio)

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from context_window import ContextWindow, ContextWindowManager
-from context_window.budget import PRIORS, calibration_of
+from context_window.budget import calibration_of
 from context_window.counting.counter import CharacterCounter
 from context_window.counting.measure import Measurer
 from session import Session
@@ -130,7 +130,7 @@ def test_what_users_are_told_is_what_is_measured() -> None:
     whole = conversation([(5_003 + 97 * at * at, 41) for at in range(8)])
     manager = ContextWindowManager("gpt-4o", context_window=ContextWindow(max_tokens=10**6))
     measurer = Measurer(steps_module().counters_for("gpt-4o")["o200k x ratio"])
-    told = list(steps_module().foretold(whole, measurer, calibration_of(0.95, PRIORS["openai"])))
+    told = list(steps_module().foretold(whole, measurer, calibration_of("openai")))
     log, found = Session(metadata=dict(whole.metadata)), []
     for item in whole.items:
         if item.usage is not None:

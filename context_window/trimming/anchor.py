@@ -34,7 +34,7 @@ class CalibrationRule:
     least: int = 10
     removed: int = 800
     remembered: int = 100
-    beyond: int = 4
+    beyond: int = 3
 
 
 @dataclass(frozen=True, slots=True)
