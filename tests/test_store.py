@@ -142,6 +142,15 @@ def test_what_cannot_be_saved_is_named_by_its_place(store: SessionStore) -> None
     assert store.list() == ()
 
 
+@pytest.mark.parametrize("wrong", [None, 5, [], {5: 6}, {"a": float("nan")}])
+def test_metadata_that_could_not_be_read_back_is_not_saved(store: SessionStore, wrong: Any) -> None:
+    session = Session([Message("user", "x")])
+    session.metadata = wrong
+    with pytest.raises(FormatError, match=r"^metadata"):
+        store.save(session)
+    assert store.list() == ()
+
+
 def test_a_read_only_view_can_be_saved(store: SessionStore) -> None:
     session = Session([Message("user", "x")], id="s")
     assert store.save(session.read_only()) == 1

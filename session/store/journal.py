@@ -17,13 +17,13 @@ that saved sessions have everywhere.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from zlib import crc32
 
 from session.door import clean, clean_json
-from session.errors import FormatError
+from session.errors import FormatError, short
 from session.items import Item, Message, MessageCategory
 from session.serial import item_to_dict
 from session.session import Session
@@ -98,6 +98,8 @@ def change(session: Session, known: Known | None) -> Change:
         FormatError: Its id is no text, or `metadata` or an item's `extra` was given a value that JSON cannot hold.
     """
     items = session.items
+    if not isinstance(session.metadata, Mapping):
+        raise FormatError("metadata", f"{short(session.metadata)} where a mapping is expected")
     metadata = clean_json(session.metadata, "metadata")
     said = _json(metadata)
     edited = known is not None and known.lineage is not session.lineage
