@@ -205,16 +205,24 @@ class Conversations(Generic[M]):
         in_view = {item.id: item for item in view.items}
         shown: list[M] = []
         thoughtless = False  # whether a thought of the answer that is looked at is gone
+        answer = -1  # where the last message that is shown is, if the model said it
         for place, items in enumerate(followed.items):
             forms = [in_view.get(item.id) for item in items]
             thoughtless = thoughtless and is_answer(items[0])
             thoughtless |= any(isinstance(item, Reasoning) and form is None for item, form in zip(items, forms, strict=True))
-            message = followed.messages[place]
+            message: M | None = followed.messages[place]
             whole = all(map(is_, forms, items))
-            if whole and not (thoughtless and self._words.unbound(message) is not message):
-                shown.append(message)
-            elif (copy := self._copy(followed, place, forms, unbound=thoughtless)) is not None:
-                shown.append(copy)
+            if not whole or (thoughtless and self._words.unbound(followed.messages[place]) is not message):
+                message = self._copy(followed, place, forms, unbound=thoughtless)
+            if message is None:
+                continue
+            if self._words.answers_whole and is_answer(items[0]):
+                if 0 <= answer < place - 1:  # what stood between is gone: two answers in a row are refused
+                    message = self._joined(followed, place, shown.pop(), message)
+                answer = place
+            else:
+                answer = -1
+            shown.append(message)
         if conversation(view).preamble:
             place = next((place for place, message in enumerate(shown) if not self._words.is_system(message)), len(shown))
             shown.insert(place, self._words.preamble())
@@ -227,6 +235,13 @@ class Conversations(Generic[M]):
             message = self._made(followed.messages[place], followed.items[place], forms, unbound=unbound)
             known = followed.copies[place] = Copy(forms, unbound, message)
         return known.message
+
+    def _joined(self, followed: Followed[M], place: int, earlier: M, later: M) -> M:
+        """Two answers as one; the same object for as long as it is made of the same."""
+        known = followed.joined.get(place)
+        if known is None or known[0] is not earlier or known[1] is not later:
+            known = followed.joined[place] = (earlier, later, self._words.joined(earlier, later))
+        return known[2]
 
     def _made(self, message: M, items: list[Item], forms: list[Item | None], *, unbound: bool) -> M | None:
         made: M | None = message

@@ -144,8 +144,8 @@ class _LangChainWords:
         self._preamble = HumanMessage(PREAMBLE)
 
     def digest(self, message: AnyMessage) -> bytes:
-        try:
-            said = message.model_dump_json(exclude={"artifact"}, warnings=False)
+        try:  # ids are made by chance, and what comes with a response is not sent again
+            said = message.model_dump_json(exclude={"artifact", "id", "response_metadata"}, warnings=False)
         except (ValueError, TypeError):  # something in it has no JSON form, or half a surrogate pair
             said = repr(message)
         return hashlib.sha256(said.encode(errors="backslashreplace")).digest()
@@ -167,6 +167,10 @@ class _LangChainWords:
         if not (isinstance(now, Message | FunctionCallOutput) and isinstance(whole, Message | FunctionCallOutput)):
             return None
         return message.model_copy(update={"content": content_shown(message.content, whole, now, _block)})
+
+    def joined(self, earlier: AnyMessage, later: AnyMessage) -> AnyMessage:
+        said = [_block(block) if isinstance(block, str) else block for one in (earlier, later) for block in blocks_of(one.content) if block]
+        return later.model_copy(update={"content": said})
 
     def preamble(self) -> AnyMessage:
         return self._preamble

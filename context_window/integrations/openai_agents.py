@@ -97,6 +97,9 @@ class _ResponsesWords:
         content: Any = message.get(name)
         return {**message, name: content_shown(content, whole, now, _block)}  # type: ignore[return-value]
 
+    def joined(self, earlier: TResponseInputItem, later: TResponseInputItem) -> TResponseInputItem:  # noqa: ARG002 - as the others' is called
+        return later  # never asked for: each item stands for itself
+
     def preamble(self) -> TResponseInputItem:
         return self._preamble
 

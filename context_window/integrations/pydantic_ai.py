@@ -99,7 +99,8 @@ class _PydanticWords:
 
     def digest(self, message: ModelMessage) -> bytes:
         try:  # the parts alone: what else a message has is filled in when it is sent
-            said = ModelMessagesTypeAdapter.dump_json([message], include={0: {"kind", "parts"}}, warnings=False)
+            times = {0: {"parts": {"__all__": {"timestamp"}}}}
+            said = ModelMessagesTypeAdapter.dump_json([message], include={0: {"kind", "parts"}}, exclude=times, warnings=False)
         except (ValueError, TypeError):  # something in it has no JSON form, or half a surrogate pair
             said = repr(message.parts).encode(errors="backslashreplace")
         return hashlib.sha256(said).digest()
@@ -121,6 +122,9 @@ class _PydanticWords:
         if not parts:
             return None
         return replace(message, parts=parts)  # type: ignore[arg-type]  # of the same kinds as before
+
+    def joined(self, earlier: ModelMessage, later: ModelMessage) -> ModelMessage:
+        return replace(later, parts=[*earlier.parts, *later.parts])  # type: ignore[arg-type]  # both are the model's
 
     def preamble(self) -> ModelMessage:
         return self._preamble

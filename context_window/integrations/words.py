@@ -36,6 +36,9 @@ class Words(Protocol[M]):
     def unbound(self, message: M) -> M:
         """The message without what ties it to a thought that is not shown; itself where nothing does."""
 
+    def joined(self, earlier: M, later: M) -> M:
+        """Two answers of the model's as one, where `answers_whole`: the later one, with what the earlier says before it."""
+
     def preamble(self) -> M:
         """What stands where the conversation's beginning was taken out: the user's `additions.PREAMBLE`."""
 
@@ -63,6 +66,7 @@ class Followed(Generic[M]):
         messages: The framework's messages that the log is made of.
         items: Each one's items.
         copies: By place, of messages that are shown in part.
+        joined: By place of the later one: two answers, and the one that they became.
         names: Of tools, by the ids of their calls.
         keys: Under which the conversation is found: hashes of lists of messages that go on as this log.
     """
@@ -73,6 +77,7 @@ class Followed(Generic[M]):
     messages: list[M] = field(default_factory=list)
     items: list[list[Item]] = field(default_factory=list)
     copies: dict[int, Copy[M]] = field(default_factory=dict)
+    joined: dict[int, tuple[M, M, M]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     keys: set[tuple[bytes, bytes]] = field(default_factory=set)
 
