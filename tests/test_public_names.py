@@ -117,7 +117,7 @@ def test_each_of_them_is_there() -> None:
 
 def test_every_error_is_a_session_error() -> None:
     errors = [getattr(session, name) for name in NAMES if name.endswith("Error")]
-    assert len(errors) == 14
+    assert len(errors) == 13
     assert all(issubclass(error, session.SessionError) for error in errors)
 
 
