@@ -231,6 +231,18 @@ def test_what_is_saved_is_read_back(chat: Chat, tmp_path: Path) -> None:
     assert list(other.session.items) == list(chat.session.items)
 
 
+def test_a_file_of_a_session_that_is_kept_is_gone_on_with_as_another(tmp_path: Path, keeper: SessionStore) -> None:
+    chat = made(long_session(2), keeper)
+    said(chat, f"/save {tmp_path / 'early.json'}")
+    chat.session.add_message("user", "What is in the store alone.")
+    chat.keep()
+    said(chat, f"/load {tmp_path / 'early.json'}")
+    chat.session.add_message("user", "What is in the other alone.")
+    chat.keep()
+    assert len(keeper.list()) == 2
+    assert keeper.load("long").messages()[-1].text == "What is in the store alone."
+
+
 def test_a_file_of_somebody_else_is_not_overwritten(chat: Chat, tmp_path: Path) -> None:
     path = tmp_path / "precious"
     path.write_text("precious")

@@ -19,7 +19,6 @@ from context_window.repl.live import AnthropicAccess, Voice, begun, take_turn
 from context_window.repl.terminal import Terminal, run_chat
 from context_window.repl.workspace import Workspace
 from session.store import SessionStore
-from session.transcripts import read_transcript
 from tests.support.claude_lines import png
 from tests.support.stubs import AnthropicStub, Call, Say, Script, in_order
 from tests.support.stubs.server import Refusal
@@ -87,7 +86,7 @@ def started(keeper: SessionStore | None, *, tokens: int = 20_000) -> Chat:
     news = News()
     manager = ContextWindowManager(NAME, context_window=ContextWindow(max_tokens=tokens), on_event=news.hear)
     session = begun("/work")
-    return Chat(manager, session, news, lambda content, path: None, read_transcript, model=NAME, keeper=keeper)
+    return Chat(manager, session, news, model=NAME, keeper=keeper)
 
 
 def talk(chat: Chat, workspace: Workspace, script: Script, *lines: str | None, url: str | None = None) -> tuple[str, AnthropicStub]:

@@ -21,7 +21,7 @@ from tests.support.strategies import sessions
 def started(log: Session, budget: int) -> Chat:
     news = News()
     manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=budget), on_event=news.hear)
-    return Chat(manager, empty_copy(log), news, lambda content, path: None, lambda path: Session(), replaying=True)
+    return Chat(manager, empty_copy(log), news, replaying=True)
 
 
 def test_a_turn_is_a_user_message_and_all_up_to_the_next() -> None:

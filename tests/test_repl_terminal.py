@@ -74,7 +74,9 @@ def test_a_transcript_is_gone_through_in_a_terminal_that_is_made_wider(tmp_path:
             if number < len(expected):
                 shown.press("\r")
         assert figures(shown) == [usage["total"] for usage in expected]
-        shown.type("/context")
+        shown.press("/conte\t")
+        shown.until("end> /context")
+        shown.press("\r")
         shown.until("total ")
         shown.until("end>", times=2)
         report = read_report(shown.text[shown.text.index("/context") :])
@@ -126,7 +128,7 @@ def test_a_conversation_with_errors_and_ctrl_c_loses_nothing_and_is_gone_on_with
         environment = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": stub.url, "CONTEXT_WINDOW_HOME": str(place / "home")}
         with console("chat", "--max-tokens", "20000", width=80, cwd=str(place / "work"), environment=environment) as shown:
             shown.until("\n>")
-            shown.type("please look")
+            shown.press("please\x1b\rlook\x1b[200~\ntwice\x1b[201~\r")
             shown.until("of 20,000 tokens")
             shown.type("wait for me")
             assert model.asked.wait(30)
@@ -154,7 +156,7 @@ def test_a_conversation_with_errors_and_ctrl_c_loses_nothing_and_is_gone_on_with
             assert len(kept) == 1
             log = store.load(kept[0].id)
         asked = [message.text for message in log.messages() if message.role == "user"]
-        assert asked == ["please look", "wait for me", "now fail"]
+        assert asked == ["please\nlook\ntwice", "wait for me", "now fail"]
 
         with console("chat", "--continue", "--max-tokens", "20000", width=120, cwd=str(place / "work"), environment=environment) as again:
             again.until("of 20,000 tokens")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from session.items import FunctionCall
 from session.parts import Image
@@ -45,6 +45,10 @@ class News:
         return [text for text in last.values() if text]
 
 
+def _no_files(*_: object) -> NoReturn:
+    raise ChatError("this chat reads and writes no files")
+
+
 @dataclass(slots=True)
 class Chat:
     """One conversation.
@@ -69,8 +73,8 @@ class Chat:
     manager: ContextWindowManager
     session: Session
     news: News
-    write_file: Callable[[bytes, str], None]
-    read_file: Callable[[str], Session]
+    write_file: Callable[[bytes, str], None] = _no_files
+    read_file: Callable[[str], Session] = _no_files
     model: str | None = None
     keeper: SessionStore | None = None
     summarizer: Summarizer | None = None

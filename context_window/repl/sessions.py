@@ -59,7 +59,8 @@ def load(chat: Chat, rest: str) -> Draws:
     if found and chat.keeper is not None:
         chat.session = chat.keeper.load(found[0])
     elif Path(rest).expanduser().exists():
-        chat.session = chat.read_file(rest)
+        read = chat.read_file(rest)
+        chat.session = read.fork() if any(one.id == read.id for one in kept) else read  # what is kept may have gone on since
     else:
         raise ChatError(f"{rest} is no kept session and no file; /load lists those that are kept")
     return [
