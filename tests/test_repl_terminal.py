@@ -74,7 +74,9 @@ def test_a_transcript_is_gone_through_in_a_terminal_that_is_made_wider(tmp_path:
             if number < len(expected):
                 shown.press("\r")
         assert figures(shown) == [usage["total"] for usage in expected]
-        shown.press("/conte\t")
+        shown.press("/conte")
+        shown.until("/context")
+        shown.press("\t")
         shown.until("end> /context")
         shown.press("\r")
         shown.until("total ")

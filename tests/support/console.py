@@ -19,7 +19,7 @@ from tests.support.shared import ROOT
 
 ROWS = 400
 """Enough that nothing scrolls away."""
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds: for a busy machine."""
 
 
