@@ -16,13 +16,18 @@ from context_window import (
     Choice,
     ContextWindow,
     ContextWindowError,
+    ContextWindowManager,
     DropOldest,
+    ModelConfig,
     NeverTrim,
     Reason,
+    Reasoning,
+    Session,
     SlidingWindow,
     StrategyError,
     Summarize,
 )
+from tests.support.counting import Letters
 from tests.support.managing import ids, manager, session_of
 from tests.support.numpy_like import Whole
 
@@ -101,6 +106,50 @@ def test_what_is_no_choice_is_an_error_that_names_the_strategy(name: str) -> Non
     assert session.to_dict() == before
     assert keeper.process_session(session_of(1)).items, "it is not asked where everything fits"
     assert keeper.analyze_session(session)["total_tokens"] > 1000, "what needs no strategy works"
+
+
+@dataclass(frozen=True)
+class TakesSystem:
+    """One that may drop system messages, and drops whatever is protected by this.
+
+    Attributes:
+        reason: What protects it.
+    """
+
+    reason: Reason
+    takes_system: bool = True
+
+    def __call__(self, units: Any, _budget: Any, /) -> list[Choice]:
+        return [unit.drop(always=True) for unit in units if unit.protected is self.reason]
+
+
+@pytest.mark.parametrize("reason", [Reason.PINNED, Reason.FRONTIER, Reason.SUMMARY])
+def test_who_may_drop_system_messages_may_drop_nothing_else_that_is_protected(reason: Reason) -> None:
+    session = session_of(6)
+    session.pin("u1")
+    session.add_message("assistant", "so far", "summary", extra={"summary": True})
+    session.add_message("user", "and?", "last")
+    with pytest.raises(StrategyError, match=r"^the strategy 'TakesSystem' chose to drop unit \d+, which is protected"):
+        manager(1000, strategy=TakesSystem(reason)).trim_session(session)
+
+
+def test_a_system_message_that_goes_takes_all_reasoning_with_it_that_a_model_binds_to_it() -> None:
+    """A system prompt stands before everything, wherever in the log it is."""
+    session = Session(id="s")
+    session.add_message("user", "go", "go")
+    session.append(Reasoning("hm", signature="s", id="thought"))
+    session.add_message("assistant", "so", "so")
+    session.add_message("system", "x" * 300, "rules")
+    session.add_message("user", "and?", "and")
+    session.add_message("assistant", "fine", "fine")
+    for binds in (True, False):
+        keeper = ContextWindowManager(
+            ModelConfig(max_tokens=300, binds_thinking=binds),
+            token_counter=Letters(),
+            context_window=ContextWindow(strategy=TakesSystem(Reason.SYSTEM)),
+        )
+        changes = {one.item_id: one.reason for one in keeper.plan_session(session, one_shot=True).changes}
+        assert changes == {"rules": Reason.BY_STRATEGY} | ({"thought": Reason.BOUND_REASONING} if binds else {})
 
 
 def test_a_strategy_that_recovers_gives_what_it_would_have_given_at_once() -> None:

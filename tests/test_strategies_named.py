@@ -17,6 +17,7 @@ from context_window import (
     ContextWindowManager,
     DropOldest,
     MeasuredUnit,
+    MessageCategory,
     NeverTrim,
     PriorityTrim,
     Reason,
@@ -135,6 +136,17 @@ def test_a_window_slides_at_each_call_though_there_is_room() -> None:
     calls = session.items[-3:-1]
     assert list(view.items) == [session.items[0], *session.items[-5:]]
     assert [call.type for call in calls] == ["function_call", "function_call_output"]
+
+
+def test_a_window_that_is_full_does_not_slide_before_it_is_more_than_full() -> None:
+    """Asked because of the tokens, it takes nothing: those are for others to make fit."""
+    budget = StrategyBudget(
+        total=9, overhead=0, budget=5, trigger=5, target=4, shares=(0, 0, 0, 0), units=4, items=4, items_max=None, items_target=0
+    )
+    units = [MeasuredUnit(place, (place,), MessageCategory.DIALOG, 2, 0, None, begins_turn=True) for place in range(4)]
+    assert list(SlidingWindow(4, step=2)(units, budget)) == []
+    more = [*units, replace(units[0], head=4, places=(4,))]
+    assert [one.head for one in SlidingWindow(4, step=2)(more, replace(budget, units=5, items=5))] == [0, 1]
 
 
 def test_what_has_left_a_window_stays_away_and_the_plan_says_why() -> None:
