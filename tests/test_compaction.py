@@ -22,6 +22,7 @@ from context_window import (
     ModelConfig,
     NeverTrim,
     Reasoning,
+    Role,
     Session,
     SlidingWindow,
     StrategyBudget,
@@ -188,9 +189,9 @@ def test_a_strategy_in_a_chain_counts_and_one_that_never_trims_is_left_alone() -
 
 
 def test_nothing_is_appended_while_a_response_or_its_calls_are_unfinished() -> None:
-    manager, session, llm = Watched(), session_of(9), Writer()
-    managed(manager, session, llm)  # it ends in an answer
-    session.add_message("user", "more", "more")
+    manager, session, llm = Watched(), asked(9), Writer()
+    session.append(Reasoning("hm"))
+    managed(manager, session, llm)  # it has yet to say something
     session.append(FunctionCall("read", "{}", "x1"))
     managed(manager, session, llm)  # the response may go on
     session.append(FunctionCall("read", "{}", "x2"))
@@ -200,6 +201,23 @@ def test_nothing_is_appended_while_a_response_or_its_calls_are_unfinished() -> N
     session.append(FunctionCallOutput("read", "2", "x2"))
     managed(manager, session, llm)
     assert len(compactions(session)) == 1
+
+
+def test_an_answer_in_words_is_over() -> None:
+    session, llm = session_of(9), Writer()
+    view = managed(Watched(), session, llm)
+    assert ids(view)[-2:] == ["a8", compactions(session)[0].id]
+
+
+@pytest.mark.parametrize("kind", WIRES, ids=lambda kind: kind.name)
+def test_an_answer_that_goes_on_after_all_is_two_answers_then(kind: type[Wire]) -> None:
+    wire, manager, session = kind(), Watched(), session_of(9)
+    managed(manager, session, Writer())
+    session.append(FunctionCall("read", "{}", "x1"))
+    session.append(FunctionCallOutput("read", "1", "x1"))
+    payload = wire.sent(managed(manager, session, Writer()))
+    assert wire.violations(payload) == []
+    assert wire.answer_to(wire.stub(), payload)[0] == 200
 
 
 def test_a_user_who_goes_on_has_given_up_on_a_call() -> None:
@@ -456,23 +474,22 @@ def test_the_prompt_names_what_to_keep_and_how_long_it_may_be() -> None:
 # While it is written
 
 
-def test_a_message_that_comes_meanwhile_stays_and_the_summary_comes_after_it() -> None:
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_a_message_that_comes_meanwhile_stays_and_the_summary_comes_after_it(role: Role) -> None:
     manager, session, llm = Watched(), asked(9), Writer()
-    llm.meanwhile = lambda: session.add_message("user", "one more thing", "more")
+    llm.meanwhile = lambda: session.add_message(role, "one more thing", "more")
     view = managed(manager, session, llm)
     assert ids(session)[-2] == "more"
     assert isinstance(session.items[-1], Compaction)
     assert "more" in ids(view)
 
 
-@pytest.mark.parametrize("edit", ["answer", "call", "pin", "truncate", "cleanup", "compact"])
+@pytest.mark.parametrize("edit", ["call", "pin", "truncate", "cleanup", "compact"])
 def test_a_log_that_went_on_or_was_edited_meanwhile_gets_no_summary(edit: str) -> None:
     manager, session, llm = Watched(), asked(9), Writer()
 
     def meanwhile() -> None:
         match edit:
-            case "answer":
-                session.add_message("assistant", "quick")
             case "call":
                 session.add_function_call("read", "{}", "c")
             case "pin":

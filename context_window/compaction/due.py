@@ -1,6 +1,6 @@
 """What a summary is due of: the older units of a log for which none stands yet. Numbers and items in, units out; nobody is asked.
 
-A summary may be appended where the model is about to be called, and nowhere else: inside a response it would part what belongs together.
+A summary may be appended where no response goes on, and nowhere else: inside one it would part what belongs together.
 """
 
 from __future__ import annotations
@@ -123,9 +123,12 @@ def replaced(told: Collection[Told], items: Sequence[Item]) -> tuple[str, ...]:
 
 
 def may_stand(fold: Fold, items: Sequence[Item], *, ended: bool) -> bool:
-    """Whether a summary may be appended now: the model is about to be called, and has not been given one since its last response."""
+    """Whether a summary may be appended now: no response goes on, and the model has not been given one since its last response.
+
+    A response is over when its calls are answered, or where it has none and ends in a text; else only where `ended` says so.
+    """
     groups = fold.groups
-    if groups.in_response and not ended:
+    if groups.in_response and not (ended or isinstance(items[-1], Message)):
         return False
     since = range(groups.frontier, len(items))
     if any(is_own_summary(items[place]) for place in since):

@@ -73,8 +73,9 @@ class Compacting(ABC):
         folded into it. Then the view is trimmed, as always. With neither limit and no model known, nothing happens.
 
         Never summed up: SYSTEM, instructions, pinned items, the newest turns (one long turn of many tool calls is trimmed, not summed
-        up), and anything while a response or its calls are unfinished. A strategy that chooses what to summarise, as `Summarize` does,
-        is gone by instead of turns; one that never takes anything is not helped out with summaries.
+        up), and anything while a response or its calls are unfinished (one that ends in a text is taken for finished). A strategy that
+        chooses what to summarise, as `Summarize` does, is gone by instead of turns; one that never takes anything is not helped out
+        with summaries.
 
         A summary must have at most half the tokens of what it replaces and a fourth of the trigger's. Whatever goes wrong with one,
         the log is as it was, `CompactionFailed` is told, and trimming alone does the work; after failures the next attempts are 1, 2, 4
