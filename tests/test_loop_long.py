@@ -33,7 +33,7 @@ from tests.support.looping import png
 from tests.support.stubs import AnthropicStub, Block, Call, Say, Think
 from tests.support.stubs.server import Body, Refusal
 
-TURNS = int(os.environ.get("CONTEXT_WINDOW_TURNS", "100"))
+TURNS = int(os.environ.get("CONTEXT_WINDOW_TURNS", "60"))
 WINDOW = 6_000
 """Characters that a request may have."""
 
@@ -175,7 +175,7 @@ async def _played(turns: int, trouble: Mapping[int, str], *, binds: bool) -> Non
     summarizer = Summarizer()
     toolbox = Toolbox(TOOLS)
     limits = ContextWindow(max_tokens=WINDOW, summary_llm=summarizer, images_kept=2, max_tool_calls_per_turn=6)
-    config = ModelConfig("claude-sonnet-4-6", binds_thinking=binds)
+    config = ModelConfig("claude-scripted-1", binds_thinking=binds)
     window = ContextWindowManager(config, Letters(), context_window=limits, tools=TOOLS)
     session = Session()
     session.add_message("system", "You read books.")
@@ -185,7 +185,7 @@ async def _played(turns: int, trouble: Mapping[int, str], *, binds: bool) -> Non
     with Provider(trouble, binds_thinking=binds) as provider:
         http = anthropic.DefaultAsyncHttpxClient(trust_env=False)
         async with anthropic.AsyncAnthropic(api_key="key", base_url=provider.url, max_retries=2, http_client=http) as client:
-            model = AnthropicModel(client, "claude-sonnet-4-6", max_tokens=1_000)
+            model = AnthropicModel(client, "claude-scripted-1", max_tokens=1_000)
             for turn in range(turns):
                 provider.plan = _steps(random, turn)
                 said.append(f"Question {turn}? " + "well " * random.randrange(20))

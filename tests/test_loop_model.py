@@ -34,7 +34,8 @@ from tests.support.looping import manager
 from tests.support.stubs import AnthropicStub, Block, Call, Say, Think, in_order
 from tests.support.stubs.server import Body, Refusal
 
-MODEL = "claude-sonnet-4-6"
+MODEL = "claude-scripted-1"
+"""The client warns of real ones when their day has come."""
 QUICK: dict[str, Any] = {"trust_env": False, "verify": False}
 """No certificates are read, which takes longer than all else: nothing here is encrypted."""
 
@@ -120,7 +121,7 @@ def test_a_model_that_may_not_call_is_told_of_the_tools_all_the_same() -> None:
 
 def test_without_a_figure_answers_have_the_room_that_managers_keep_free() -> None:
     client = anthropic.AsyncAnthropic(api_key="key")
-    assert AnthropicModel(client, MODEL).max_tokens == 32_000
+    assert AnthropicModel(client, "claude-sonnet-4-6").max_tokens == 32_000
     assert AnthropicModel(client, "claude-3-haiku-20240307").max_tokens == 4_096
     assert AnthropicModel(client, "somebody-s-own").max_tokens == 8_192
 

@@ -144,6 +144,20 @@ def test_a_tool_that_writes_into_the_log_does_not_renew_the_limit() -> None:
     assert (result.calls, result.calls_refused) == (5, 1)
 
 
+def test_a_session_takes_one_turn_at_a_time() -> None:
+    session = Session()
+
+    async def again() -> str:
+        await run_turn(session, "And I?", model=ScriptedModel(), manager=manager())
+        return "never"
+
+    result = turn(session, "Hi", ScriptedModel([Call("again")], [Say("One at a time.")]), tools=[again])
+    assert result.text == "One at a time."
+    assert told(session) == ["Hi", "again", told(session)[2], "One at a time."]
+    assert "another turn of it is under way" in told(session)[2]
+    assert turn(session, "Now I?", ScriptedModel([Say("Now you.")])).text == "Now you."
+
+
 # What the user says
 
 

@@ -42,7 +42,8 @@ class AnthropicModel:
     def __init__(self, client: Any, model: str, *, max_tokens: int | None = None, caching: bool = True, **more: Any) -> None:
         """
         Args:
-            client: An `anthropic.AsyncAnthropic`, or an `anthropic.Anthropic`, which then works in a thread.
+            client: An `anthropic.AsyncAnthropic`, or an `anthropic.Anthropic`, which then works in a thread: a cancelled turn ends at
+                once, but the thread, for which a program's end waits, not before the next piece of the answer.
             model: A model's name.
             max_tokens: As the attribute; None for what a manager keeps free for the answer (`output_reserve`), or less where the
                 model writes less.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from traceback import extract_tb
 from typing import Any, TypeAlias
+from weakref import WeakSet
 
 from session.errors import FormatError
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, new_id
@@ -26,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 UserInput: TypeAlias = str | Sequence[Part | str] | Message | None
 """What the user says; None to go on with a log that waits for an answer."""
+
+_UNDER_WAY: WeakSet[Session] = WeakSet()
+"""Sessions in a turn: two at once would put one's answers among the other's."""
 
 MOST_PAUSES = 10
 """How often in a row a model that pauses is asked to go on."""
@@ -87,7 +91,7 @@ async def run_turn(
         on_item: Is told each item that the turn adds to the log.
 
     Raises:
-        FormatError: There is nothing to answer.
+        FormatError: There is nothing to answer, or another turn of the session is under way.
         BudgetError: A tool is none.
         PromptTooLongError: The provider refused a prompt as too long, and the smaller one after it too.
         ModelError: The provider gave no answer.
@@ -96,9 +100,15 @@ async def run_turn(
     """
     toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
     manager.count_tools(toolbox.definitions)
-    turn = _Turn(session, model, toolbox, manager, on_text, on_item)
-    turn.begin(user_input)
-    return await turn.run()
+    if session in _UNDER_WAY:
+        raise FormatError("run_turn.session", "another turn of it is under way; await that one first")
+    _UNDER_WAY.add(session)
+    try:
+        turn = _Turn(session, model, toolbox, manager, on_text, on_item)
+        turn.begin(user_input)
+        return await turn.run()
+    finally:
+        _UNDER_WAY.discard(session)
 
 
 INTERRUPTED = "The call was interrupted: whether it was done is not known."
