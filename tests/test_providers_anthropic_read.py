@@ -29,7 +29,7 @@ from session.providers import validate_anthropic
 from session.providers.additions import INTERRUPTED, PREAMBLE, SUMMARY_HEADER
 from session.providers.anthropic import from_anthropic, to_anthropic
 from session.units import request_points
-from tests.properties.test_anthropic_valid import logs
+from tests.support.any_logs import logs
 from tests.support.strategies import sessions
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")

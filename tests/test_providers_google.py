@@ -31,7 +31,7 @@ from session.providers.additions import FAILED, INTERRUPTED, PREAMBLE, SUMMARY_H
 from session.providers.google import GoogleContents, from_google, to_google
 from session.providers.google.signatures import DUMMY
 from session.units import KIND_CALL, grouping, request_points
-from tests.properties.test_anthropic_valid import logs
+from tests.support.any_logs import logs
 from tests.support.saying import assistant, call, output, user
 from tests.support.strategies import sessions
 

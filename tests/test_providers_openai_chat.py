@@ -36,7 +36,7 @@ from session.providers.openai_chat import from_openai_chat, pieces, to_openai_ch
 from session.providers.openai_chat.pieces import STRING_LENGTH
 from session.providers.openai_chat.write import ATTACHED, ELSEWHERE
 from session.units import request_points
-from tests.properties.test_anthropic_valid import answers, cut, logs
+from tests.support.any_logs import answers, cut, logs
 from tests.support.saying import assistant, call, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 from tests.support.strategies import sessions

@@ -1,83 +1,17 @@
 """Of every log, valid messages for Anthropic; of every longer log, messages that extend the shorter one's."""
 
 import json
-from collections.abc import Callable
 from typing import Any, cast
 
 from hypothesis import event, given
-from hypothesis import strategies as st
 
-from session import (
-    AgentConfigUpdate,
-    AgentHandoff,
-    Compaction,
-    Document,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    MessageCategory,
-    Reasoning,
-    Session,
-    Text,
-)
+from session import AgentConfigUpdate, AgentHandoff, FunctionCall, FunctionCallOutput, Message, Session, Text
 from session.items import Item
 from session.providers import validate_anthropic
 from session.providers.additions import INTERRUPTED, PREAMBLE
 from session.providers.anthropic import to_anthropic
 from session.units import KIND_ORPHAN, Grouping, grouping, request_points
-
-TEXTS = st.sampled_from(["", " ", "\n\t", "hi", "hi \n", " hi", "§ \u2003", "[Conversation Summary] x"])
-CALL_IDS = st.sampled_from(["a", "a", "b", "a_2", "c.d", "c_d", ""])
-PARTS = st.one_of(
-    TEXTS,
-    st.builds(
-        Image,
-        st.sampled_from([b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"?", b""]),
-        media_type=st.sampled_from([None, "image/png", "image/bmp"]),
-        width=st.just(2),
-    ),
-    st.sampled_from(
-        [Image(url="https://example.org/a"), Image(file_id="f"), Image(path="/no/such/file"), Document(text=" "), Document(text="d")]
-    ),
-)
-CONTENTS = st.lists(PARTS, max_size=3)
-MORE: dict[str, Any] = {
-    "agent_id": st.sampled_from([None, None, None, "x"]),
-}
-ANY_CATEGORY = st.sampled_from([None] * 12 + list(MessageCategory))
-
-
-def one_of(kind: Callable[..., Item], *arguments: st.SearchStrategy[Any], **named: st.SearchStrategy[Any]) -> st.SearchStrategy[Item]:
-    def built(values: tuple[Any, ...], more: dict[str, Any], category: MessageCategory | None) -> Item:
-        return kind(*values, **more, **({} if category is None else {"category": category}))
-
-    return st.builds(built, st.tuples(*arguments), st.fixed_dictionaries({**MORE, **named}), ANY_CATEGORY)
-
-
-MESSAGES = one_of(Message, st.sampled_from(["user", "user", "assistant", "assistant", "system", "developer"]), CONTENTS)
-SUMMARIES = one_of(Message, st.just("assistant"), TEXTS, extra=st.just({"summary": True}))
-THOUGHTS = one_of(Reasoning, st.sampled_from(["", "hm "]), st.sampled_from([None, "", "s", "s"]), st.sampled_from([None, None, None, "x"]))
-CALLS = one_of(FunctionCall, st.sampled_from(["run", "", "fs.read"]), st.sampled_from(["", "{}", '{"a": 1}', "[", '{"a": NaN}']), CALL_IDS)
-OUTPUTS = one_of(FunctionCallOutput, st.just("run"), CONTENTS, CALL_IDS, is_error=st.booleans())
-OTHERS = one_of(AgentHandoff, st.just("x")) | one_of(AgentConfigUpdate, st.just("Be x.")) | one_of(Compaction, TEXTS)
-ITEMS = st.one_of(MESSAGES, MESSAGES, THOUGHTS, CALLS, CALLS, OUTPUTS, OUTPUTS, SUMMARIES, OTHERS)
-
-
-@st.composite
-def logs(draw: st.DrawFn) -> Session:
-    """A log of any items in any order: as good as no sense in it, but for calls that are often answered."""
-    least = draw(st.sampled_from([0, 0, 5, 15, 25]))  # left to itself, Hypothesis makes short ones
-    items = draw(st.lists(ITEMS, min_size=least, max_size=30))
-    # What views know and logs do not: answers that stand apart although nothing stands between them.
-    breaks = draw(st.sets(st.sampled_from([item.id for item in items]), max_size=3)) if items else set()
-    session = Session(items)
-    session.restore_seams(frozenset(breaks), 0)
-    return session
-
-
-def cut(session: Session, end: int) -> Session:
-    return Session.showing(session, list(session.items[:end]), breaks=session.response_breaks, settled=0)
+from tests.support.any_logs import answers, cut, logs
 
 
 def is_blank(item: Item) -> bool:
@@ -91,19 +25,6 @@ def says_something(part: object) -> bool:
 
 def is_system(item: Item) -> bool:
     return isinstance(item, Message) and item.role in ("system", "developer")
-
-
-def answers(session: Session) -> dict[int, int]:
-    """By position of a call, that of its output: the last unanswered call before it with its id, looked for from the end."""
-    found: dict[int, int] = {}
-    for place, item in enumerate(session.items):
-        if isinstance(item, FunctionCallOutput):
-            for before in range(place - 1, -1, -1):
-                call = session.items[before]
-                if isinstance(call, FunctionCall) and call.call_id == item.call_id and before not in found:
-                    found[before] = place
-                    break
-    return found
 
 
 @given(logs())
