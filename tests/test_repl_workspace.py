@@ -200,6 +200,19 @@ def test_a_deep_tree_is_walked(root: Path) -> None:
     assert "leaf:1: hello" in Workspace(root).search("hello")
 
 
+def test_a_tree_without_end_is_left_when_the_time_is_over(root: Path) -> None:
+    for number in range(50):
+        (root / "empty" / str(number)).mkdir(parents=True)
+        (root / "binary").mkdir(exist_ok=True)
+        (root / "binary" / str(number)).write_bytes(b"\0")
+    ticks = count()
+    workspace = Workspace(root, seconds=20.0, clock=lambda: float(next(ticks)))
+    begun = next(ticks)
+    assert "[more than these" in workspace.list_files(recursive=True)
+    assert "[stopped after 20 seconds" in workspace.search("x")
+    assert next(ticks) - begun < 100
+
+
 def test_a_pattern_that_would_take_for_ever_is_stopped(root: Path) -> None:
     (root / "trap").write_text("a" * 40 + "!", encoding="utf-8")
     told = Workspace(root, seconds=0.05).search("(a|aa)+$", "trap")

@@ -48,7 +48,8 @@ def chat(transcript: str | None, resume: bool, auto: bool, session_id: str | Non
     """Talk to a coding assistant that looks at the working directory, and see what fills its context window.
 
     It can read, list and search files of the working directory, nothing else. The API is Anthropic's: the key is taken from
-    ANTHROPIC_API_KEY, another address from ANTHROPIC_BASE_URL. Sessions are kept on this machine, for --continue and /load.
+    ANTHROPIC_API_KEY, another address from ANTHROPIC_BASE_URL. Sessions are kept on this machine (CONTEXT_WINDOW_HOME says
+    in which folder), for --continue and /load.
 
     With --replay no model is asked: each Enter shows the next turn of the transcript, and what the window held then.
     """

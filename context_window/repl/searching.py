@@ -75,6 +75,12 @@ class Search:
         self._clock = clock
         self._end = clock() + seconds
 
+    def is_late(self) -> bool:
+        """Whether the time is over; then so is the search."""
+        if self._clock() >= self._end:
+            self._late = self.over = True
+        return self._late
+
     def look(self, name: str, text: str) -> None:
         """Searches a text."""
         left = self._end - self._clock()

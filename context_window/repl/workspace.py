@@ -9,6 +9,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from session.errors import short
@@ -26,6 +27,8 @@ MAX_LINE = 2_000
 """Characters of a line; longer ones are cut, as in minified files."""
 MAX_ENTRIES = 500
 """Files that a listing names."""
+MAX_FOLDER = 50_000
+"""Entries of a folder that are looked at."""
 SECONDS = 5.0
 """How long one call may take."""
 SNIFFED = 8_192
@@ -105,13 +108,11 @@ class Workspace:
         folder = self._inside(path)
         if not folder.is_dir():
             raise WorkspaceError(f"{path} is no folder" if folder.exists() else f"there is no folder {path}")
-        end = self._clock() + self._seconds
-        told: list[str] = []
-        for entry in self._walk(folder) if recursive else _entries(folder):
-            if len(told) == MAX_ENTRIES or self._clock() > end:
-                told.append(f"[more than these {len(told):,}; list a folder of it]")
-                break
-            told.append(self._entry(entry, folder))
+        late = self._deadline()
+        entries = self._walk(folder, late) if recursive else iter(_entries(folder))
+        told = [self._entry(entry, folder) for entry in islice(entries, MAX_ENTRIES)]
+        if late() or next(entries, None) is not None:
+            told.append(f"[more than these {len(told):,}; list a folder of it]")
         return "\n".join(told) or f"[{path} is empty]"
 
     def search(self, pattern: str, path: str = ".") -> str:
@@ -125,10 +126,12 @@ class Workspace:
         if not start.exists():
             raise WorkspaceError(f"there is no file or folder {path}")
         search = Search(pattern, seconds=self._seconds, clock=self._clock)
-        for file in [start] if start.is_file() else (Path(entry.path) for entry in self._walk(start) if _is_file(entry)):
-            if search.over:
+        walked = (Path(entry.path) for entry in self._walk(start, search.is_late) if _is_file(entry))
+        for file in [start] if start.is_file() else walked:
+            if search.is_late() or search.over:
                 break
             self._search(search, file)
+        search.is_late()
         return search.told()
 
     def _search(self, search: Search, file: Path) -> None:
@@ -178,10 +181,15 @@ class Workspace:
     def _name(self, file: Path) -> str:
         return file.relative_to(self.root).as_posix()
 
-    def _walk(self, folder: Path) -> Iterator[os.DirEntry[str]]:
-        """Files and links below a folder, by name; no link is followed."""
+    def _deadline(self) -> Callable[[], bool]:
+        """Tells whether the time of a call that begins now is over."""
+        end = self._clock() + self._seconds
+        return lambda: self._clock() > end
+
+    def _walk(self, folder: Path, late: Callable[[], bool]) -> Iterator[os.DirEntry[str]]:
+        """Files and links below a folder, by name, as long as there is time; no link is followed."""
         waiting = _entries(folder)[::-1]
-        while waiting:
+        while waiting and not late():
             entry = waiting.pop()
             if not entry.is_dir(follow_symlinks=False):
                 yield entry
@@ -209,7 +217,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     """What is in a folder, by name; nothing where it cannot be read."""
     try:
         with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+            return sorted(islice(entries, MAX_FOLDER), key=lambda entry: entry.name)
     except OSError:
         return []
 
