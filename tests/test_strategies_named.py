@@ -205,6 +205,12 @@ def test_the_oldest_first_also_keeps_to_a_number_of_items() -> None:
     assert len(plan) - len(plan.changes) in (19, 20)
 
 
+def test_with_too_many_items_and_few_tokens_no_more_goes_than_the_items_ask_for() -> None:
+    log, _ = log_of("uuuuu")
+    limits = replace(bounds(LARGE, target=1), items_max=4, items_target=3)
+    assert ids(process(log, decided_by(DropOldest(), limits)).view) == ["u2", "u3", "u4"]
+
+
 def test_newest_first_drops_the_newest_units_that_may_go() -> None:
     session = session_of(6)
     view = manager(1500, strategy=DropOldest()).trim_session(session, preserve_recency=False)
@@ -277,6 +283,16 @@ def test_each_strategy_of_a_chain_is_asked_about_what_the_one_before_has_left() 
     reasons = [one.reason for one in plan.changes]
     assert set(reasons) == {Reason.OUT_OF_WINDOW, Reason.OVER_BUDGET}
     assert reasons == sorted(reasons, key=[Reason.OUT_OF_WINDOW, Reason.OVER_BUDGET].index)
+    seen: list[tuple[int, int, list[str]]] = []
+
+    def note(units: Sequence[MeasuredUnit], budget: StrategyBudget) -> list[Choice]:
+        seen.append((len(units), budget.units, [session.items[unit.places[0]].id for unit in units]))
+        return []
+
+    manager(600, strategy=SlidingWindow(10) | note).trim_session(session)
+    kept = ids(manager(LARGE, strategy=SlidingWindow(10)).trim_session(session))
+    assert [(all_of_them, counted) for all_of_them, counted, _ in seen] == [(11, 10)]
+    assert set(seen[0][2]) <= set(kept)
 
 
 def test_a_strategy_is_asked_with_the_view_and_the_limits_of_its_manager() -> None:
