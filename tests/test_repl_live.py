@@ -150,6 +150,18 @@ def test_without_a_network_one_line_says_so(workspace: Workspace, keeper: Sessio
     assert keeper.load(chat.session.id).messages()[-1].text == "Hello?"
 
 
+@pytest.mark.parametrize("url", ["nonsense", "http://[bad", "ftp://127.0.0.1"])
+def test_an_address_that_is_none_is_one_line_too(workspace: Workspace, url: str, tmp_path: Path) -> None:
+    chat = started(None)
+    (tmp_path / "a.png").write_bytes(png(4, 4))
+    told, stub = talk(chat, workspace, in_order(), f"/image {tmp_path / 'a.png'}", "Hello?", url=url)
+    assert stub.requests == []
+    assert (
+        len(chat.attached) + sum(len(message.content) == 2 for message in chat.session.messages()) == 1
+    )  # with the message, or still waiting
+    assert "base URL" in " ".join(told.split()) or "ANTHROPIC_BASE_URL" in " ".join(told.split())
+
+
 def test_what_a_tool_refuses_is_an_answer_to_the_model(workspace: Workspace) -> None:
     chat = started(None)
     script = in_order([Call("read_file", {"path": "../../etc/passwd"}), Call("read_file", {"line": 1})], [Say("I may not.")])
@@ -197,7 +209,7 @@ def test_ctrl_c_stops_the_answer_and_keeps_what_was_said(workspace: Workspace, k
     async def stopped() -> None:
         with AnthropicStub(script) as stub:
             access = AnthropicAccess(chat, workspace, api_key="key", base_url=stub.url, max_retries=0)
-            turn = asyncio.create_task(take_turn(chat, "Wait.", model=access.model(), tools=access.tools, voice=Screen().voice))
+            turn = asyncio.create_task(take_turn(chat, "Wait.", access, Screen().voice))
             assert await asyncio.to_thread(asked.wait, 20)
             turn.cancel()
             with pytest.raises(asyncio.CancelledError):

@@ -85,24 +85,49 @@ class Telling:
             self._wrapper = None
 
 
-async def take_turn(chat: Chat, said: UserInput, *, model: Model, tools: Toolbox, voice: Voice) -> None:
+class Access(Protocol):
+    """The way to a model.
+
+    Attributes:
+        tools: What it may call.
+    """
+
+    tools: Toolbox
+
+    def model(self) -> Model:
+        """Who is asked next."""
+
+    async def close(self) -> None:
+        """Lets go of the connections."""
+
+
+async def take_turn(chat: Chat, said: UserInput, access: Access, voice: Voice) -> None:
     """Has a turn told to its end, and what the window holds then. What was in its way is told too; what was said is kept.
 
     Args:
         chat: The conversation.
         said: What the user says; None to ask again with what there is.
-        model: Who is asked.
-        tools: What it may call.
+        access: The way to the model.
         voice: Where it is told.
     """
     telling = Telling(voice)
 
     def note(item: Item) -> None:
         telling.item(item)
+        if isinstance(item, Message) and item.role == "user":
+            chat.attached = []  # not before they are in the log
         chat.keep()  # at once: what a tool has answered need not be asked again after a crash
 
     try:
-        result = await run_turn(chat.session, said, model=model, tools=tools, manager=chat.manager, on_text=telling.text, on_item=note)
+        result = await run_turn(
+            chat.session,
+            said,
+            model=access.model(),
+            tools=access.tools,
+            manager=chat.manager,
+            on_text=telling.text,
+            on_item=note,
+        )
         telling.end()
         if result.stop in STOPS:
             voice.show(quiet(STOPS[result.stop]))
@@ -121,22 +146,6 @@ def begun(directory: str) -> Session:
     session = Session(metadata={"directory": directory})
     session.add_message("system", INSTRUCTIONS.format(directory=directory))
     return session
-
-
-class Access(Protocol):
-    """The way to a model.
-
-    Attributes:
-        tools: What it may call.
-    """
-
-    tools: Toolbox
-
-    def model(self) -> Model:
-        """Who is asked next."""
-
-    async def close(self) -> None:
-        """Lets go of the connections."""
 
 
 class AnthropicAccess:
@@ -175,7 +184,12 @@ class AnthropicAccess:
         if self._client is None:
             import anthropic
 
-            self._client = anthropic.AsyncAnthropic(**self._settings)
+            try:
+                self._client = anthropic.AsyncAnthropic(**self._settings)
+            except Exception as error:  # an address that is none, a proxy that is none: the client checks what the environment holds
+                raise ChatError(
+                    f"Anthropic's client cannot be made: {error}; look at ANTHROPIC_BASE_URL and the proxies that are set"
+                ) from error
         return self._client
 
 

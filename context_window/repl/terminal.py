@@ -138,15 +138,14 @@ def _next(chat: Chat, terminal: Terminal, access: Access, runner: asyncio.Runner
             _turn(chat, None, terminal, access, runner)
         terminal.show(blank)
     elif line.strip() or chat.attached:
-        said: UserInput = [*chat.attached, line] if chat.attached else line
-        chat.attached = []
+        said: UserInput = [*chat.attached, *([line] if line.strip() else [])] if chat.attached else line
         _turn(chat, said, terminal, access, runner)
         terminal.show(blank)
 
 
 def _turn(chat: Chat, said: UserInput, terminal: Terminal, access: Access, runner: asyncio.Runner) -> None:
     try:
-        runner.run(take_turn(chat, said, model=access.model(), tools=access.tools, voice=terminal.voice))
+        runner.run(take_turn(chat, said, access, terminal.voice))
     except KeyboardInterrupt:
         terminal.voice.write("\n")  # the terminal has echoed ^C
         terminal.show(quiet(f"stopped: what was said so far is kept; {'say how to go on' if chat.answered else '/retry asks again'}"))
