@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -467,8 +468,18 @@ def test_a_window_too_small_to_be_told_anything_is_said_so(window: int) -> None:
 def test_the_prompt_names_what_to_keep_and_how_long_it_may_be() -> None:
     llm = Writer()
     managed(Watched(), asked(9), llm)
-    for kept in ("wants", "decisions", "files", "promised", "names", "still open", "what came of it", "Write at most 250 words"):
+    for kept in ("wants", "decisions", "files", "promised", "names", "still open", "what came of it", "Write at most 333 words"):
         assert kept in llm.prompts[0]
+    large = Writer()
+    managed(Watched(50_000), asked(9, size=8_000), large)
+    assert "Write at most 1,500 words" in large.prompts[0]
+
+
+def test_a_mock_may_stand_in_for_a_summariser() -> None:
+    session, llm = asked(9), AsyncMock(return_value=SHORT)
+    managed(Watched(), session, llm)
+    llm.assert_awaited_once()
+    assert compactions(session)[0].summary == SHORT
 
 
 # While it is written

@@ -76,7 +76,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "echoes": (lambda: Writer(lambda prompt: prompt), "longer than"),
     "echoes most of it": (lambda: Writer(lambda prompt: prompt[1200:-400]), "more than half"),
     "grows": (lambda: Writer("x" * 2_000), "more than half"),
-    "is too large for the window": (lambda: Writer("x" * 900), "more than a fourth"),
+    "is too large for the window": (lambda: Writer("x" * 900), "more than a third"),
     "writes a book": (lambda: Writer("word " * 1_000_000), "longer than"),
     "sleeps": (lambda: sleeps, "not answered within 0.02 seconds"),
     "cancels": (lambda: cancels, "cancelled"),

@@ -22,7 +22,7 @@ SHRINKS = 2
 """A summary has at most one part in so many of the tokens of what it replaces; else trimming alone does the work."""
 SHORTEST = "Earlier in this conversation:"
 """Where there is no room for as much, none is asked for."""
-SHARE = 4
+SHARE = 3
 """It has at most one part in so many of what triggers a trim: no trim may take it, so there must be room beside it."""
 
 
@@ -102,7 +102,7 @@ def verified(session: Session, items: Sequence[Item], view: Fold, due: Due, aske
     if SHRINKS * cost > asked.tokens:
         raise CompactionError(f"the summary has {cost:,} tokens, more than half of the {asked.tokens:,} that it replaces")
     if SHARE * cost > trigger:
-        raise CompactionError(f"the summary has {cost:,} tokens, more than a fourth of the {trigger:,} there are")
+        raise CompactionError(f"the summary has {cost:,} tokens, more than a third of the {trigger:,} there are")
     total = check_room(session, items, view, due, summary)
     return summary, Compacted(session.id, total, due.limits.budget, len(summary.replaces), asked.tokens, cost)
 

@@ -77,7 +77,7 @@ class Compacting(ABC):
         chooses what to summarise, as `Summarize` does, is gone by instead of turns; one that never takes anything is not helped out
         with summaries.
 
-        A summary must have at most half the tokens of what it replaces and a fourth of the trigger's. Whatever goes wrong with one,
+        A summary must have at most half the tokens of what it replaces and a third of the trigger's. Whatever goes wrong with one,
         the log is as it was, `CompactionFailed` is told, and trimming alone does the work; after failures the next attempts are 1, 2, 4
         … 64 requests away. One answer may take `llm.timeout` seconds (60 where it does not say); one prompt may have `llm.window`
         tokens (100,000): longer logs are told in several, each with what was made of those before.

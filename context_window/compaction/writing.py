@@ -32,6 +32,8 @@ CARRIED = 4
 """Of a window, one part in so many is kept for what has been summed up so far, while the rest is told."""
 FENCES = 64
 """Tokens by which the fence of a prompt, which differs from prompt to prompt, may be longer than the one that was counted."""
+WORDS = 1_500
+"""Words that a summary is asked for at the most: who reads it reads it with every request, and answers have limits of their own."""
 OPENING = 'Your text will stand after the newest messages: begin it with "Earlier in this conversation:". '
 
 Count = Callable[[str], int]
@@ -94,7 +96,7 @@ def task(told: Sequence[Told], writer: object, count: Count, most: int) -> Task:
         CompactionError: The writer's window is too small to tell it anything, or one unit is larger than it may be told of at once.
     """
     window = _window_of(writer)
-    words = max(most // 2, 1)  # most words are more than a token, and who is given a limit goes over it
+    words = max(min(most // 2, WORDS), 1)  # most words are more than a token, and who is given a limit goes over it
     earlier = any(one.is_summary for one in told)
     whole = render_items(item for one in told for item in one.items)
     carried = window // CARRIED
