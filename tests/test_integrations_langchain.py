@@ -298,6 +298,13 @@ def test_an_odd_message_comes_back_as_it_is(odd: AnyMessage) -> None:
     assert kept[1] is odd
 
 
+def test_an_answer_of_calls_alone_is_no_message_beside_them() -> None:
+    call = {"name": "look", "args": {"q": "a"}, "id": "c"}
+    one = manager(BUDGET)
+    fitted([HumanMessage("Go."), AIMessage("", tool_calls=[call]), ToolMessage("x", tool_call_id="c")], one)
+    assert one.usage().messages == 1
+
+
 def test_an_answer_that_nobody_asked_for_goes() -> None:
     stray = ToolMessage("x", tool_call_id="nobody", artifact=object())
     assert stray not in fitted([HumanMessage("Go."), stray, HumanMessage("Well?")])

@@ -201,7 +201,7 @@ def _answer(message: AIMessage, ids: Iterator[str]) -> list[Item]:
     if thoughts or asides:
         text = "\n".join([*(thought.text or thought.data or "" for thought in thoughts), *map(json_text, asides)])
         items.append(Reasoning(text, id=next(ids), created_at=0.0))
-    if said or not (items or calls):
+    if any(not isinstance(part, Text) or part.text.strip() for part in said) or not (items or calls):
         items.append(Message("assistant", said, id=next(ids), created_at=0.0))
     for call in calls:
         arguments = call["args"] if isinstance(call["args"], str) else json_text(call["args"] or {})
@@ -234,11 +234,11 @@ def _part_of_answer(message: AIMessage, items: Sequence[Item], shown: Sequence[I
     thought, called = Reasoning in kept, FunctionCall in kept
     without = {type(item) for item in items} - kept
     content: Any = message.content
+    if text is None and not called:
+        return None
     if isinstance(content, str):
-        if text is None:
-            content = ""
-        elif whole is not None and text is not whole:
-            content = content_shown(content, whole, text, _block)
+        if whole is not None and text is not whole:
+            content = "" if text is None else content_shown(content, whole, text, _block)
     else:
         ours = [block for block in content if not _is_bound(block)]
         if whole is not None and text is not None and text is not whole:
@@ -249,12 +249,10 @@ def _part_of_answer(message: AIMessage, items: Sequence[Item], shown: Sequence[I
             # A text that is bound to a thought by its id is refused without it.
             {name: value for name, value in block.items() if name != "id"} if Reasoning in without and isinstance(block, dict) else block
             for block in content
-            if (text is not None if not _is_bound(block) else called if _call_id(block) in made_by_call else thought)
+            if (text is not None or whole is None if not _is_bound(block) else called if _call_id(block) in made_by_call else thought)
         ]
     if called:
         return message.model_copy(update={"content": content})
-    if not content:
-        return None
     # What else a provider's answer holds beside its content (its calls in another form, thoughts) goes too: half of it would be refused.
     gone: dict[str, Any] = {"tool_calls": [], "invalid_tool_calls": [], "additional_kwargs": {}} if without else {}
     return message.model_copy(update={"content": content, **gone})

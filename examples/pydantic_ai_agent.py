@@ -1,0 +1,51 @@
+"""Pydantic AI: an agent with a tool, twelve runs on one history, in a window that holds three. No key, no network.
+
+    python examples/pydantic_ai_agent.py
+
+With a real model: `Agent("anthropic:claude-opus-5", capabilities=[capability])`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from context_window import ContextWindow, ContextWindowManager
+from context_window.integrations.pydantic_ai import ContextWindowCapability
+
+shown: list[int] = []
+
+
+def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """A model that reads the log of the day that it is asked for."""
+    assert {tool.name for tool in info.function_tools} == {"read_log", "recall"}
+    shown.append(len(messages))
+    last = messages[-1].parts[-1]
+    if isinstance(last, ToolReturnPart):
+        return ModelResponse([TextPart("Most failed at 03:00.")])
+    return ModelResponse([ToolCallPart("read_log", {"day": len(shown)})])
+
+
+def read_log(day: int) -> str:
+    """The server's log of a day."""
+    return "\n".join(f"day {day}, {hour:02}:00: {hour * 7 % 11} requests failed" for hour in range(24))
+
+
+async def main() -> None:
+    """Runs the agent, and prints what was sent and what is kept."""
+    manager = ContextWindowManager(context_window=ContextWindow(max_tokens=2_000), on_event=print)
+    capability = ContextWindowCapability(manager)
+    agent = Agent(FunctionModel(scripted), instructions="You read logs.", tools=[read_log, capability.recall], capabilities=[capability])
+    history: list[ModelMessage] = []
+    for day in range(1, 13):
+        result = await agent.run(f"When did most requests fail on day {day}?", message_history=history)
+        history = result.all_messages()
+    print(f"{len(history)} messages in the history, {shown[-1]} in the last request")
+    print(manager.format_token_usage())
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
