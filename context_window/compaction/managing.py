@@ -69,7 +69,7 @@ class Compacting(ABC):
         Where the log, with earlier summaries in place of what they stand for, is above `max_tokens` (or what the model allows, times
         `trigger_ratio`) or `max_context_items`, and has more than `keep_recent_turns + 1` turns, all turns but the newest
         `keep_recent_turns` are summed up by `summary_llm`, or else `llm`. The summary is a `Compaction` at the end of the log: the one
-        thing that is written there, and only here. What it stands for stays in the log and can be recalled; an earlier summary is
+        thing that is written there, here and by `compact`. What it stands for stays in the log and can be recalled; an earlier summary is
         folded into it. Then the view is trimmed, as always. With neither limit and no model known, nothing happens.
 
         Never summed up: SYSTEM, instructions, pinned items, the newest turns (one long turn of many tool calls is trimmed, not summed
