@@ -116,7 +116,8 @@ class Asking(ABC):
         tokens = None if counted is None else counted.tokens
         if tokens is not None:
             self._ledger.note_provider(step.noted, tokens)
-        tell(events, self._on_event, step.settings.budget.model)  # outside every lock: a listener may wait for another thread that wants one
+        # Outside every lock: a listener may wait for another thread that wants one.
+        tell(events, self._on_event, step.settings.budget.model)
         if step.overflow is not None:
             raise step.overflow
         return step.result(tokens)

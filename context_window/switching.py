@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import RLock
+from typing import TypeAlias
 
 from session.session import Session
 
@@ -22,6 +23,9 @@ from .settings import Settings, resolve_settings
 from .tools import Tool
 from .trimming.limits import Limits
 from .trimming.plan import Action, Decision
+
+Given: TypeAlias = tuple[TokenCounter | Callable[[str], int] | None, AnthropicClient | None, ContextWindow, Sequence[Tool]]
+"""What settings are made of beside the model: the counter that was passed, the client, the policy, and the tools."""
 
 
 class Switching:
@@ -42,7 +46,7 @@ class Switching:
         tools: Sequence[Tool],
     ) -> None:
         """Takes what the user passed, and resolves it."""
-        self._given = (token_counter, api_client, self.context_window, tools)
+        self._given: Given = (token_counter, api_client, self.context_window, tools)
         self._settings = resolve_settings(model_config, *self._given)
         name, tokens = asked_for(model_config)
         self._configs: dict[str, object] = {} if name is None else {name: model_config}
@@ -80,36 +84,41 @@ class Switching:
             BudgetError: This is no model's name, or the limits leave nothing for the prompt. Likewise.
         """
         known, config = self._config_of(name)
-        settings = resolve_settings(config, *self._given)
-        self._go_over_to(lambda before: before if settings.equals(before) else settings)
-        self._configs[known] = config
+
+        def with_model(before: Settings, given: Given) -> tuple[Settings, Given]:
+            settings = resolve_settings(config, *given)
+            return before if settings.equals(before) else settings, given
+
+        self._go_over_to(with_model)
+        if not isinstance(name, str):
+            self._configs[known] = config
 
     def _count_tools(self, tools: Sequence[Tool]) -> None:
         """Counts these tools from now on, for every model, where they cost more than those that are known of."""
 
-        def with_tools(before: Settings) -> Settings:
+        def with_tools(before: Settings, given: Given) -> tuple[Settings, Given]:
             budget = before.budget
             overhead = request_overhead(budget.counter, tools, budget.frame, budget.model)
             if overhead.fixed <= before.overhead.fixed:
-                return before
-            return replace(before, overhead=overhead, limits=replace(before.limits, overhead=overhead.fixed))
+                return before, given
+            return replace(before, overhead=overhead, limits=replace(before.limits, overhead=overhead.fixed)), (*given[:3], tools)
 
-        if self._go_over_to(with_tools):
-            self._given = (*self._given[:3], tools)
+        self._go_over_to(with_tools)
 
-    def _go_over_to(self, change: Callable[[Settings], Settings]) -> bool:
-        """Puts other settings in the place of those in use, together with the figures by them; tells whether they are others."""
-        while True:
-            before, noted = self._figures()
-            settings = change(before)
+    def _go_over_to(self, change: Callable[[Settings, Given], tuple[Settings, Given]]) -> None:
+        """Puts other settings in the place of those in use, together with what they are made of, and the figures by them."""
+        while True:  # until no other thread has changed anything meanwhile; nothing is counted under the lock
+            with self._switch:
+                before, noted, given = self._settings, self._ledger.noted, self._given
+            settings, others = change(before, given)
             if settings is before:
-                return False
+                return
             anew = recounted(noted, before, settings)
             with self._switch:
-                if before is self._settings and noted is self._ledger.noted:
-                    self._settings = settings
+                if before is self._settings and noted is self._ledger.noted and given is self._given:
+                    self._settings, self._given = settings, others
                     self._ledger.note(anew)
-                    return True
+                    return
 
     def _config_of(self, asked: object) -> tuple[str, object]:
         """The name of the model that is asked for, and what holds for it."""

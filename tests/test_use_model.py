@@ -89,6 +89,13 @@ def test_a_counter_that_was_passed_stays_with_the_image_rule_of_the_model() -> N
     assert len(set(tokens)) == 3
 
 
+def test_tools_that_came_later_are_counted_by_every_model() -> None:
+    asked, fresh = ContextWindowManager("claude-sonnet-4-5"), ContextWindowManager("gpt-5", tools=[TOOL])
+    asked.count_tools([TOOL])
+    asked.use_model("gpt-5")
+    assert asked.analyze_session(session_of(1)) == fresh.analyze_session(session_of(1))
+
+
 def test_the_figures_of_the_last_view_are_counted_anew_and_what_was_added_by_hand_stays() -> None:
     session = pictured()
     asked, fresh = ContextWindowManager("claude-opus-5-5"), ContextWindowManager("gpt-4o")
