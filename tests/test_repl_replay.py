@@ -15,7 +15,7 @@ from session.transcripts import read_transcript
 from tests.support.counting import Letters
 from tests.support.screens import long_session
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
-from tests.support.strategies import sessions
+from tests.support.strategies import reported, sessions
 
 
 def started(log: Session, budget: int) -> Chat:
@@ -43,7 +43,7 @@ def test_the_turns_together_are_the_log(log: Session) -> None:
     assert [turn.number for turn in turns] == list(range(1, len(turns) + 1))
 
 
-@given(sessions(max_steps=12), st.integers(1, 2_000))
+@given(sessions(max_steps=12).flatmap(reported), st.integers(1, 2_000))
 def test_each_turn_shows_what_a_manager_that_was_there_holds(log: Session, budget: int) -> None:
     chat, replay = started(log, budget), Replay(log)
     while replay.left:

@@ -24,11 +24,11 @@ SECRET = "the secret outside"
 def root(tmp_path: Path) -> Path:
     inside = tmp_path / "inside"
     (inside / "src").mkdir(parents=True)
-    (inside / "src" / "main.py").write_text("import os\nprint('hello')\n", encoding="utf-8")
-    (inside / "notes.md").write_text("# Notes\nhello there\n", encoding="utf-8")
-    (tmp_path / "secret.txt").write_text(SECRET, encoding="utf-8")
+    (inside / "src" / "main.py").write_text("import os\nprint('hello')\n", encoding="utf-8", newline="\n")
+    (inside / "notes.md").write_text("# Notes\nhello there\n", encoding="utf-8", newline="\n")
+    (tmp_path / "secret.txt").write_text(SECRET, encoding="utf-8", newline="\n")
     (tmp_path / "inside-too").mkdir()
-    (tmp_path / "inside-too" / "x").write_text(SECRET, encoding="utf-8")
+    (tmp_path / "inside-too" / "x").write_text(SECRET, encoding="utf-8", newline="\n")
     return inside
 
 
@@ -162,9 +162,9 @@ def test_faults_say_what_to_do(workspace: Workspace, call: Callable[[Workspace],
 
 
 def test_what_is_given_is_bounded(root: Path) -> None:
-    (root / "long").write_text("x\n" * 10_000, encoding="utf-8")
-    (root / "wide").write_text("y" * 100_000, encoding="utf-8")
-    (root / "both").write_text(("z" * 1_500 + "\n") * 1_000, encoding="utf-8")
+    (root / "long").write_text("x\n" * 10_000, encoding="utf-8", newline="\n")
+    (root / "wide").write_text("y" * 100_000, encoding="utf-8", newline="\n")
+    (root / "both").write_text(("z" * 1_500 + "\n") * 1_000, encoding="utf-8", newline="\n")
     (root / "huge").write_bytes(b"w\n" * (MAX_FILE // 2 + 100))
     workspace = Workspace(root)
     assert workspace.read_file("long").count("x") == MAX_LINES
@@ -184,19 +184,20 @@ def test_what_is_given_is_bounded(root: Path) -> None:
 def test_folders_of_dependencies_are_passed_over_unless_they_are_named(root: Path) -> None:
     for folder in (".git", "node_modules"):
         (root / folder).mkdir()
-        (root / folder / "x").write_text("hello", encoding="utf-8")
+        (root / folder / "x").write_text("hello", encoding="utf-8", newline="\n")
     workspace = Workspace(root)
     assert "node_modules" not in workspace.search("hello") + workspace.list_files(recursive=True)
     assert "node_modules/" in workspace.list_files()
     assert workspace.search("hello", "node_modules") == "node_modules/x:1: hello"
 
 
+@POSIX  # the path is longer than Windows takes
 def test_a_deep_tree_is_walked(root: Path) -> None:
     deep = root
     for _ in range(300):
         deep /= "d"
     deep.mkdir(parents=True)
-    (deep / "leaf").write_text("hello", encoding="utf-8")
+    (deep / "leaf").write_text("hello", encoding="utf-8", newline="\n")
     assert "leaf:1: hello" in Workspace(root).search("hello")
 
 
@@ -214,7 +215,7 @@ def test_a_tree_without_end_is_left_when_the_time_is_over(root: Path) -> None:
 
 
 def test_a_pattern_that_would_take_for_ever_is_stopped(root: Path) -> None:
-    (root / "trap").write_text("a" * 40 + "!", encoding="utf-8")
+    (root / "trap").write_text("a" * 40 + "!", encoding="utf-8", newline="\n")
     told = Workspace(root, seconds=0.05).search("(a|aa)+$", "trap")
     assert "stopped after 0.05 seconds" in told
 
