@@ -11,6 +11,8 @@ from dataclasses import fields
 from re import sub
 from typing import TYPE_CHECKING, TypeAlias
 
+from session.door import clean
+
 from .events import SERIOUS, Event
 
 if TYPE_CHECKING:
@@ -57,14 +59,14 @@ def name_of(event: Event) -> str:
 
 def attributes_of(event: Event, model: str | None = None) -> Attributes:
     """The event's fields by the names of the conventions, else by ours."""
-    found: Attributes = {} if model is None else {MODEL: model}
+    found: Attributes = {} if model is None else {MODEL: clean(model)}
     found[f"{OURS}stage"] = event.stage
     for field in fields(event):
         value = getattr(event, field.name)
         if field.name == "kinds":
             found.update({f"{OURS}kinds.{kind.replace(' ', '_')}": number for kind, number in value})
         else:
-            found[CONVENTIONS.get(field.name, OURS + field.name)] = value
+            found[CONVENTIONS.get(field.name, OURS + field.name)] = clean(value) if isinstance(value, str) else value  # exporters encode
     return found
 
 

@@ -153,6 +153,12 @@ def test_attributes_have_the_names_of_the_conventions_and_ours_a_prefix() -> Non
     }
 
 
+def test_what_no_exporter_could_encode_is_replaced() -> None:
+    """Names of counters and models are the user's."""
+    attributes = attributes_of(CounterFellBack("s", 1, 2, "why \ud800", "\udfff"), "gpt-\ud800")
+    assert "\ud800" not in str([str(value).encode() for value in attributes.values()])
+
+
 @pytest.mark.parametrize("one", EVENTS, ids=name_of)
 def test_no_attribute_is_dropped_by_opentelemetry(one: Event, spans: InMemorySpanExporter) -> None:
     """It takes texts and numbers, and logs and leaves out everything else."""
