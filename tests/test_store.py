@@ -151,6 +151,14 @@ def test_metadata_that_could_not_be_read_back_is_not_saved(store: SessionStore, 
     assert store.list() == ()
 
 
+def test_what_is_saved_can_be_read_back_whatever_its_seams_were_set_to(store: SessionStore) -> None:
+    session = store.create("s")
+    session.add_message("user", "x", message_id="m")
+    session.restore_seams(frozenset({"m", "nobody"}), 99)
+    read = store.load("s")
+    assert (read.response_breaks, read.settled) == (frozenset("m"), 1)
+
+
 def test_a_read_only_view_can_be_saved(store: SessionStore) -> None:
     session = Session([Message("user", "x")], id="s")
     assert store.save(session.read_only()) == 1

@@ -443,6 +443,15 @@ def test_what_follows_the_edit_that_is_not_to_be_carried_out_is_there(tmp_path: 
     assert len(one.problems) == 2
 
 
+def test_rows_missing_at_the_end_are_noticed(files: Files, folder: Path) -> None:
+    path = put(folder, files.whole)
+    database(path, "DELETE FROM journal WHERE session = 1 AND number = 6")
+    with SessionStore(path) as store, pytest.raises(StoreDamagedError, match="1 of its 7 rows are missing"):
+        store.load("small")
+    (small,) = (one for one in salvage(path).sessions if one.session.id == "small")
+    assert (small.lost, len(small.session.items)) == (1, 5)
+
+
 def test_a_session_that_another_key_has_is_no_one_elses(files: Files, folder: Path) -> None:
     """Rows moved to another session, or to another number, are found out by their checksums."""
     path = put(folder, files.whole)
