@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from context_window import BudgetError, FunctionCall, FunctionCallOutput, Image, Session, Text, Toolbox
 from context_window.loop.running import STOPPED, run_calls
@@ -126,6 +126,22 @@ def test_a_model_of_pydantic_is_taken_whole() -> None:
         return f"{guest.name}, {guest.age}"
 
     assert answer(invite, {"guest": {"name": "Ada"}}).text == "Ada, 30"
+
+
+def _even(number: int) -> int:
+    if number % 2:
+        raise LookupError("odd")  # no ValueError, which pydantic would expect
+    return number
+
+
+def test_a_check_of_the_users_own_that_breaks_is_answered_with_what_it_raised() -> None:
+    def halve(number: Annotated[int, AfterValidator(_even)]) -> int:
+        return number // 2
+
+    assert answer(halve, {"number": 4}).text == "2"
+    output = answer(halve, {"number": 5})
+    assert output.is_error
+    assert output.text == "halve was not run, its arguments could not be checked: LookupError: odd"
 
 
 def test_methods_partials_and_callable_objects_are_functions_too() -> None:
@@ -287,6 +303,32 @@ def test_a_cancel_keeps_what_has_ended_and_says_of_the_rest_that_it_was_stopped(
     assert cancelled
     assert cleaned
     assert [(output.call_id, output.text, output.is_error) for output in outputs] == [("1", STOPPED, True), ("2", "done", False)]
+
+
+def test_a_second_cancel_does_not_wait_for_a_tool_that_will_not_end() -> None:
+    async def scene() -> tuple[list[FunctionCallOutput], bool, float]:
+        started = asyncio.Event()
+
+        async def stubborn() -> None:
+            started.set()
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                await asyncio.sleep(60)
+
+        task = asyncio.create_task(run_calls([call("stubborn", {}, "1")], Toolbox([stubborn]), Session()))
+        await started.wait()
+        begun = asyncio.get_running_loop().time()
+        for _ in range(2):
+            task.cancel()
+            await asyncio.sleep(0.01)
+        outputs, cancelled = await task
+        return outputs, cancelled, asyncio.get_running_loop().time() - begun
+
+    outputs, cancelled, seconds = asyncio.run(scene())
+    assert cancelled
+    assert [output.text for output in outputs] == [STOPPED]
+    assert seconds < 0.9
 
 
 def test_the_recall_tool_answers_from_the_log() -> None:

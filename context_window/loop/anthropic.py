@@ -187,6 +187,6 @@ def _told(error: Exception) -> ModelError | None:
         return ModelError(f"what came back is no answer ({where})")
     if isinstance(error, ValueError) and type(error).__name__ == "JSONDecodeError":
         return ModelNetworkError("what came back is broken JSON")
-    if isinstance(error, RuntimeError) and str(error).startswith("Unexpected event"):  # the client's words for a stream out of order
+    if isinstance(error, RuntimeError) and str(error).startswith("Unexpected event"):  # older clients' words for a stream out of order
         return ModelNetworkError("what came back is no stream of an answer")
     return model_error(error)

@@ -173,8 +173,6 @@ def answered(value: object) -> Recalled:
 
 
 def _parts(value: object) -> tuple[Part, ...]:
-    if isinstance(value, Recalled):
-        return value.output
     if value is None:
         return ()
     if isinstance(value, str):
