@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -151,3 +153,9 @@ def test_what_cannot_be_remembered_is_said(remembered: object) -> None:
 def test_a_manager_is_asked_for() -> None:
     with pytest.raises(BudgetError, match="pass a ContextWindowManager"):
         Conversations("claude", _Lines())  # type: ignore[arg-type]
+
+
+def test_no_framework_is_imported_before_its_adapter_is() -> None:
+    code = "import sys, context_window, context_window.integrations as _; print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60).stdout.split()
+    assert {"agents", "anthropic", "langchain", "langchain_core", "langgraph", "openai", "pydantic_ai"} & set(loaded) == set()

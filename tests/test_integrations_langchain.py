@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ChatMess
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 
-from context_window import ContextOverflowError, ContextWindow, ContextWindowManager, PromptTooLongError, Trimmed
+from context_window import ContextOverflowError, ContextWindow, ContextWindowManager, PromptTooLongError, Trimmed, Usage
 from context_window.integrations.langchain import ContextWindowMiddleware, pre_model_hook
 from tests.support.agents import busy, look, manager
 from tests.support.counting import Letters
@@ -303,6 +303,22 @@ def test_an_answer_of_calls_alone_is_no_message_beside_them() -> None:
     one = manager(BUDGET)
     fitted([HumanMessage("Go."), AIMessage("", tool_calls=[call]), ToolMessage("x", tool_call_id="c")], one)
     assert one.usage().messages == 1
+
+
+def test_what_the_provider_reported_is_in_the_log_with_whose_tokens_they_are() -> None:
+    told: Any = {
+        "input_tokens": 50,
+        "output_tokens": 7,
+        "total_tokens": 57,
+        "input_token_details": {"cache_read": 30, "cache_creation": 15},
+    }
+    answer = AIMessage("Hi.", usage_metadata=told, response_metadata={"model_name": "claude-opus-5"})
+    middleware = ContextWindowMiddleware(manager(BUDGET))
+    middleware._conversations.fit([HumanMessage("Go."), answer, HumanMessage("Well?")])
+    (followed,) = middleware._conversations._order
+    said = followed.session.items[1]
+    assert said.usage == Usage(input_tokens=5, cache_read_tokens=30, cache_write_tokens=15, output_tokens=7)
+    assert said.extra == {"model": "claude-opus-5"}
 
 
 def test_an_answer_that_nobody_asked_for_goes() -> None:

@@ -35,8 +35,9 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.usage import RequestUsage
 
-from context_window import ContextOverflowError, RecallError
+from context_window import ContextOverflowError, RecallError, Usage
 from context_window.integrations.pydantic_ai import ContextWindowCapability
 from session.providers import validate_anthropic
 from session.providers.additions import PREAMBLE
@@ -263,3 +264,14 @@ def test_every_kind_of_part_is_counted_and_comes_back() -> None:
         ModelRequest([UserPromptPart("\ud800 <|endoftext|>")]),
     ]
     assert all(one is other for one, other in zip(fitted(odd), odd, strict=True))
+
+
+def test_what_the_provider_reported_is_in_the_log_with_whose_tokens_they_are() -> None:
+    told = RequestUsage(input_tokens=50, cache_read_tokens=30, cache_write_tokens=15, output_tokens=7)
+    capability = ContextWindowCapability(manager())
+    answer = ModelResponse([TextPart("Hi.")], usage=told, model_name="claude-opus-5")
+    capability._conversations.fit([ModelRequest([UserPromptPart("Go.")]), answer, ModelRequest([UserPromptPart("Well?")])])
+    (followed,) = capability._conversations._order
+    said = followed.session.items[1]
+    assert said.usage == Usage(input_tokens=5, cache_read_tokens=30, cache_write_tokens=15, output_tokens=7)
+    assert said.extra == {"model": "claude-opus-5"}

@@ -206,10 +206,9 @@ def _answer(message: AIMessage, ids: Iterator[str]) -> list[Item]:
     for call in calls:
         arguments = call["args"] if isinstance(call["args"], str) else json_text(call["args"] or {})
         items.append(FunctionCall(call["name"] or "tool", arguments, call["id"] or next(ids), id=next(ids), created_at=0.0))
-    usage = _usage(message)
-    if usage is None:
-        return items
-    return [replace(items[0], usage=usage), *items[1:]]
+    model = message.response_metadata.get("model_name") or message.response_metadata.get("model")
+    told = {"model": model} if isinstance(model, str) else {}  # whose tokens the usage is in
+    return [replace(items[0], usage=_usage(message), extra=told), *items[1:]]
 
 
 def _call_id(block: Any) -> object:

@@ -109,8 +109,10 @@ class _PydanticWords:
         items = [_item(part, message, next(ids)) for part in message.parts]
         if not items:
             return [Message("user" if isinstance(message, ModelRequest) else "assistant", (), id=next(ids), created_at=0.0)]
-        usage = _usage(message) if isinstance(message, ModelResponse) else None
-        return items if usage is None else [replace(items[0], usage=usage), *items[1:]]
+        if isinstance(message, ModelRequest):
+            return items
+        told = {} if message.model_name is None else {"model": message.model_name}  # whose tokens the usage is in
+        return [replace(items[0], usage=_usage(message), extra=told), *items[1:]]
 
     def partly(self, message: ModelMessage, items: Sequence[Item], shown: Sequence[Item | None]) -> ModelMessage | None:
         thoughtless = any(isinstance(item, Reasoning) and now is None for item, now in zip(items, shown, strict=True))
