@@ -412,7 +412,7 @@ def test_whatever_is_done_to_a_session_the_file_has_it_and_all_that_was_before(s
     logs = [list(session.items)]
     rows = rows_of(shared, session)
     for step in range(data.draw(st.integers(1, 6))):
-        lineage, length = session.lineage, len(session.items)
+        length = len(session.items)
         act = data.draw(st.sampled_from(("append", "pin", "unpin", "insert", "truncate", "system", "breaks", "merge", "title")))
         item = Message("assistant", act, id=f"n{step}", created_at=data.draw(st.integers(0, 40)))
         if act in {"pin", "unpin"} and length:
@@ -430,7 +430,7 @@ def test_whatever_is_done_to_a_session_the_file_has_it_and_all_that_was_before(s
             session.save()
         else:
             getattr(session, "insert" if act == "insert" else "append")(item)
-        if session.lineage is not lineage and list(session.items) != logs[-1]:
+        if list(session.items)[: len(logs[-1])] != logs[-1]:  # else the log only grew, whatever made it grow
             logs.append([])
         logs[-1] = list(session.items)
         before, rows = rows, rows_of(shared, session)
