@@ -110,7 +110,7 @@ class Requesting(Switching, ABC):
         return await asyncio.to_thread(lambda: payload_of(view, asked, self._cost(session), self._budget.expected_error))
 
     def accept_refusal(self, session: Session, refusal: PromptTooLongError) -> bool:
-        """Whether the next view of this session is smaller than the one that was refused: its views cost less from now on.
+        """Whether the next view of this session is smaller than the one that was refused; then its views cost less from now on.
 
             except anthropic.APIError as error:
                 refusal = model_error(error)
@@ -124,11 +124,17 @@ class Requesting(Switching, ABC):
             session: The session whose view was refused; nothing may have been added to it since.
             refusal: What the provider said.
         """
-        sent = self._cost(session)
+        sent, before = self._cost(session), self._lowered.get(session)
         tokens = lower_budget(sent, refusal.tokens, refusal.limit)
         self._lowered[session] = Lowered(tokens, self._budget)
+        if self._cost(session) >= sent:
+            if before is None:
+                self._lowered.pop(session, None)
+            else:
+                self._lowered[session] = before
+            return False
         logger.warning("a prompt counted here as %s tokens was too long: views of the session cost at most %s from now on", sent, tokens)
-        return self._cost(session) < sent
+        return True
 
     def _cost(self, session: Session) -> int:
         """Tokens of the request with the session's view."""

@@ -333,3 +333,18 @@ def test_a_refusal_of_ours_is_understood_too() -> None:
     less = middleware._conversations.fit(messages, refusal=PromptTooLongError("too long", 400))
     assert len(whole) == len(messages)
     assert letters(less) <= letters(whole) * 0.5
+
+
+def test_what_a_refusal_has_lowered_outlasts_other_errors_and_a_refusal_that_finds_nothing_to_take() -> None:
+    middleware, messages = ContextWindowMiddleware(manager(100_000)), conversation(8)
+    refusal = PromptTooLongError("too long", 400)
+    less = middleware._conversations.fit(messages, refusal=refusal)
+    with pytest.raises(ZeroDivisionError):
+        middleware._conversations.fit(messages, refusal=ZeroDivisionError())
+    for _ in range(20):
+        try:
+            less = middleware._conversations.fit(messages, refusal=refusal)
+        except PromptTooLongError:
+            break
+    assert middleware._conversations.fit(messages) == less
+    assert less == messages[-1:] or len(less) < 4

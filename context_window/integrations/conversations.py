@@ -75,9 +75,10 @@ class Conversations(Generic[M]):
             ContextOverflowError: What must be kept does not fit, and the window is `strict`.
             Exception: `refusal` itself, where it is not about the prompt's length, or nothing can be taken.
         """
+        told = _about_length(refusal)
         followed = self._begin(messages, system, tools)
-        if refusal is not None:
-            self._give_way(followed, refusal)
+        if refusal is not None and told is not None:
+            self._give_way(followed, told, refusal)
         return self._end(followed, self._manager.process_session(followed.session))
 
     async def afit(
@@ -97,9 +98,10 @@ class Conversations(Generic[M]):
         """
         import asyncio
 
+        told = _about_length(refusal)
         followed = await asyncio.to_thread(self._begin, messages, system, tools)
-        if refusal is not None:
-            await asyncio.to_thread(self._give_way, followed, refusal)
+        if refusal is not None and told is not None:
+            await asyncio.to_thread(self._give_way, followed, told, refusal)
         view = await self._manager.aprocess_session(followed.session)
         return await asyncio.to_thread(self._end, followed, view)
 
@@ -180,9 +182,9 @@ class Conversations(Generic[M]):
         followed.messages.append(message)
         followed.items.append(items)
 
-    def _give_way(self, followed: Followed[M], error: Exception) -> None:
-        refusal = error if isinstance(error, PromptTooLongError) else model_error(error)
-        if not isinstance(refusal, PromptTooLongError) or not self._manager.accept_refusal(followed.session, refusal):
+    def _give_way(self, followed: Followed[M], refusal: PromptTooLongError, error: Exception) -> None:
+        if not self._manager.accept_refusal(followed.session, refusal):
+            self._keep(followed)
             raise error
 
     def _end(self, followed: Followed[M], view: Session) -> list[M]:
@@ -193,13 +195,16 @@ class Conversations(Generic[M]):
         for message in shown:
             chain = linked(chain, self._words.digest(message))
         followed.keys.add((followed.system, chain))
+        self._keep(followed)
+        return shown
+
+    def _keep(self, followed: Followed[M]) -> None:
         with self._lock:
             self._order[followed] = None
             for key in followed.keys:
                 self._known[key] = followed
             while len(self._order) > self._most:
                 self._forget(next(iter(self._order)))
-        return shown
 
     def _shown(self, followed: Followed[M], view: Session) -> list[M]:
         in_view = {item.id: item for item in view.items}
@@ -250,3 +255,11 @@ class Conversations(Generic[M]):
         if not all(map(is_, forms, items)):
             made = self._words.partly(message, items, forms)
         return self._words.unbound(made) if unbound and made is not None else made
+
+
+def _about_length(error: Exception | None) -> PromptTooLongError | None:
+    """What an error says of the prompt's length; raises any that says nothing of it."""
+    told = error if error is None or isinstance(error, PromptTooLongError) else model_error(error)
+    if error is not None and not isinstance(told, PromptTooLongError):
+        raise error
+    return told if isinstance(told, PromptTooLongError) else None
