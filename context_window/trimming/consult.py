@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
-from session.units import KIND_SILENT, NONE, SYSTEM
-
 from ..errors import StrategyError
 from .choices import CHOICES, GIVEN, Adviser, Choice, StrategyBudget
 from .limits import Limits
@@ -142,13 +140,5 @@ def _carry_out(view: ViewState, choices: list[Choice], budget: StrategyBudget) -
             for place in list(clearable_in(view, choice.head)):
                 if choice.always or too_many_tokens():
                     view.clear(place, choice.reason)
-        elif choice.action is Action.DROP and (choice.always or too_many_tokens() or too_many_items()):
-            _drop(view, choice.head, choice.reason)
-
-
-def _drop(view: ViewState, head: int, reason: Reason) -> None:
-    if not view.has_left(head):  # reasoning that another drop took along
-        return
-    view.drop(head, reason)
-    if view.groups.kind[head] == KIND_SILENT and view.groups.rank[head] == SYSTEM:
-        view.edited(NONE)  # the system prompt stands before everything
+        elif choice.action is Action.DROP and (choice.always or too_many_tokens() or too_many_items()) and view.has_left(choice.head):
+            view.drop(choice.head, choice.reason)  # of reasoning, another drop may have left nothing

@@ -127,8 +127,6 @@ class StrategicTwin(Twin):
                 too_many = many and len(self.in_view()) > limits.items_target
                 if choice.always or too_heavy or too_many:
                     self.drop(unit)
-                    if is_silent(self.items[choice.head]) and self.items[choice.head].category is MessageCategory.SYSTEM:
-                        self.edited(-1)
 
     def can_clear(self, place: int) -> bool:
         item = self.items[place]
