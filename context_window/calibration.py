@@ -7,7 +7,7 @@ same view, elsewhere too.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -34,8 +34,8 @@ class Report:
     model: str | None = None
 
 
-def _nothing(_: str) -> Report | None:
-    return None
+def _nothing() -> Mapping[str, Report]:
+    return {}
 
 
 def _any_model(_: str | None) -> bool:
@@ -47,12 +47,12 @@ class Reports:
     """What a fold must know of reports beside its log.
 
     Attributes:
-        recorded: The report that is not in the log, by the id of the last item of its request.
+        recorded: Gives the reports that are not in the log now, by the id of the last item of the request.
         speaks_for: Whether a model's reports say anything of requests of the model in use. None is a model of unknown name.
         version: Another one where all reports are others.
     """
 
-    recorded: Callable[[str], Report | None] = _nothing
+    recorded: Callable[[], Mapping[str, Report]] = _nothing
     speaks_for: Callable[[str | None], bool] = _any_model
     version: int = 0
 
@@ -72,7 +72,7 @@ class Calibration:
             session_id: The session.
             speaks_for: As the attribute of `Reports`.
         """
-        return Reports(lambda item_id: self._reports.get(session_id, {}).get(item_id), speaks_for, self.version)
+        return Reports(lambda: self._reports.get(session_id, {}), speaks_for, self.version)
 
     def record(self, session_id: str, item_id: str, report: Report) -> None:
         """Adds a report, in the place of one of the same request.

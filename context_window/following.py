@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
 from typing import TypeAlias
 
-from session.items import Compaction, Item, Message
+from session.items import AgentConfigUpdate, Compaction, Item, Message
 from session.session import Session
 from session.units import HELD, NONE, PRIORITY, SUMMARY
 
@@ -100,6 +100,7 @@ class Following:
         self._sound = False
         self.items = self._costs.items = session.items
         last_settled = NONE if session.settled_tokens is None else session.settled - 1
+        hearing, recorded = self.hearing, self.hearing.reports.recorded()
         fold, measure, breaks = self.fold, self._measurer.measured, session.response_breaks
         for place, item in enumerate(self.items[len(fold) :], len(fold)):
             replaces: list[int] = []
@@ -110,9 +111,14 @@ class Following:
             fold.add(item, measured, breaks=bool(breaks) and item.id in breaks, replaces=replaces)
             self.log_tokens += measured.tokens
             self.message_count += isinstance(item, Message)
-            self.hearing.hear(item, self.items[place - 1] if place else None, session.metadata)
+            if item.usage is not None:
+                hearing.hear(item, session.metadata)
+            elif recorded:
+                hearing.look_up(recorded, item, self.items[place - 1] if place else None)
+            if isinstance(item, AgentConfigUpdate):
+                hearing.configure(item)
             if place == last_settled:
-                self.hearing.go_on_from(session.settled_tokens)
+                hearing.go_on_from(session.settled_tokens)
         if guide is not None and self.hearing.any:
             fold.go_by(guide())
         fold.conclude()

@@ -27,25 +27,30 @@ class Hearing:
         self._from: tuple[str | None, str | None] | None = None
         self._configured: dict[str | None, tuple[object, object]] = {}
 
-    def hear(self, item: Item, before: Item | None, metadata: Mapping[str, Any]) -> None:
-        """Takes what the item that was folded last, or somebody else, reports of the request before it.
+    def hear(self, item: Item, metadata: Mapping[str, Any]) -> None:
+        """Takes what the item that was folded last reports of the request before it.
 
         Args:
             item: The item.
-            before: The one before it.
             metadata: The session's, which may name the model.
         """
+        if item.usage is not None and self._fold.groups.response[-1] != NONE:
+            model = item.extra.get("model", metadata.get("model"))
+            self.take(Report(item.usage, model if isinstance(model, str) else None), item.agent_id)
+
+    def look_up(self, recorded: Mapping[str, Report], item: Item, before: Item | None) -> None:
+        """Takes what was reported beside the log of the request that the item is the answer to.
+
+        Args:
+            recorded: What there is.
+            item: The item that was folded last, without a report of its own.
+            before: The one before it.
+        """
         groups = self._fold.groups
-        if isinstance(item, AgentConfigUpdate):
-            self._configure(item)
-        elif groups.response[-1] != NONE:
-            if item.usage is not None:
-                model = item.extra.get("model", metadata.get("model"))
-                self.take(Report(item.usage, model if isinstance(model, str) else None), item.agent_id)
-            elif groups.starts[-1] == len(groups) - 1:
-                known = self.reports.recorded("" if before is None else before.id)
-                if known is not None:
-                    self.take(known, item.agent_id)
+        if groups.response[-1] != NONE and groups.starts[-1] == len(groups) - 1:
+            known = recorded.get("" if before is None else before.id)
+            if known is not None:
+                self.take(known, item.agent_id)
 
     def take(self, report: Report, agent: str | None) -> None:
         """The request that the log's last response answers was reported. Of another agent or model, all that was before is forgotten."""
@@ -63,8 +68,8 @@ class Hearing:
             self.any = True
             self._fold.go_on_from(tokens)
 
-    def _configure(self, item: AgentConfigUpdate) -> None:
-        """Other instructions or tools are not in the log's tokens: what was reported with the former ones says nothing of them."""
+    def configure(self, item: AgentConfigUpdate) -> None:
+        """The agent has other instructions or tools: they are in no token of the log, and in none that was reported before."""
         instructions, tools = self._configured.get(item.agent_id, (None, None))
         now = (instructions if item.instructions is None else item.instructions, tools if item.tools is None else item.tools)
         if now != (instructions, tools):

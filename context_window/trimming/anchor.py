@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 THOUSAND = 1_000
 
@@ -108,8 +109,7 @@ def _scale(anchored: int, local: int) -> int:
     return local + anchored // 20 + 20
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A request as it was when its answer began. Amounts are tokens.
 
     Attributes:

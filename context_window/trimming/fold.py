@@ -54,7 +54,8 @@ class Fold(ViewState):
             if not self._concluded and here >= self._settled:
                 trim(self)
             self.commit()
-            self._asked = self._ask()
+            if self.limits.calibration is not None:
+                self._asked = self._ask()
         else:
             self.roll_back()
         self._concluded = False
@@ -143,16 +144,12 @@ class Fold(ViewState):
 
     def _ask(self) -> Asked:
         """The request that is about to be answered."""
-        counted, tally = self.counted, self.tally
-        offset = 0 if self.anchor is None else self.anchor.offset
-        return Asked(
-            counted=counted,
-            offset=offset,
-            unsaid=self._unsaid,
-            fresh=tally.fresh + self._unsaid,
-            whole=counted + (self._logged - tally.total if tally.altered else 0),
-            edits=tally.edits,
-        )
+        tally, counted = self.tally, self.counted
+        whole = counted + self._logged - tally.total if tally.altered else counted
+        if self.anchor is None:
+            return Asked(counted, 0, 0, tally.fresh, whole, tally.edits)
+        unsaid = self._unsaid
+        return Asked(counted, self.anchor.offset, unsaid, tally.fresh + unsaid, whole, tally.edits)
 
     def _anchor(self, anchor: Anchor) -> None:
         """What is in the view from the anchor's place on is what has come since."""

@@ -14,7 +14,7 @@ from session.session import Session
 from tests.support.anchored import fold_anchored
 from tests.support.harness import MEASURER, again, copy_of, process
 from tests.support.strategies import limits, reported, sessions
-from tests.support.twin import cost
+from tests.support.twin import Facts, cost
 
 RULES = st.builds(
     CalibrationRule,
@@ -40,20 +40,20 @@ def test_calibrated_twin(data: st.DataObject) -> None:
     whole, bounds = data.draw(calibrated())
     often = data.draw(st.sampled_from((True, False)))
     log = copy_of(whole)
-    following = Following(log, bounds, MEASURER)
+    following, known = Following(log, bounds, MEASURER), Facts()
     for item in whole.items:
         log.append(item)
         if often or data.draw(st.integers(0, 3)) == 0:
-            compare(following, log)
-    compare(following, log)
+            compare(following, log, known)
+    compare(following, log, known)
     event(f"anchored: {following.fold.anchor is not None}")
     event(f"learned: {len(following.fold.increments or ())}")
     event(f"trimmed: {bool(following.fold.tally.altered)}")
 
 
-def compare(following: Following, log: Session) -> None:
+def compare(following: Following, log: Session, known: Facts) -> None:
     outcome = again(following, log)
-    twin = fold_anchored(log, following.fold.limits)
+    twin = fold_anchored(log, following.fold.limits, known)
     assert list(outcome.view.items) == twin.view()
     assert outcome.total == twin.total()
     assert outcome.plan.after == outcome.total
