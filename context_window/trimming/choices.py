@@ -89,7 +89,8 @@ class StrategyBudget:
     """What there is and what is used when a strategy is asked. Amounts are tokens unless named otherwise.
 
     Attributes:
-        total: What the request costs now, `overhead` included.
+        total: What the request costs now, `overhead` included. Where the provider has reported more than was counted here, more than
+            the units and the overhead sum to.
         overhead: What of that is not the items': the frame, the tools, what converters add.
         budget: What it may cost.
         trigger: Above this a view is trimmed.

@@ -27,7 +27,7 @@ from tests.support.twin import Twin, answers, category_of, cost, responses, unit
 @given(st.data())
 def test_fits(data: st.DataObject) -> None:
     """tokens(view) ≤ budget, else `over_budget` and nothing unprotected left; but where the strategy lets nothing else be taken"""
-    log = data.draw(sessions(max_steps=14))
+    log = data.draw(sessions(max_steps=10))
     bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
     for outcome in (process(log, bounds), trim(log, bounds)):
         fresh = Twin(list(outcome.view.items), outcome.view.response_breaks, bounds)
@@ -43,7 +43,7 @@ def test_fits(data: st.DataObject) -> None:
 def test_system_pinned_frontier_and_pairs(data: st.DataObject) -> None:
     """SYSTEM, pinned items, the last user message and all from the last response on survive; an answered call and its output are both
     in or both out; the view's items are the log's, in order. `DropOldest(keep_system=False)` alone takes SYSTEM items"""
-    log = data.draw(sessions(max_steps=14))
+    log = data.draw(sessions(max_steps=10))
     strategy = data.draw(strategies())
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, log.items)))))
     for outcome in (process(log, bounds), trim(log, bounds)):
@@ -63,7 +63,7 @@ def test_system_pinned_frontier_and_pairs(data: st.DataObject) -> None:
 @given(st.data())
 def test_accounts(data: st.DataObject) -> None:
     """a plan has one decision per item, in order; its rows sum exactly to its totals; each says why"""
-    log = data.draw(sessions(max_steps=14))
+    log = data.draw(sessions(max_steps=10))
     bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
     kept_back = protected(list(log.items), log.response_breaks)
     for outcome in (process(log, bounds), trim(log, bounds)):
@@ -83,7 +83,7 @@ def test_accounts(data: st.DataObject) -> None:
 @given(st.data())
 def test_pure(data: st.DataObject) -> None:
     """the input session is byte-identical after any call; and asked again from cold, the same comes out"""
-    log = data.draw(sessions(max_steps=14))
+    log = data.draw(sessions(max_steps=10))
     bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
     saved, objects = json.dumps(log.to_dict()), list(log.items)
     for make in (process, trim):
@@ -98,7 +98,7 @@ def test_pure(data: st.DataObject) -> None:
 @given(st.data())
 def test_idempotent(data: st.DataObject) -> None:
     """a view within its limits, reprocessed by the same function and policy, is unchanged"""
-    log = data.draw(sessions(max_steps=14))
+    log = data.draw(sessions(max_steps=10))
     bounds = decided_by(data.draw(strategies(NAMED)), data.draw(limits(sum(map(cost, log.items)))))
     for make in (process, trim):
         outcome = make(log, bounds)
@@ -111,7 +111,7 @@ def test_idempotent(data: st.DataObject) -> None:
 @given(st.data())
 def test_a_view_goes_on_with_its_fold(data: st.DataObject) -> None:
     """a view used as the log from then on goes on with its fold"""
-    log = data.draw(sessions(max_steps=14))
+    log = data.draw(sessions(max_steps=10))
     bounds = decided_by(data.draw(strategies(NAMED)), data.draw(limits(sum(map(cost, log.items)))))
     assume(request_points(log)[-1] == len(log.items))
     view = process(log, bounds).view
@@ -128,7 +128,7 @@ def test_a_view_goes_on_with_its_fold(data: st.DataObject) -> None:
 def test_sticky(data: st.DataObject) -> None:
     """between edits (a trim, an image replaced, a late answer, a SYSTEM item) each confirmed request's messages extend the previous
     one's"""
-    whole = data.draw(sessions(max_steps=16))
+    whole = data.draw(sessions(max_steps=12))
     strategy = data.draw(strategies())
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
     points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
@@ -155,7 +155,7 @@ def test_sticky(data: st.DataObject) -> None:
 @given(st.data())
 def test_a_window_holds_no_more_units_than_it_says(data: st.DataObject) -> None:
     """The newest units alone: SYSTEM beside them, what else is protected among them, and those are more only where that is"""
-    log = data.draw(sessions(max_steps=14))
+    log = data.draw(sessions(max_steps=10))
     window = data.draw(WINDOWS)
     bounds = decided_by(window, data.draw(limits(sum(map(cost, log.items)))))
     items = list(log.items)
@@ -174,7 +174,7 @@ def test_a_window_holds_no_more_units_than_it_says(data: st.DataObject) -> None:
 @given(st.data())
 def test_a_request_is_valid(data: st.DataObject) -> None:
     """every view of a log cut at a request point passes the strict rules of VALIDITY.md"""
-    whole = data.draw(sessions(max_steps=14))
+    whole = data.draw(sessions(max_steps=10))
     log = copy_of(whole)
     for item in whole.items[: data.draw(st.sampled_from(request_points(whole) or [0]))]:
         log.append(item)
@@ -188,7 +188,7 @@ def test_a_request_is_valid(data: st.DataObject) -> None:
 @given(st.data())
 def test_what_is_to_be_summarised_is_free_and_whole(data: st.DataObject) -> None:
     """SUMMARISE decisions: whole units that nothing protects, the oldest; none while the log is within its limits"""
-    log = data.draw(sessions(max_steps=14))
+    log = data.draw(sessions(max_steps=10))
     bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
     whole = process(log, bounds.boundless()).following.fold
     places = to_summarise(whole, bounds)

@@ -18,7 +18,7 @@ from tests.support.twin import cost
 @given(st.data())
 def test_twin(data: st.DataObject) -> None:
     """with constant policy and counts, the incremental fold equals the plain from-scratch one at every prefix, whenever it was called"""
-    whole = data.draw(sessions(max_steps=16))
+    whole = data.draw(sessions(max_steps=12))
     strategy = data.draw(strategies())
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
     calls = data.draw(st.sampled_from(("at the end", "sometimes")))
@@ -37,7 +37,7 @@ def test_twin(data: st.DataObject) -> None:
 @given(st.data())
 def test_one_shot_twin(data: st.DataObject) -> None:
     """`trim_session(session)` is the one-shot form: no history, to the budget; and it may take the newest first"""
-    log = data.draw(sessions(max_steps=16))
+    log = data.draw(sessions(max_steps=12))
     strategy = data.draw(strategies())
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, log.items)))))
     bounds = replace(bounds, newest_first=data.draw(st.booleans()))
@@ -50,7 +50,7 @@ def test_one_shot_twin(data: st.DataObject) -> None:
 @given(st.data())
 def test_what_a_strategy_is_given_is_what_is_in_the_view(data: st.DataObject) -> None:
     """measured units and budget in: each item of the view is in one unit, with its tokens, and with what protects it"""
-    log = data.draw(sessions(max_steps=16))
+    log = data.draw(sessions(max_steps=12))
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), newest_first=data.draw(st.booleans()))
     outcome = trim(log, bounds)
     twin = StrategicTwin(list(log.items), log.response_breaks, exact(bounds))
