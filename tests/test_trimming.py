@@ -14,7 +14,7 @@ from session.parts import Image
 from session.session import Session
 from tests.support.checks import check_sums
 from tests.support.harness import MEASURER, again, copy_of
-from tests.support.twin import cost, fold
+from tests.support.twin import Facts, cost, fold
 
 BUDGETS = 16
 SHARES = (Fraction("0.1"), Fraction("0.35"), Fraction("0.5"), Fraction("0.05"))
@@ -192,7 +192,7 @@ LOGS: dict[str, list[Item]] = {
 @pytest.mark.parametrize("images_kept", [0, 1, 3, 8, 99])
 @pytest.mark.parametrize("name", LOGS)
 def test_the_fold_agrees_with_its_twin(name: str, images_kept: int, *, binds_thinking: bool) -> None:
-    items = LOGS[name]
+    items, known = LOGS[name], Facts()
     total = sum(map(cost, items))
     for budget in range(1, total + 20, max(1, total // BUDGETS)):
         bounds = Limits(
@@ -202,7 +202,7 @@ def test_the_fold_agrees_with_its_twin(name: str, images_kept: int, *, binds_thi
         following = Following(log, bounds, MEASURER)
         for item in items:
             log.append(item)
-            outcome, twin = again(following, log), fold(log, bounds)
+            outcome, twin = again(following, log), fold(log, bounds, known)
             assert list(outcome.view.items) == twin.view()
             assert outcome.total == twin.total()
             check_sums(outcome)
@@ -212,7 +212,7 @@ def test_the_fold_agrees_with_its_twin(name: str, images_kept: int, *, binds_thi
 @pytest.mark.parametrize("name", LOGS)
 def test_the_fold_agrees_with_its_twin_where_items_are_too_many(name: str, percent: int) -> None:
     """At every number of items, so that some leave a category exactly its share."""
-    items = LOGS[name]
+    items, known = LOGS[name], Facts()
     shares = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1, 4))
     for most in range(1, len(items)):
         target = max(1, most * percent // 100)
@@ -221,7 +221,7 @@ def test_the_fold_agrees_with_its_twin_where_items_are_too_many(name: str, perce
         following = Following(log, bounds, MEASURER)
         for item in items:
             log.append(item)
-            assert list(again(following, log).view.items) == fold(log, bounds).view()
+            assert list(again(following, log).view.items) == fold(log, bounds, known).view()
 
 
 @pytest.mark.parametrize("name", LOGS)

@@ -13,7 +13,7 @@ from session.session import Session
 from tests.support.counting import Letters
 from tests.support.harness import MEASURER, again, copy_of, exact, process, trim
 from tests.support.strategies import limits, sessions
-from tests.support.twin import cost, fold, one_shot
+from tests.support.twin import Facts, Twin, cost, fold, one_shot
 
 
 @given(st.data())
@@ -24,13 +24,12 @@ def test_twin(data: st.DataObject) -> None:
     bounds = data.draw(limits(sum(map(cost, whole.items))))
     calls = data.draw(st.sampled_from(("always", "sometimes", "at the end")))
     log = copy_of(whole)
-    following = Following(log, bounds, MEASURER)
+    following, known = Following(log, bounds, MEASURER), Facts()
     for item in whole.items:
         log.append(item)
         if calls == "always" or (calls == "sometimes" and data.draw(st.booleans())):
-            compare(following, log)
-    compare(following, log)
-    twin = fold(log, bounds)
+            compare(following, log, known)
+    twin = compare(following, log, known)
     event(f"trims: {bool(twin.dropped or twin.cleared or twin.cuts)}")
     target(float(len(twin.cleared)), label="cleared")
 
@@ -73,11 +72,13 @@ def test_twin_after_edits(data: st.DataObject) -> None:
     assert warm.plan == cold.plan
 
 
-def compare(following: Following, log: Session) -> None:
+def compare(following: Following, log: Session, known: Facts | None = None) -> Twin:
+    """The twin, computed from scratch but for what the log is at each length: `known`, as long as the log only grows."""
     outcome = again(following, log)
-    twin = fold(log, following.fold.limits)
+    twin = fold(log, following.fold.limits, known)
     assert list(outcome.view.items) == twin.view()
     assert outcome.total == twin.total()
+    return twin
 
 
 @given(st.data())

@@ -9,7 +9,7 @@ from math import ceil
 from context_window.trimming.limits import Limits
 from session.items import AgentConfigUpdate
 from session.session import Session
-from tests.support.twin import Twin, cost, responses
+from tests.support.twin import Facts, Twin, cost, responses
 
 
 @dataclass
@@ -53,7 +53,7 @@ class AnchoredTwin(Twin):
         return super().total()
 
     def costs(self) -> dict[int, int]:
-        return {place: cost(self.shown(place)) for place in self.in_view()}
+        return {place: self.cost(place) for place in self.in_view()}
 
     def unsaid(self) -> int:
         """Tokens of the reported response that the local count has not."""
@@ -101,7 +101,7 @@ class AnchoredTwin(Twin):
         return self.bound(self.new(), self.taken())
 
     def room(self, outputs: list[int]) -> int:
-        whole = sum(cost(self.shown(place)) for place in outputs)
+        whole = sum(map(self.cost, outputs))
         if self.last is None or not outputs:
             return super().room(outputs)
         new, taken = self.new(), self.taken()
@@ -150,9 +150,9 @@ def scale(anchored: int, new: int) -> int:
     return new + anchored // 20 + 20
 
 
-def fold_anchored(session: Session, limits: Limits) -> AnchoredTwin:
+def fold_anchored(session: Session, limits: Limits, known: Facts | None = None) -> AnchoredTwin:
     """The view of the whole log, by what its items report."""
-    twin = AnchoredTwin(list(session.items), session.response_breaks, limits)
+    twin = AnchoredTwin(list(session.items), session.response_breaks, limits, known={} if known is None else known)
     reporter: tuple[str | None, object] | None = None
     config: dict[str | None, tuple[object, object]] = {}
     said = {response[0]: response for response in responses(twin.items, twin.breaks)}

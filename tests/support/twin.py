@@ -33,6 +33,8 @@ from tests.support.counting import Letters
 
 COUNT = Letters()
 T = TypeVar("T")
+Facts = dict[tuple[str, int, int], Any]
+"""What a log is at each length, by name, length and place. It depends on its items and breaks alone: folds of one log may share it."""
 ORDER = (MessageCategory.SYSTEM_OUTPUT, MessageCategory.DIALOG, MessageCategory.CONTEXT)
 
 
@@ -162,12 +164,12 @@ class Twin:
     replaced: dict[int, tuple[int, ...]] = field(default_factory=dict)
     cuts: dict[int, Cut] = field(default_factory=dict)
     length: int = 0
-    known: dict[tuple[str, int], Any] = field(default_factory=dict)
+    known: Facts = field(default_factory=dict)
 
     # What the log is so far, computed once for each length
 
-    def once(self, name: str, compute: Callable[[], T]) -> T:
-        key = (name, self.length)
+    def once(self, name: str, compute: Callable[[], T], place: int = -1) -> T:
+        key = (name, self.length, place)
         if key not in self.known:
             self.known[key] = compute()
         found: T = self.known[key]
@@ -186,7 +188,7 @@ class Twin:
         return self.once("units", lambda: unit_of(self.log(), self.breaks))
 
     def category(self, place: int) -> MessageCategory:
-        return self.once(f"category {place}", lambda: category_of(self.items, self.units()[place]))
+        return self.once("category", lambda: category_of(self.items, self.units()[place]), place)
 
     # What is there now
 
@@ -199,8 +201,14 @@ class Twin:
             return changed(item, self.replaced.get(place, ()), self.cuts.get(place))
         return item
 
+    def cost(self, place: int) -> int:
+        """Tokens of what is shown there."""
+        if place in self.cleared or place in self.replaced or place in self.cuts:
+            return cost(self.shown(place))
+        return self.once("cost", lambda: cost(self.items[place]), place)
+
     def orphans(self) -> set[int]:
-        return {place for place, call in self.answers().items() if call is None}
+        return self.once("orphans", lambda: {place for place, call in self.answers().items() if call is None})
 
     def in_view(self) -> list[int]:
         gone = self.dropped | self.unthought | self.orphans()
@@ -212,7 +220,7 @@ class Twin:
     def amounts(self, weigh: bool) -> dict[MessageCategory, int]:
         sums = dict.fromkeys(MessageCategory, 0)
         for place in self.in_view():
-            sums[self.category(place)] += cost(self.shown(place)) if weigh else 1
+            sums[self.category(place)] += self.cost(place) if weigh else 1
         return sums
 
     def additions(self) -> int:
@@ -223,7 +231,7 @@ class Twin:
         return open_calls * self.limits.synthetic + headless * self.limits.preamble
 
     def total(self) -> int:
-        return self.limits.overhead + self.additions() + sum(cost(self.shown(place)) for place in self.in_view())
+        return self.limits.overhead + self.additions() + sum(self.cost(place) for place in self.in_view())
 
     # Who may be touched
 
@@ -346,7 +354,7 @@ class Twin:
             for place in reversed(members) if self.limits.newest_first else members:
                 item = self.items[place]
                 marked = item.extra.get(MARK) == "cleared"
-                if isinstance(item, FunctionCallOutput) and not marked and cost(cleared(item)) < cost(self.shown(place)):
+                if isinstance(item, FunctionCallOutput) and not marked and cost(cleared(item)) < self.cost(place):
                     found.append(place)
         return found
 
@@ -375,7 +383,7 @@ class Twin:
             for place in range(found[-1][0], self.length)
             if isinstance(self.items[place], FunctionCallOutput) and place in shown and not self.held(place)
         ]
-        most = [cost(self.shown(place)) for place in outputs]
+        most = [self.cost(place) for place in outputs]
         parts = poured(self.room(outputs), tuple(map(self.least, outputs)), tuple(most))
         for place, part, whole in zip(outputs, parts, most, strict=True):
             if whole > part:
@@ -383,12 +391,12 @@ class Twin:
 
     def room(self, outputs: list[int]) -> int:
         """What the outputs may have of the budget."""
-        return self.limits.budget - self.total() + sum(cost(self.shown(place)) for place in outputs)
+        return self.limits.budget - self.total() + sum(self.cost(place) for place in outputs)
 
     def least(self, place: int) -> int:
         """What the output costs at the least."""
         item = self.items[place]
-        return min(cost(self.shown(place)), cost(changed(item, self.replaced.get(place, ()), Cut(0, 0, 0))))
+        return min(self.cost(place), cost(changed(item, self.replaced.get(place, ()), Cut(0, 0, 0))))
 
     def shorten(self, place: int, limit: int) -> None:
         item = self.shown(place)
@@ -404,9 +412,9 @@ class Twin:
             self.edited(self.wire(place))
 
 
-def fold(session: Session, limits: Limits) -> Twin:
+def fold(session: Session, limits: Limits, known: Facts | None = None) -> Twin:
     """The view of the whole log: trimmed where the model was called, and at the end as if it were called now."""
-    twin = Twin(list(session.items), session.response_breaks, limits)
+    twin = Twin(list(session.items), session.response_breaks, limits, known={} if known is None else known)
     for response in responses(twin.items, twin.breaks):
         twin.grow(response[0])
         if response[0] >= session.settled:
