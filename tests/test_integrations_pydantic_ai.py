@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import ProcessHistory
+from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import (
     BinaryContent,
     CachePoint,
@@ -41,9 +42,10 @@ from context_window import ContextOverflowError, RecallError, Usage
 from context_window.integrations.pydantic_ai import ContextWindowCapability
 from session.providers import validate_anthropic
 from session.providers.additions import PREAMBLE
-from tests.support.agents import busy, look, manager
+from tests.support.agents import busy, letters, look, manager
 from tests.support.managing import manager as bending
 from tests.support.stubs import AnthropicStub
+from tests.support.stubs.server import Refusal
 
 BUDGET = 1_800
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000640000006408020000000000")
@@ -147,6 +149,35 @@ def test_what_does_not_fit_is_an_error_of_the_run() -> None:
     assert stub.requests == []
 
 
+class Narrow(AnthropicStub):
+    """The API, whose window becomes narrow after so many requests: letters of messages alone; where it `shrinks`, too narrow for all."""
+
+    def __init__(self, after: int, window: int, *, shrinks: bool = False) -> None:
+        super().__init__(busy())
+        self.after, self.window, self.shrinks = after, window, shrinks
+
+    def serve(self, path: str, headers: Any, body: Any) -> Any:
+        size = letters(body["messages"])
+        if len(self.requests) > self.after and (self.shrinks or size > self.window):
+            raise Refusal(f"prompt is too long: {size} tokens > {min(self.window, size - 1)} maximum")
+        return super().serve(path, headers, body)
+
+
+def test_a_prompt_that_the_api_finds_too_long_is_sent_once_more_with_less() -> None:
+    with Narrow(9, 2_500) as stub:
+        history = asyncio.run(conversed(stub, ContextWindowCapability(manager(100_000)), turns=4, instructions="Be brief."))
+    sent = [letters(request["messages"]) for request in stub.requests]
+    assert sent[9] > 2_500 >= sent[10]
+    assert len(stub.answers) == 12
+    assert len(history) == 4 * 6
+
+
+def test_a_prompt_that_is_too_long_twice_is_an_error_of_the_run() -> None:
+    with Narrow(9, 2_500, shrinks=True) as stub, pytest.raises(ModelHTTPError, match="prompt is too long"):
+        asyncio.run(conversed(stub, ContextWindowCapability(manager(100_000)), turns=4))
+    assert len(stub.requests) == 11
+
+
 # Messages
 
 
@@ -154,7 +185,15 @@ def turn(number: int, *, size: int = 300) -> list[ModelMessage]:
     call = ToolCallPart("look", {"q": "a"}, f"c{number}")
     return [
         ModelRequest([UserPromptPart(f"Question {number}?")]),
-        ModelResponse([ThinkingPart("Hm.", signature="s", provider_name="anthropic"), TextPart("Let me look."), call]),
+        ModelResponse(
+            [
+                ThinkingPart(
+                    "Hm.",
+                ),
+                TextPart("Let me look."),
+                call,
+            ]
+        ),
         ModelRequest([ToolReturnPart("look", "x" * size, f"c{number}")]),
         ModelResponse([TextPart("Done.")]),
     ]

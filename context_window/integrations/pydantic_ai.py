@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import ModelContextWindowExceededError, RetryModelRequest
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ModelResponse, SystemPromptPart, UserPromptPart
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
@@ -18,7 +19,9 @@ from session.providers.additions import PREAMBLE
 from session.transcripts.values import json_text
 from session.usage import Usage
 
+from ..errors import PromptTooLongError
 from ..manager import ContextWindowManager
+from ..refusals import model_error
 from .contents import content_shown, part_for
 from .conversations import REMEMBERED, Conversations
 
@@ -31,8 +34,8 @@ class ContextWindowCapability(AbstractCapability[Any]):
         agent = Agent("anthropic:claude-sonnet-4-5", capabilities=[ContextWindowCapability(ContextWindowManager("claude-sonnet-4-5"))])
 
     The history (`result.all_messages()`) keeps every message. What is sent are the history's own message objects; of a message that
-    is shown in part, a copy. `recall` is a function that can be given to the agent as a tool; `fit` is what `ProcessHistory` takes, for
-    who wants the history itself trimmed.
+    is shown in part, a copy. Where the provider says that the prompt is too long, the model is asked once more with less. `recall` is
+    a function that can be given to the agent as a tool; `fit` is what `ProcessHistory` takes, for who wants the history itself trimmed.
     """
 
     def __init__(self, manager: ContextWindowManager, *, remembered: int = REMEMBERED) -> None:
@@ -42,6 +45,7 @@ class ContextWindowCapability(AbstractCapability[Any]):
             remembered: Conversations that are gone on with, those asked about last; others are decided anew, and alike.
         """
         self._conversations: Conversations[ModelMessage] = Conversations(manager, _PydanticWords(), remembered=remembered)
+        self._refused: dict[str | None, Exception] = {}
 
     def recall(self, id: str) -> str:
         """Gives back content that was taken out of this conversation to save space, by the recall id that its placeholder names.
@@ -76,10 +80,67 @@ class ContextWindowCapability(AbstractCapability[Any]):
         Raises:
             ContextOverflowError: What must be kept does not fit, and the window is `strict`.
         """
-        parameters = request_context.model_request_parameters
+        return replace(request_context, messages=await self._fitted(request_context))
+
+    async def on_model_request_error(
+        self,
+        ctx: RunContext[Any],
+        *,
+        request_context: ModelRequestContext,
+        error: Exception,
+    ) -> ModelResponse:
+        """Asks for a second attempt, with less, where Anthropic says that the prompt is too long.
+
+        Args:
+            ctx: The run.
+            request_context: The request that failed.
+            error: What came of it.
+
+        Raises:
+            RetryModelRequest: There may be less.
+            Exception: The error, where it is another one, or the second.
+        """
+        if request_context.attempt > 1 or _about_length(error) is None:
+            raise error
+        self._refused[ctx.run_id] = error  # which messages were refused, the next hook is told
+        raise RetryModelRequest
+
+    async def prepare_model_request(
+        self,
+        ctx: RunContext[Any],
+        request_context: ModelRequestContext,
+    ) -> ModelRequestContext:
+        """The request of a second attempt, with the messages that fit by now.
+
+        Args:
+            ctx: The run.
+            request_context: The request as `before_model_request` left it.
+
+        Raises:
+            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+            Exception: What the first attempt raised, where nothing can be taken.
+        """
+        error = self._refused.pop(ctx.run_id, None)
+        if error is None:
+            return request_context
+        try:
+            return replace(request_context, messages=await self._fitted(request_context, _about_length(error)))
+        except PromptTooLongError:
+            raise error from error.__cause__
+
+    async def _fitted(self, request: ModelRequestContext, refusal: Exception | None = None) -> list[ModelMessage]:
+        parameters = request.model_request_parameters
         system = "\n\n".join(part.content for part in parameters.instruction_parts or [])
-        messages = await self._conversations.afit(list(request_context.messages), system=system, tools=_tools(parameters))
-        return replace(request_context, messages=messages)
+        return await self._conversations.afit(list(request.messages), system=system, tools=_tools(parameters), refusal=refusal)
+
+
+def _about_length(error: Exception) -> PromptTooLongError | None:
+    """What the error says of the prompt's length: with figures where it is Anthropic's."""
+    cause = error.__cause__
+    told = model_error(cause) if cause is not None else None
+    if isinstance(told, PromptTooLongError):
+        return told
+    return PromptTooLongError("the prompt is too long", 400) if isinstance(error, ModelContextWindowExceededError) else None
 
 
 def _tools(parameters: ModelRequestParameters) -> list[Mapping[str, Any]]:
