@@ -18,7 +18,7 @@ from session import FormatError, Image, Message, Session, StoreBusyError, StoreD
 from session.store import Salvage, SessionStore, salvage
 from session.store.journal import Row, checksum
 from session.store.pages import Pages, _local, varint
-from session.store.replay import Replay
+from session.store.replay import Replay, edit_of
 from session.store.schema import APPLICATION, SCHEMA, VERSION
 from tests.support.strategies import sessions
 from tests.test_serial import same
@@ -452,6 +452,23 @@ def test_rows_missing_at_the_end_are_noticed(files: Files, folder: Path) -> None
     assert (small.lost, len(small.session.items)) == (1, 5)
 
 
+def test_what_waits_for_an_edit_that_is_lost_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    twin = HELLO[1].replace('"content"', '"pinned":true,"content"')
+    other = HELLO[1].replace('"a"', '"b"')
+    forged(path, FIRST, HELLO, ("new", twin), ("new", other), ("item", other.replace('"b"', '"c"')))
+    with SessionStore(path) as store, pytest.raises(StoreDamagedError, match="row 4: item"):
+        store.load("s")
+    (one,) = salvage(path).sessions
+    assert [(item.id, item.pinned) for item in one.session.items] == [("a", True), ("b", False), ("c", False)]
+
+
+def test_an_edit_makes_no_log_larger_than_what_it_is_made_of() -> None:
+    with pytest.raises(FormatError, match="in two runs"):
+        edit_of({"of": [2, 0], "runs": [[0, 2]] * 2}, 2, 0)
+    assert edit_of({"of": [2, 1], "runs": [[2, 3], [0, 2]]}, 2, 1) == [(2, 3), (0, 2)]
+
+
 def test_a_session_that_another_key_has_is_no_one_elses(files: Files, folder: Path) -> None:
     """Rows moved to another session, or to another number, are found out by their checksums."""
     path = put(folder, files.whole)
@@ -563,6 +580,12 @@ def test_chains_that_lead_nowhere_come_to_an_end(tmp_path: Path) -> None:
         cells = list(pages.cells())
         assert len(cells) > 10_000
         assert [len(whole) for whole in pages.payloads(cells[0])] == [cells[0].length]
+        read = 0
+        for cell in cells:
+            for _ in pages.payloads(cell):
+                read += 1
+                pages.vain(cell)
+        assert 1 < read < 20
     finally:
         pages.close()
     assert salvage(path) == Salvage((), ("1 rows are damaged", "nothing of a store was found in the file"))

@@ -75,13 +75,14 @@ FORKING = """
 import os
 store = SessionStore(path)
 session = store.create("parent")
+before = store._file._connection
 child = os.fork()
 if not child:
     code = 1
     try:
         store.create("child").add_message("user", "of the child")
+        code = int(store._file._connection is before)
         store.close()
-        code = 0
     finally:
         os._exit(code)
 _, status = os.waitpid(child, 0)

@@ -42,6 +42,8 @@ class Replay:
         if (number == 0) != (row.kind == SESSION):
             raise FormatError("kind", f"{row.kind!r} where row {number} is expected")
         if row.kind == ITEM:
+            if self.waiting:
+                raise FormatError(row.kind, "where the edit is expected that new items wait for")
             self.items.append(value)
         elif row.kind == NEW:
             self.waiting.append(value)
