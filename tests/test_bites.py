@@ -72,7 +72,7 @@ def test_a_property_catches(fault: str, copy: Path) -> None:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}  # `-n auto`, for one, is not for it
     # The profile without shrinking: that the fault is found counts here, not its smallest example.
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", test],
+        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "0", test],
         cwd=copy,
         env={**clean, "HYPOTHESIS_PROFILE": "bites", "COLUMNS": "300"},
         capture_output=True,
