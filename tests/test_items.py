@@ -311,6 +311,7 @@ def test_data_that_holds_itself_is_refused() -> None:
         clean_json(loop, "x")
 
 
+@pytest.mark.no_cover  # a million steps on a line or two
 def test_lists_that_share_their_members_do_not_blow_up() -> None:
     """Forty lists in memory, a million million in JSON."""
     bomb: list[Any] = []

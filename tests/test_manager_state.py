@@ -184,6 +184,7 @@ def test_many_sessions_leave_nothing_behind() -> None:
     assert len(asked._states) == 0
 
 
+@pytest.mark.no_cover  # what is measured is memory
 @pytest.mark.parametrize(("budget", "least_trims"), [(10**9, 0), (20_000, 8)], ids=["whole", "trimmed often"])
 def test_what_is_kept_of_an_item_is_at_most_200_bytes(budget: int, least_trims: int) -> None:
     trims: list[object] = []

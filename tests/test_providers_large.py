@@ -73,6 +73,7 @@ LARGE: dict[str, tuple[Callable[[Any], object], Any]] = {
 }
 
 
+@pytest.mark.no_cover  # what is measured is time
 @pytest.mark.parametrize("name", LARGE)
 def test_very_many_are_no_matter(name: str) -> None:
     work, payload = LARGE[name]

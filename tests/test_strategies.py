@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
@@ -209,6 +210,7 @@ def of_limits(log: Session, bounds: Limits) -> Iterator[str]:
         yield "thinking bound"
 
 
+@pytest.mark.no_cover  # its examples are drawn
 def test_the_strategies_reach_every_corner_often_enough() -> None:
     """All corners in one test: the examples are the same for each, and two workers would both make them."""
     counts = reached()

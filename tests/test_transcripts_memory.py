@@ -37,6 +37,8 @@ from tests.support.tool_logs import (
     write_lines,
 )
 
+pytestmark = pytest.mark.no_cover  # what is measured is memory and time: a tracer takes both
+
 Json = dict[str, Any]
 
 TURNS = 300

@@ -209,6 +209,7 @@ def tried(path: Path, worker: int, number: int) -> tuple[str, int]:
         raise
 
 
+@pytest.mark.no_cover  # the mutations are drawn
 @pytest.mark.parametrize("worker", range(WORKERS))
 def test_mutated_lines_let_only_our_errors_out(tmp_path: Path, worker: int) -> None:
     path = tmp_path / "log"
