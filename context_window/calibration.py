@@ -22,16 +22,43 @@ FIELDS = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tok
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """A local count of a request: who folds the log by other limits has another view, and must know what a report is of.
+
+    Attributes:
+        tokens: The count.
+        by: The counter's name; another one's counts say nothing.
+    """
+
+    tokens: int
+    by: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The count as JSON values."""
+        return {"tokens": self.tokens, "by": self.by}
+
+    @classmethod
+    def found_in(cls, data: object) -> Counted | None:
+        """The count that these JSON values are; None where they are none."""
+        if not isinstance(data, dict):
+            return None
+        tokens, by = data.get("tokens"), data.get("by")
+        return cls(tokens, by) if type(tokens) is int and tokens >= 0 and isinstance(by, str) else None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What was reported of one request.
 
     Attributes:
         usage: The provider's figures.
         model: The model that was called, where its name is known.
+        counted: What the request was counted as here when it was sent, where that is known.
     """
 
     usage: Usage
     model: str | None = None
+    counted: Counted | None = None
 
 
 def _nothing() -> Mapping[str, Report]:
@@ -48,11 +75,13 @@ class Reports:
 
     Attributes:
         recorded: Gives the reports that are not in the log now, by the id of the last item of the request.
+        counter: What counts now.
         speaks_for: Whether a model's reports say anything of requests of the model in use. None is a model of unknown name.
         version: Another one where all reports are others.
     """
 
     recorded: Callable[[], Mapping[str, Report]] = _nothing
+    counter: str = ""
     speaks_for: Callable[[str | None], bool] = _any_model
     version: int = 0
 
@@ -65,14 +94,15 @@ class Calibration:
         self._reports: OrderedDict[str, dict[str, Report]] = OrderedDict()
         self.version = 0
 
-    def reports(self, session_id: str, speaks_for: Callable[[str | None], bool]) -> Reports:
+    def reports(self, session_id: str, counter: str, speaks_for: Callable[[str | None], bool]) -> Reports:
         """What a fold of the session is to know.
 
         Args:
             session_id: The session.
+            counter: As the attribute of `Reports`.
             speaks_for: As the attribute of `Reports`.
         """
-        return Reports(lambda: self._reports.get(session_id, {}), speaks_for, self.version)
+        return Reports(lambda: self._reports.get(session_id, {}), counter, speaks_for, self.version)
 
     def record(self, session_id: str, item_id: str, report: Report) -> None:
         """Adds a report, in the place of one of the same request.
@@ -121,7 +151,8 @@ class Calibration:
 
 def _values(report: Report) -> dict[str, Any]:
     amounts = {name: amount for name in FIELDS if (amount := getattr(report.usage, name))}
-    return amounts if report.model is None else {**amounts, "model": report.model}
+    named = {} if report.model is None else {"model": report.model}
+    return {**amounts, **named, **({} if report.counted is None else {"counted": report.counted.to_dict()})}
 
 
 def _report(data: object, where: str) -> Report:
@@ -129,9 +160,12 @@ def _report(data: object, where: str) -> Report:
     model = values.pop("model", None)
     if model is not None and not isinstance(model, str):
         raise FormatError(f"{where}.model", f"{short(model)} is no model's name")
+    counted = values.pop("counted", None)
+    if counted is not None and Counted.found_in(counted) is None:
+        raise FormatError(f"{where}.counted", f"{short(counted)} is no count of tokens by a counter")
     if unknown := [name for name in values if name not in FIELDS]:
         raise FormatError(where, f"{short(unknown[0])} is not one of {', '.join(FIELDS)}")
-    return Report(Usage(**values), model)
+    return Report(Usage(**values), model, Counted.found_in(counted))
 
 
 def _mapping(data: object, where: str) -> dict[str, Any]:

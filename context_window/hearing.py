@@ -8,7 +8,7 @@ from typing import Any
 from session.items import AgentConfigUpdate, Item
 from session.units import NONE
 
-from .calibration import Report, Reports
+from .calibration import Counted, Report, Reports
 from .trimming.fold import Fold
 
 
@@ -36,7 +36,8 @@ class Hearing:
         """
         if item.usage is not None and self._fold.groups.response[-1] != NONE:
             model = item.extra.get("model", metadata.get("model"))
-            self.take(Report(item.usage, model if isinstance(model, str) else None), item.agent_id)
+            counted = Counted.found_in(item.extra.get("counted"))
+            self.take(Report(item.usage, model if isinstance(model, str) else None, counted), item.agent_id)
 
     def look_up(self, recorded: Mapping[str, Report], item: Item, before: Item | None) -> None:
         """Takes what was reported beside the log of the request that the item is the answer to.
@@ -60,7 +61,8 @@ class Hearing:
             self._fold.forget_reports()
         self._from = now
         if report.usage.total_input and self.reports.speaks_for(report.model):
-            self._fold.report(report.usage.total_input, report.usage.output_tokens)
+            counted = report.counted.tokens if report.counted is not None and report.counted.by == self.reports.counter else None
+            self._fold.report(report.usage.total_input, report.usage.output_tokens, counted)
 
     def go_on_from(self, tokens: int | None) -> None:
         """The log so far is a view, which says itself what it costs."""

@@ -12,7 +12,7 @@ from session.session import Session
 
 from .asking import Asking, Step
 from .budget import ModelConfig, limits_of
-from .calibration import Calibration, Reports
+from .calibration import Calibration, Counted, Reports
 from .calling import Calling
 from .compaction import Compacting
 from .compaction.memory import Memory
@@ -296,6 +296,7 @@ class ContextWindowManager(Spending, Asking, Requesting, Recording, Calling, Com
         whole = not fold.tally.altered  # then the view is the session itself, which may have grown since
         shown = Shown(view, following.items, following.lineage) if whole else Shown(view, view.items, view.lineage)
         noted = self._note(following, shown, settings)
+        state.note_sent(len(fold), Counted(fold.counted, settings.budget.counter.name))
         kinds = KindsOut() if one_shot else state.kinds
         now = Trimmed(view.id, total, budget, fold.tally.altered, following.freed)
         events: list[Event] = list(state.watch.news(now, settings.marks, lost=lost, one_shot=one_shot, kinds=lambda: kinds.of(following)))
@@ -315,13 +316,14 @@ class ContextWindowManager(Spending, Asking, Requesting, Recording, Calling, Com
         """What follows the session, brought up to date; anew where what is known cannot go on."""
         if (
             known is None
-            or known.fold.limits != limits
             or known.hearing.reports.version != self.calibration.version
             or not known.follows(session)
         ):
             known = Following(session, limits, settings.measurer, reports=self._reports(session, settings))
+        elif known.fold.limits != limits:  # a refusal has lowered them
+            known.fold.go_on_by(limits)
         known.catch_up(session, guide)
         return known
 
     def _reports(self, session: Session, settings: Settings) -> Reports:
-        return self.calibration.reports(session.id, settings.budget.speaks_for)
+        return self.calibration.reports(session.id, settings.budget.counter.name, settings.budget.speaks_for)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 from session.items import Item
 from session.session import Session
 from session.units import is_answer
 from session.usage import Usage
 
-from .calibration import Calibration, Report
+from .calibration import Calibration, Counted, Report
 from .errors import BudgetError
 from .kept import Kept
 from .switching import Switching
@@ -40,7 +41,7 @@ class Recording(Switching, ABC):
         Raises:
             BudgetError: It reports no input tokens, or there is no view yet.
         """
-        report = Report(_usage(usage), self._settings.budget.model)
+        reported = _usage(usage)
         if session is None:
             shown = self._ledger.noted.shown
             if shown is None:
@@ -51,10 +52,33 @@ class Recording(Switching, ABC):
             session_id, items = self._session_id(session), session.items
         length = _asked_at(items)
         last = items[length - 1].id if length else ""
+        log = None if session is None else session.origin or session
+        counted = None if log is None else self._counted(log, last)
+        report = Report(reported, self._settings.budget.model, counted)
         self.calibration.record(session_id, last, report)
-        if session is not None:
-            log = session if session.origin is None else session.origin
+        if log is not None:
             self._tell_fold(log, last, report)
+
+    def answer_notes(self, session: Session) -> dict[str, Any]:
+        """What the first item of an answer shall carry in `extra` beside its `usage`: the model, and what the request was counted as.
+
+        With it the report says something to whoever folds the log by other limits too: another budget, or after a pin. Empty where no
+        view of the session as it is was given out.
+
+        Args:
+            session: The log, before the answer is appended to it.
+        """
+        log = session.origin or session
+        counted = self._counted(log, log.items[-1].id if log.items else "")
+        model = self._settings.budget.model
+        return {**({} if model is None else {"model": model}), **({} if counted is None else {"counted": counted.to_dict()})}
+
+    def _counted(self, log: Session, last: str) -> Counted | None:
+        """What the request that ended in this item was counted as."""
+        state = self._state(log)
+        with state.lock:
+            position = log.position(last) if last else -1
+            return None if position is None else state.sent.get(position + 1)
 
     def _session_id(self, session: object) -> str:
         if not isinstance(session, Session):

@@ -117,8 +117,8 @@ class Requesting(Switching, ABC):
                 if isinstance(refusal, PromptTooLongError) and manager.accept_refusal(session, refusal):
                     ...  # ask once more, with the view that there is now
 
-        How much less, `lower_budget` says. The view is made anew, as if the budget had been so from the start, and goes on from
-        there; other sessions keep theirs, and `total_budget` stays what was asked for. It holds until the manager's model changes.
+        How much less, `lower_budget` says. What was decided at the requests before stays, since they were sent so; other sessions keep
+        their budgets, and `total_budget` stays what was asked for. It holds until the manager's model changes.
 
         Args:
             session: The session whose view was refused; nothing may have been added to it since.

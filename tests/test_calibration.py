@@ -147,23 +147,28 @@ def test_use_model_leaves_the_reports_of_the_former_model_behind() -> None:
 # Reports beside the log
 
 
-def in_turn(log: Session, manager: ContextWindowManager, *, late: bool, seen: bool) -> list[dict[str, int]]:
-    """The log played to a manager: what its items report is recorded instead, before the answer is appended or after."""
-    session = Session(id=log.id)
+def in_turn(log: Session, manager: ContextWindowManager, *, late: bool, seen: bool) -> Session:
+    """The log played to a manager: what its items report is recorded instead, before the answer is appended or after.
+
+    Returns:
+        The log as a loop of ours would have written it, each report with what the request was counted as.
+    """
+    session, noted = Session(id=log.id), []
     session.restore_seams(log.response_breaks, 0)
-    totals = []
     for item in log.items:
-        usage = item.usage
-        if usage is not None and not late:
-            manager.record_usage(usage, session)
+        notes = manager.answer_notes(session)
+        if item.usage is not None and not late:
+            manager.record_usage(item.usage, session)
         session.append(bare(item))
-        if usage is not None and late:
+        if item.usage is not None and late:
             if seen:
                 manager.process_session(session)
-            manager.record_usage(usage, session)
+            manager.record_usage(item.usage, session)
         manager.process_session(session)
-        totals.append(manager.get_token_usage())
-    return totals
+        noted.append(item if item.usage is None else replace(item, extra={**item.extra, **notes}))
+    written = Session(noted, id=log.id)
+    written.restore_seams(log.response_breaks, 0)
+    return written
 
 
 def bare(item: Item) -> Item:
@@ -178,10 +183,10 @@ def test_a_recorded_report_does_what_one_in_the_log_does(data: st.DataObject) ->
     budget = data.draw(limits(sum(map(cost, log.items)))).budget
     window = ContextWindow(max_tokens=budget)
     manager = ContextWindowManager(token_counter=Letters(), context_window=window)
-    played = in_turn(log, manager, late=data.draw(st.booleans()), seen=data.draw(st.booleans()))
+    log = in_turn(log, manager, late=data.draw(st.booleans()), seen=data.draw(st.booleans()))
     direct = ContextWindowManager(token_counter=Letters(), context_window=window)
     view = direct.process_session(log)
-    assert played[-1:] == ([direct.get_token_usage()] if log.items else [])
+    assert not log.items or manager.get_token_usage() == direct.get_token_usage()
     restored = ContextWindowManager(token_counter=Letters(), context_window=window)
     restored.calibration.restore(json.loads(json.dumps(manager.calibration.to_dict())))
     cold = Session([bare(item) for item in log.items], id=log.id)

@@ -204,8 +204,8 @@ class _Turn:
         """The answer as the log now has it: its usage and model with its first item, each call with a call id of its own."""
         items = _told_apart(answer.items)
         if items:
-            extra = items[0].extra if answer.model is None else {**items[0].extra, "model": answer.model}
-            items[0] = replace(items[0], usage=answer.usage, extra=extra)
+            notes = self._manager.answer_notes(self._session) | ({} if answer.model is None else {"model": answer.model})
+            items[0] = replace(items[0], usage=answer.usage, extra={**items[0].extra, **notes})
         items = [item if self._session.get_by_id(item.id) is None else replace(item, id=new_id()) for item in items]
         for item in items:
             self._add(item)

@@ -94,14 +94,21 @@ class Fold(ViewState):
             trim(self)
             self._concluded = True
 
+    def go_on_by(self, limits: Limits) -> None:
+        """Other amounts hold from the last request on; what was decided before it stays, since it was sent so."""
+        self.roll_back()
+        self._concluded = False
+        self.limits = limits
+
     # What the provider reports
 
-    def report(self, tokens: int, answered: int) -> bool:
+    def report(self, tokens: int, answered: int, counted: int | None = None) -> bool:
         """The provider has reported the request that the log's last response answers. Once a response, before the next begins.
 
         Args:
             tokens: Of the request.
             answered: Of the response.
+            counted: The local count of the request that was sent, where it is known: it may have been another view than this one.
 
         Returns:
             Whether it can be of this view. What cannot be is not gone by: of a log that was sent otherwise than decided here, or
@@ -114,11 +121,13 @@ class Fold(ViewState):
             return True
         if start < self._settled or (known is not None and known.place == start):
             return True
-        believed = asked.may_cost(tokens)
+        believed = asked.may_cost(tokens) if counted is None else 4 * tokens > counted
+        exact = counted is None or counted == asked.counted
         if believed:
-            if known is not None and known.exact and known.edits == asked.edits and asked.fresh > 0 and tokens > known.tokens:
+            if exact and known is not None and known.exact and known.edits == asked.edits and asked.fresh > 0 and tokens > known.tokens:
                 self.increments.learn(known.tokens, asked.fresh, tokens - known.tokens)
-            self._anchor(Anchor(start, tokens, tokens, tokens - asked.counted, answered, exact=True, edits=asked.edits))
+            offset = tokens - (asked.counted if counted is None else counted)
+            self._anchor(Anchor(start, asked.counted + offset, tokens, offset, answered, exact=exact, edits=asked.edits))
         elif known is not None:  # what is known goes on, from here
             offset = known.offset + asked.unsaid
             self._anchor(Anchor(start, asked.counted + offset, known.reported, offset, answered, exact=False, edits=asked.edits))

@@ -61,10 +61,10 @@ def test_twin_after_edits(data: st.DataObject) -> None:
         else:
             log.pin(log.items[-1 if edit == "pin what is new" else data.draw(st.integers(0, len(log.items) - 1))].id)
         if data.draw(st.booleans()):
-            following = manager._caught_up(following, log, bounds)
+            following = manager._caught_up(following, log, bounds, manager._settings)
             compare(following, log)
             event(f"after {edit}")
-    following = manager._caught_up(following, log, bounds)
+    following = manager._caught_up(following, log, bounds, manager._settings)
     compare(following, log)
     cold = process(log, bounds)
     warm = again(following, log)
