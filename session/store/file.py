@@ -12,19 +12,15 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from urllib.parse import quote
 
-from session.errors import FormatError, StoreDamagedError, StoreError, short
+from session.errors import StoreDamagedError, StoreError
 
 from .complaints import is_busy, ours
+from .paths import made, plain_path, quoted
 from .schema import APPLICATION, PAGE_BYTES, SCHEMA, VERSION
 
 PAUSE = 0.02
 """Seconds between two attempts where SQLite does not wait by itself."""
-
-SHORTEST = 512
-"""Bytes of the smallest database."""
 
 _abandoned: list[sqlite3.Connection] = []
 """Connections of the process that this one was forked from: to close them here would harm that one."""
@@ -112,9 +108,9 @@ class StoreFile:
 
     def _open(self) -> None:
         with self._told():
-            _made(self.path)
+            made(self.path)
             connection = sqlite3.connect(
-                f"file://{_quoted(self.path)}?mode=rw",
+                f"file://{quoted(self.path)}?mode=rw",
                 uri=True,
                 timeout=self._seconds,
                 isolation_level=None,  # transactions begin and end where it is written
@@ -247,62 +243,3 @@ def _close(connection: sqlite3.Connection, pid: int) -> None:
         connection.close()
     else:
         _abandoned.append(connection)
-
-
-# The file itself
-
-
-def plain_path(path: str | os.PathLike[str], where: str) -> str:
-    """The path as a text that the system takes.
-
-    Raises:
-        FormatError: It is no path.
-        StoreError: It has a NUL in it.
-    """
-    given = os.fspath(path) if isinstance(path, str | os.PathLike) else path
-    if not isinstance(given, str):
-        raise FormatError(where, f"{short(given)} is not a path; pass a text or a Path")
-    if "\0" in given:
-        raise StoreError(given.replace("\0", "\\0"), "a file's name has no NUL in it")
-    return given
-
-
-def _quoted(path: str) -> str:
-    """The path in a URI: `/home/x`, `/C:/x` or `//server/x`."""
-    plain = Path(path).as_posix()
-    return quote(os.fsencode(plain if plain.startswith("/") else f"/{plain}"))
-
-
-def _made(path: str) -> None:
-    """Makes the file, for its owner alone, where there is none.
-
-    Raises:
-        StoreDamagedError: It is gone or empty, and what was last written to it is not: SQLite would throw that away. Or it is a short
-            file of something else, which SQLite would write over.
-    """
-    # In this order: whoever makes a store writes its first page before there is a log beside it.
-    logged = _size(f"{path}-wal")
-    size = _size(path)
-    if 0 < size < SHORTEST and Path(path).is_file():
-        raise StoreDamagedError(path, "not a store, or cut off")
-    if logged and not size:
-        raise StoreDamagedError(path, f"the file is missing or empty, but {path}-wal beside it is not; put the two together again")
-    folder = Path(path).parent
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        return
-    if os.name == "posix":
-        listing = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(listing)  # so that the file's name survives too
-        finally:
-            os.close(listing)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except FileNotFoundError:
-        return 0

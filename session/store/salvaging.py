@@ -16,9 +16,9 @@ from session.items import Item
 from session.serial import item_from_dict
 from session.session import Session
 
-from .file import plain_path
 from .journal import EDIT, KINDS, NEW, Row
 from .pages import Cell, Pages, record
+from .paths import plain_path
 from .replay import Replay, edit_of, parsed
 from .schema import JOURNAL_COLUMNS, SESSIONS_COLUMNS
 from .tables import Head, head_of, row_of
