@@ -123,23 +123,26 @@ class AnchoredTwin(Twin):
         offset = 0 if self.last is None else self.last.tokens - self.last.counted + self.unsaid()
         return Reported(self.length, counted + offset, 0, self.costs(), counted, self.edit_count, exact=False)
 
-    def hear(self, asked: Reported, tokens: int, answered: int, new: int) -> None:
-        """The request that was asked cost so much."""
+    def hear(self, asked: Reported, tokens: int, answered: int, new: int, sent: int | None) -> None:
+        """The request that was asked cost so much; or where one was sent that was counted as something else, that one did."""
         log = sum(map(cost, self.items[: asked.place]))
         rest = asked.counted - sum(asked.was.values())
         likely = asked.tokens - asked.counted
         believed = 4 * tokens > asked.counted and (log + rest <= asked.counted or 2 * (tokens - likely) <= asked.counted + log + rest)
+        if sent is not None:
+            believed = 4 * tokens > sent
         if not believed:
             if self.last is not None:
                 self.last = Reported(asked.place, asked.tokens, answered, asked.was, asked.counted, asked.edits, exact=False)
             return
-        last = self.last
-        if last is not None and last.exact and last.edits == asked.edits and new > 0 and tokens > last.tokens:
+        last, exact = self.last, sent in (None, asked.counted)
+        if exact and last is not None and last.exact and last.edits == asked.edits and new > 0 and tokens > last.tokens:
             assert self.limits.calibration is not None
             observed = min(tokens - last.tokens, self.limits.calibration.beyond * new)
             thousandths = ceil(Fraction(1000 * (observed - new)) / scale(last.tokens, new))
             self.scores.append(Fraction(thousandths, 1000))
-        self.last = Reported(asked.place, tokens, answered, asked.was, asked.counted, asked.edits, exact=True)
+        here = tokens if sent is None else tokens + asked.counted - sent
+        self.last = Reported(asked.place, here, answered, asked.was, asked.counted, asked.edits, exact)
 
     def forget(self) -> None:
         self.last = None
@@ -184,7 +187,9 @@ def fold_anchored(session: Session, limits: Limits, known: Facts | None = None) 
                 reporter = source
                 first = twin.last is None or twin.last.place != asked.place
                 if item.usage.total_input and first and asked.place >= session.settled:
-                    twin.hear(asked, item.usage.total_input, item.usage.output_tokens, fresh)
+                    sent = item.extra.get("counted", {"by": "another"})
+                    known = sent["tokens"] if sent["by"] == "" else None
+                    twin.hear(asked, item.usage.total_input, item.usage.output_tokens, fresh, known)
             settle(twin, session)
         place = said[place][-1] + 1
     twin.trim()

@@ -239,6 +239,9 @@ def reported(draw: st.DrawFn, log: Session) -> Session:
             model = draw(st.sampled_from(models))
             usage = Usage(tokens // 3, tokens - tokens // 3, 0, draw(st.sampled_from((0, 10, 60, 400))))
             extra = item.extra if model is None else {**item.extra, "model": model}
+            if _rarely(draw, 4):  # what was sent was counted: as this view, or another one
+                sent = max(0, local * draw(st.sampled_from((100, 60))) // 100)
+                extra = {**extra, "counted": {"tokens": sent, "by": draw(st.sampled_from(("", "", "another")))}}
             item = replace(item, usage=usage, extra=extra)  # noqa: PLW2901 - what is appended
         local += cost(item)
         items.append(item)
