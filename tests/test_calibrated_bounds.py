@@ -15,9 +15,9 @@ from context_window.counting.tiktoken_counter import TiktokenCounter
 from context_window.trimming.anchor import CalibrationRule
 from session import Session
 from session.items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, Message
-from session.transcripts import read_transcripts
 from session.units import grouping
 from session.usage import Usage
+from tests.support.recordings import account_of
 from tests.support.reported import Estimate, estimate, exchanges_of, told_along
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 
@@ -101,7 +101,7 @@ def test_the_fold_says_what_the_slow_twin_says_of_every_request(session: Session
 def test_the_fold_says_what_the_slow_twin_says_of_recorded_sessions() -> None:
     measurer, rule, compared = Measurer(TiktokenCounter()), CalibrationRule(prior=200), 0
     for file in sorted(file for folder in RECORDED for file in (TRANSCRIPTS / folder).rglob("*.json*")):
-        for session in read_transcripts(file):
+        for session in account_of(file).sessions:
             starts = grouping(session).starts
             if starts and not any(map(edits, session.items[starts[0] :])):
                 exchanges = exchanges_of(session, measurer)

@@ -9,7 +9,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,9 +19,9 @@ from context_window.counting.measure import Measurer
 from session.items import Item, Message
 from session.providers import validate_anthropic
 from session.session import Session
-from session.transcripts import read_transcripts
 from session.units import request_points
 from tests.support.checks import check_kept, check_oldest_first, check_pairs, check_subsequence, free_tokens, protected
+from tests.support.recordings import account_of
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 
 pytestmark = needs_transcripts
@@ -36,9 +35,8 @@ SYSTEM_PROMPT = "You are a careful assistant that reads before it writes and say
 FILES = sorted(path for folder in ("claude_code", "claude_code_fixtures") for path in (TRANSCRIPTS / folder).rglob("*.jsonl"))
 
 
-@cache
 def sessions(path: Path) -> tuple[Session, ...]:
-    return tuple(session for session in read_transcripts(path) if session.items)
+    return tuple(session for session in account_of(path).sessions if session.items)
 
 
 def with_system_prompt(session: Session) -> Session:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,9 @@ from context_window import CharacterCounter, ContextWindow, ContextWindowManager
 from session.errors import TranscriptError
 from session.session import Session
 from session.transcripts import read_account
-from session.transcripts.account import TranscriptAccount
 from session.units import request_points
 from tests.properties.test_provider_valid import FORMATS
+from tests.support.recordings import account_of
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 
 pytestmark = needs_transcripts
@@ -54,11 +53,6 @@ def place(path: Path) -> str:
     return path.relative_to(TRANSCRIPTS).as_posix()
 
 
-@cache
-def account(path: Path) -> TranscriptAccount:
-    return read_account(path)
-
-
 def named(path: Path) -> str:
     return f"{FILES.index(path)} {place(path)[:40]}"
 
@@ -73,7 +67,7 @@ def test_a_log_in_which_nobody_says_anything_is_an_error() -> None:
 
 @pytest.mark.parametrize("path", TELLING, ids=named)
 def test_every_file_is_known_for_what_it_is(path: Path) -> None:
-    found = account(path)
+    found = account_of(path)
     assert found.format == ODD.get(place(path), KNOWN[place(path).partition("/")[0]])
     assert all(record.items or record.reason for record in found.lines)
     told = sorted(item_id for record in found.lines for item_id in record.items)
@@ -82,7 +76,7 @@ def test_every_file_is_known_for_what_it_is(path: Path) -> None:
 
 @pytest.mark.parametrize("path", TELLING, ids=named)
 def test_every_session_is_taken_by_every_provider(path: Path) -> None:
-    for session in account(path).sessions:
+    for session in account_of(path).sessions:
         if not (points := request_points(session)):
             continue
         log = Session(session.items[: points[-1]], id=session.id)

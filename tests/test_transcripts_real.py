@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from session import Compaction, FunctionCall, FunctionCallOutput, Image, MessageCategory, Session, Text
-from session.transcripts import LineRecord, TranscriptAccount, read_account, read_transcript
+from session.transcripts import LineRecord, read_account, read_transcript
 from session.units import KIND_ORPHAN, grouping, request_points
+from tests.support.recordings import account_of
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 
 Json = dict[str, Any]
@@ -39,11 +40,6 @@ def spoken(path: Path) -> list[tuple[int, Json]]:
     """The user and assistant records with their lines, API errors left out."""
     found = [(number, json.loads(line)) for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)]
     return [(number, record) for number, record in found if record["type"] in ("user", "assistant") and not record.get("isApiErrorMessage")]
-
-
-@cache
-def account_of(path: Path) -> TranscriptAccount:
-    return read_account(path)
 
 
 def own_lines(path: Path) -> list[LineRecord]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,10 @@ import pytest
 from session import FunctionCall, FunctionCallOutput, Image, Message, Session, TranscriptError
 from session.items import Item
 from session.providers import validate_anthropic
-from session.transcripts import TranscriptAccount, read_account
+from session.transcripts import read_account
 from session.transcripts.detect import FORMATS, LIKELY, TEXTS
 from session.units import request_points
+from tests.support.recordings import account_of
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 
 pytestmark = needs_transcripts
@@ -48,11 +48,6 @@ every_file = pytest.mark.parametrize("path", REAL, ids=lambda path: path.name[-4
 
 def folder_of(path: Path) -> str:
     return path.relative_to(TRANSCRIPTS).parts[0]
-
-
-@cache
-def account_of(path: Path) -> TranscriptAccount:
-    return read_account(path)
 
 
 def raw(path: Path) -> Any:

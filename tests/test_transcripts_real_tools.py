@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,9 @@ import pytest
 
 from session import Compaction, FunctionCall, FunctionCallOutput, Session, TranscriptError
 from session.providers import validate_anthropic
-from session.transcripts import TranscriptAccount, codex, copilot_cli, gemini_cli, opencode, pi, read_account, read_transcript
+from session.transcripts import codex, copilot_cli, gemini_cli, opencode, pi, read_transcript
 from session.units import KIND_ORPHAN, grouping, request_points
+from tests.support.recordings import account_of
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 from tests.support.tool_logs import check_account
 
@@ -45,11 +45,6 @@ def records(path: Path) -> list[Json]:
         messages: list[Json] = json.loads(text)["messages"]
         return messages
     return [json.loads(line) for line in text.splitlines()]
-
-
-@cache
-def account_of(path: Path) -> TranscriptAccount:
-    return read_account(path)
 
 
 def session_of(path: Path) -> Session:
