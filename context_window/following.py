@@ -258,7 +258,7 @@ class Following:
         """Why an item is in the view unchanged."""
         groups, item = self.fold.groups, self.items[place]
         if not self.fold.is_protected(place):
-            return Reason.FITS
+            return Reason.NOT_BY_STRATEGY if self.fold.limits.final else Reason.FITS
         if item.pinned:
             return Reason.PINNED
         if groups.own[place] == HELD:

@@ -35,6 +35,7 @@ class Reason(Enum):
     TOO_MANY_IMAGES = "newer images take its place"
     OUT_OF_WINDOW = "older than the strategy's window"
     BY_STRATEGY = "the strategy gives it up"
+    NOT_BY_STRATEGY = "the strategy keeps it"
     LAST_RESORT = "what must be kept is larger than the budget"
     COMPACTED = "a summary stands for it"
     ORPHAN = "an output without a call before it"

@@ -256,8 +256,9 @@ class ViewState:
         return not all(self._gone[member] for member in self.groups.members(head))
 
     def is_summarised(self, head: int) -> bool:
-        """Whether summaries stand for the whole unit."""
-        return all(self._summarised[member] for member in self.groups.members(head))
+        """Whether summaries stand for the whole unit. Its reasoning does not count: it may go for another reason, and must not decide."""
+        kind = self.groups.kind
+        return all(self._summarised[member] or kind[member] == KIND_REASONING for member in self.groups.members(head))
 
     def in_frontier(self, head: int) -> bool:
         """Whether the unit is part of what the model is about to read, or of what that answers."""

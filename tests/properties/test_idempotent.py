@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
+from context_window.trimming.limits import Limits
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.session import Session
 from session.units import request_points
 from tests.support.harness import process, trim
@@ -30,6 +33,24 @@ def test_idempotent(data: st.DataObject) -> None:
             assert make(outcome.view, bounds).view is outcome.view
             saved = Session.from_dict(json.loads(json.dumps(outcome.view.to_dict())))
             assert make(saved, bounds).view is saved
+
+
+def test_a_unit_whose_reasoning_goes_by_itself_is_as_summarised_as_before() -> None:
+    log = Session(id="s")
+    log.append(Message("user", "look", id="u"))
+    log.append(Reasoning("hm", signature="s" * 40, id="r"))
+    call = log.append(FunctionCall("read", "{}", "c", id="c"))
+    log.append(FunctionCallOutput("read", "text", call.call_id, id="o"))
+    log.append(Message("assistant", "done", id="a"))
+    log.append(Message("system", "rules", id="s"))
+    log.append(Compaction("it was read", ["c", "o"], id="k"))
+    log.append(Message("user", "and?", id="u2"))
+    log.append(Message("assistant", "yes", id="a2"))
+    log.append(Message("user", "so?", id="u3"))
+    bounds = Limits(10_000, 10_000, 6_500, (Fraction(1, 4),) * 4, binds_thinking=True)
+    view = process(log, bounds).view
+    assert [item.id for item in view.items] == ["u", "a", "s", "k", "u2", "a2", "u3"]
+    assert process(view, bounds).view is view
 
 
 @given(st.data())

@@ -12,10 +12,9 @@ from context_window.strategies import DropOldest, parts_of
 from context_window.trimming.choices import GIVEN
 from context_window.trimming.consult import to_summarise
 from context_window.trimming.plan import Action, Reason
-from session.items import Compaction, Item, MessageCategory
+from session.items import Item, MessageCategory
 from session.providers import validate_anthropic
 from session.providers.anthropic import to_anthropic
-from session.session import Session
 from session.units import request_points
 from tests.properties.test_sticky import is_edit
 from tests.support.checks import check_kept, check_pairs, check_subsequence, check_sums, free_tokens, frontier, protected
@@ -96,17 +95,11 @@ def test_pure(data: st.DataObject) -> None:
             assert outcome.view.get_by_id(decision.item_id) is not log.get_by_id(decision.item_id)
 
 
-def has_compaction(log: Session) -> bool:
-    """Whether a summary stands for items by name. It drops whole units, and where reasoning has gone, less is a whole unit."""
-    return any(isinstance(item, Compaction) for item in log.items)
-
-
 @given(st.data())
 def test_idempotent(data: st.DataObject) -> None:
     """a view within its limits, reprocessed by the same function and policy, is unchanged"""
     log = data.draw(sessions(max_steps=10))
     bounds = decided_by(data.draw(strategies(NAMED)), data.draw(limits(sum(map(cost, log.items)))))
-    assume(not (bounds.binds_thinking and has_compaction(log)))
     for make in (process, trim):
         outcome = make(log, bounds)
         tally = outcome.following.fold.tally
@@ -120,7 +113,6 @@ def test_a_view_goes_on_with_its_fold(data: st.DataObject) -> None:
     """a view used as the log from then on goes on with its fold"""
     log = data.draw(sessions(max_steps=10))
     bounds = decided_by(data.draw(strategies(NAMED)), data.draw(limits(sum(map(cost, log.items)))))
-    assume(not (bounds.binds_thinking and has_compaction(log)))
     assume(request_points(log)[-1] == len(log.items))
     view = process(log, bounds).view
     assume(view is not log)

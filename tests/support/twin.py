@@ -308,7 +308,8 @@ class Twin:
         units = self.units()
         for place in sorted(replaced):
             unit = units[place]
-            if place not in self.in_view() or not replaced.issuperset(unit):
+            whole = all(member in replaced or isinstance(self.items[member], Reasoning) for member in unit)
+            if place not in self.in_view() or not whole:
                 continue
             if any(self.held(member) or member in self.frontier() for member in unit) or self.category(unit[0]) is MessageCategory.SYSTEM:
                 continue
