@@ -6,9 +6,7 @@ import copy
 import json
 import os
 import re
-import struct
 import threading
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -33,20 +31,9 @@ from session.items import Item
 from session.providers import validate_anthropic
 from session.providers.additions import FAILED, INTERRUPTED, PREAMBLE, SUMMARY_HEADER
 from session.providers.anthropic import AnthropicMessages, to_anthropic
+from tests.support.pictures import png
 
-
-def png(width: int = 2, height: int = 2) -> bytes:
-    """A real picture, made by hand: no library stands between the test and the bytes."""
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    rows = (b"\0" + b"\0\0\0" * width) * height
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-
-
-PNG = png()
+PNG = png(2, 2)
 JPEG = b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08\0\x05\0\x03" + b"\0" * 9
 """Of three by five pixels, as far as its header goes."""
 WIRE_PNG = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode()}}

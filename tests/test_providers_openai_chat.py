@@ -37,6 +37,7 @@ from session.providers.openai_chat.pieces import STRING_LENGTH
 from session.providers.openai_chat.write import ATTACHED, ELSEWHERE
 from session.units import request_points
 from tests.support.any_logs import answers, cut, logs
+from tests.support.pictures import png
 from tests.support.saying import assistant, call, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 from tests.support.strategies import sessions
@@ -44,18 +45,7 @@ from tests.support.strategies import sessions
 Json = dict[str, Any]
 
 
-def png(width: int = 2, height: int = 2) -> bytes:
-    """A real picture, made by hand: no library stands between the test and the bytes."""
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    rows = (b"\0" + b"\0\0\0" * width) * height
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-
-
-PNG = png()
+PNG = png(2, 2)
 PDF = b"%PDF-1.7"
 
 
@@ -239,7 +229,7 @@ def test_images_are_sent_by_address_or_as_bytes() -> None:
 def test_an_image_too_heavy_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     picture = random.Random(1).randbytes(30 * 30 * 3)  # noise, which no format makes small
     rows = b"".join(b"\0" + picture[row * 90 : row * 90 + 90] for row in range(30))
-    noisy = png(30, 30).replace(zlib.compress((b"\0" + b"\0\0\0" * 30) * 30), b"")
+    noisy = png(30, 30, b"\0\0\0").replace(zlib.compress((b"\0" + b"\0\0\0" * 30) * 30), b"")
     body = zlib.compress(rows)
     noisy = noisy[:33] + struct.pack(">I", len(body)) + b"IDAT" + body + struct.pack(">I", zlib.crc32(b"IDAT" + body)) + noisy[-12:]
     monkeypatch.setattr(pieces, "IMAGE_ENCODED", 2_000)

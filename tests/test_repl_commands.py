@@ -23,7 +23,7 @@ from context_window.repl.sessions import welcome
 from session.errors import SessionError
 from session.store import SessionStore
 from session.transcripts import read_transcript
-from tests.support.claude_lines import png
+from tests.support.pictures import png
 from tests.support.screens import long_session, read_report
 
 BUDGET = 3_000

@@ -19,7 +19,7 @@ from context_window.repl.live import AnthropicAccess, Voice, begun, take_turn
 from context_window.repl.terminal import Terminal, run_chat
 from context_window.repl.workspace import Workspace
 from session.store import SessionStore
-from tests.support.claude_lines import png
+from tests.support.pictures import png
 from tests.support.stubs import AnthropicStub, Call, Say, Script, in_order
 from tests.support.stubs.server import Refusal
 

@@ -13,7 +13,8 @@ import pytest
 from session import Compaction, Document, FunctionCall, FunctionCallOutput, Image, Message, MessageCategory, Reasoning, Text, Usage
 from session.transcripts import read_transcript
 from session.units import KIND_ORPHAN, grouping, request_points
-from tests.support.claude_lines import Json, Log, call, image, png, records_of, result, shape, text
+from tests.support.claude_lines import Json, Log, call, image, records_of, result, shape, text
+from tests.support.pictures import png
 
 
 @pytest.fixture

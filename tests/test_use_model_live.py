@@ -25,9 +25,9 @@ from context_window import (
 )
 from session.items import new_id
 from tests.contracts.wires import BindingAnthropic, Google, OpenAIChat, OpenAIResponses, Wire
-from tests.support.claude_lines import png
 from tests.support.counting import Letters
 from tests.support.managing import ids, session_of
+from tests.support.pictures import png
 from tests.support.stubs import Block, Call, Say, Stub, Think, in_order
 
 SECONDS = 20

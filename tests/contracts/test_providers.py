@@ -6,8 +6,6 @@ The stubs are the second opinion: written from the documentation alone, and aske
 from __future__ import annotations
 
 import copy
-import struct
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +21,7 @@ from session.parts import Part
 from session.units import request_points
 from tests.contracts.wires import WIRES, Anthropic, BindingAnthropic, CachingAnthropic, Google, OpenAIChat, OpenAIResponses, Wire
 from tests.support.counting import Letters
+from tests.support.pictures import png
 from tests.support.strategies import sessions
 from tests.support.stubs import Block, Call, Say, Script, Stub, Think, in_order
 
@@ -44,15 +43,6 @@ def line(request: pytest.FixtureRequest) -> Iterator[Line]:
     wire = request.param()
     with wire.stub() as stub, wire.client(stub) as client:
         yield Line(wire, stub, client)
-
-
-def png(shade: int = 0) -> bytes:
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    header = struct.pack(">IIBBBBB", 2, 2, 8, 0, 0, 0, 0)
-    rows = zlib.compress(bytes([0, shade, shade, 0, shade, shade]))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 def cut(session: Session, end: int) -> Session:
@@ -150,7 +140,7 @@ def output(call_id: str, content: Any = "done", **more: Any) -> FunctionCallOutp
 
 
 def picture(shade: int = 0) -> Image:
-    return Image(data=png(shade))
+    return Image(data=png(2, 2, bytes([shade] * 3)))
 
 
 HARD: dict[str, Sequence[Item]] = {

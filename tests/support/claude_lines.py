@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import struct
-import zlib
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from session import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning, Session
 from session.transcripts import LineRecord, read_account
+from tests.support.pictures import png
 
 Json = dict[str, Any]
 
@@ -19,15 +18,6 @@ Json = dict[str, Any]
 def uuid(number: int) -> str:
     """A uuid whose first eight characters name the line."""
     return str(UUID(int=number << 96 | 0x40008000 << 32 | number))
-
-
-def png(width: int = 3, height: int = 2) -> bytes:
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    pixels = zlib.compress((b"\0" + b"\x10\x20\x30" * width) * height)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
 def text(words: str) -> Json:

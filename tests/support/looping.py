@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import struct
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from context_window import Answer, ContextWindow, ContextWindowManager, Image, Session, TurnResult, Usage, run_turn
 from context_window.loop.model import OnText
 from session.items import FunctionCall, Item, Message, Reasoning
+from tests.support import pictures
 from tests.support.counting import Letters
 from tests.support.stubs import Block, Call, Say
 
@@ -23,13 +22,7 @@ def manager(max_tokens: int = 100_000, *, tools: Sequence[Any] = (), on_event: A
 
 def png(width: int = 8, height: int = 8) -> Image:
     """A small picture that is one."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    rows = b"".join(b"\0" + b"\x7f" * width for _ in range(height))
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return Image(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+    return Image(pictures.png(width, height))
 
 
 class ScriptedModel:

@@ -9,7 +9,7 @@ from typing import Any
 
 from session import Session
 from session.transcripts import TranscriptAccount, read_account
-from tests.support.claude_lines import png
+from tests.support.pictures import png
 
 Json = dict[str, Any]
 
