@@ -131,7 +131,8 @@ def measured(session: Session, file: str) -> Record:
     """The request's record."""
     metadata: dict[str, Any] = dict(session.metadata)
     about, name = metadata.get("record", {}), str(metadata["model"])
-    manager = ContextWindowManager(name, context_window=ContextWindow(max_tokens=10**9), tools=metadata.get("tools", ()))
+    asked: dict[str, Any] = {"tools": metadata.get("tools", ()), "options": metadata.get("options")}
+    manager = ContextWindowManager(name, context_window=ContextWindow(max_tokens=10**9), **asked)
     stats = manager.analyze_session(session)
     place = f"{about.get('repo', '')}/{about['path']}" if "path" in about else f"{file}/{session.id}"
     return Record(

@@ -19,6 +19,7 @@ from .compaction.memory import Memory
 from .config import ContextWindow
 from .counting.counter import TokenCounter
 from .counting.provider import AnthropicClient
+from .counting.told import Options, checked_options
 from .errors import BudgetError, ContextOverflowError
 from .events import CalibrationReset, Event, Listener, Trimmed, check_listener
 from .following import Following
@@ -59,6 +60,7 @@ class ContextWindowManager(Spending, Asking, Requesting, Recording, Calling, Com
         *,
         context_window: ContextWindow | None = None,
         tools: Iterable[Tool] = (),
+        options: Options | None = None,
         on_event: Listener | None = None,
     ) -> None:
         """
@@ -72,6 +74,7 @@ class ContextWindowManager(Spending, Asking, Requesting, Recording, Calling, Com
                 An asynchronous client is asked by the async calls only (`aanalyze_session`, …).
             context_window: The limits and the policy.
             tools: The tools that requests will carry, for what their definitions cost.
+            options: What else requests will ask of Anthropic's API (`tool_choice`, `thinking`, `output_config`), for what Claude is told.
             on_event: Who is told of trims, warnings and overflows: a plain function, called in the thread of the call it is
                 told of. It may ask the manager; what it raises is logged, without its message.
 
@@ -80,7 +83,7 @@ class ContextWindowManager(Spending, Asking, Requesting, Recording, Calling, Com
             BudgetError: A limit makes no sense.
         """
         self.context_window = context_window if context_window is not None else ContextWindow()
-        self._configure(model_config, token_counter, api_client, tool_texts(tools))
+        self._configure(model_config, token_counter, api_client, tool_texts(tools), checked_options(options))
         check_listener(on_event)
         self._on_event = on_event
         self._states: WeakKeyDictionary[Session, Kept] = WeakKeyDictionary()
@@ -314,11 +317,7 @@ class ContextWindowManager(Spending, Asking, Requesting, Recording, Calling, Com
         self, known: Following | None, session: Session, limits: Limits, settings: Settings, guide: Callable[[], Fold] | None = None
     ) -> Following:
         """What follows the session, brought up to date; anew where what is known cannot go on."""
-        if (
-            known is None
-            or known.hearing.reports.version != self.calibration.version
-            or not known.follows(session)
-        ):
+        if known is None or known.hearing.reports.version != self.calibration.version or not known.follows(session):
             known = Following(session, limits, settings.measurer, reports=self._reports(session, settings))
         elif known.fold.limits != limits:  # a refusal has lowered them
             known.fold.go_on_by(limits)

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from session.session import Session
 
 from .budget import Budget
+from .counting.told import TOLD
 from .errors import BudgetError, PromptTooLongError
 from .following import Following
 from .payload import Asked, payload_of
@@ -67,7 +68,8 @@ class Requesting(Switching, ABC):
             answer = client.messages.create(**request)
 
         `integrations.anthropic.create` does both, and sends a smaller view where the API says that the prompt is too long. Tools that
-        the manager did not know of count against the budget from now on.
+        the manager did not know of count against the budget from now on, and so does what Claude is told of the schema of its answer,
+        of tools that it must call, and of thinking: the request that cost the most beside its messages is what there is room for.
 
         Args:
             session: The log; it is not changed.
@@ -152,8 +154,8 @@ class Requesting(Switching, ABC):
 
     def _asked(self, model: str, max_tokens: int, tools: Iterable[Tool], more: dict[str, Any]) -> Asked:
         asked = Asked.checked(model, max_tokens, anthropic_tools(tools), more)
-        if asked.tools:
-            self._count_tools(asked.tools)
+        if asked.tools or not TOLD.isdisjoint(asked.more):
+            self._count_tools(asked.tools, asked.more)
         return asked
 
 

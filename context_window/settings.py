@@ -11,6 +11,7 @@ from .counting.counter import TokenCounter
 from .counting.measure import Measurer
 from .counting.overhead import RequestOverhead, request_overhead
 from .counting.provider import AnthropicClient, ProviderCounter, check_client
+from .counting.told import NOTHING, Options
 from .events import Marks, marks_at
 from .models import describe_model
 from .tools import Tool
@@ -60,6 +61,7 @@ def resolve_settings(
     api_client: AnthropicClient | None,
     context_window: ContextWindow,
     tools: Sequence[Tool],
+    options: Options = NOTHING,
 ) -> Settings:
     """The settings for a model.
 
@@ -69,13 +71,14 @@ def resolve_settings(
         api_client: Likewise.
         context_window: The policy.
         tools: The tools that requests will carry.
+        options: What else they will ask for.
 
     Raises:
         UnknownModelError: The model's window is not known and no `max_tokens` is given.
         BudgetError: A limit makes no sense, or the client is none of Anthropic's.
     """
     budget = resolve_budget(model_config, token_counter, context_window)
-    overhead = request_overhead(budget.counter, tools, budget.frame, budget.model)
+    overhead = request_overhead(budget.counter, tools, budget.frame, budget.model, options)
     provider, problem = provider_of(api_client, budget, tools)
     return Settings(
         budget,

@@ -15,6 +15,7 @@ from .counting.counter import TokenCounter
 from .counting.measure import Measurer
 from .counting.overhead import RequestOverhead, request_overhead
 from .counting.provider import AnthropicClient
+from .counting.told import NOTHING, Options
 from .errors import BudgetError, UnknownModelError
 from .following import Following
 from .ledger import Ledger, Noted
@@ -24,8 +25,8 @@ from .tools import Tool
 from .trimming.limits import Limits
 from .trimming.plan import Action, Decision
 
-Given: TypeAlias = tuple[TokenCounter | Callable[[str], int] | None, AnthropicClient | None, ContextWindow, Sequence[Tool]]
-"""What settings are made of beside the model: the counter that was passed, the client, the policy, and the tools."""
+Given: TypeAlias = tuple[TokenCounter | Callable[[str], int] | None, AnthropicClient | None, ContextWindow, Sequence[Tool], Options]
+"""What settings are made of beside the model: the counter that was passed, the client, the policy, the tools, what else is asked for."""
 
 
 class Switching:
@@ -44,9 +45,10 @@ class Switching:
         token_counter: TokenCounter | Callable[[str], int] | None,
         api_client: AnthropicClient | None,
         tools: Sequence[Tool],
+        options: Options,
     ) -> None:
         """Takes what the user passed, and resolves it."""
-        self._given: Given = (token_counter, api_client, self.context_window, tools)
+        self._given: Given = (token_counter, api_client, self.context_window, tools, options)
         self._settings = resolve_settings(model_config, *self._given)
         name, tokens = asked_for(model_config)
         self._configs: dict[str, object] = {} if name is None else {name: model_config}
@@ -93,15 +95,15 @@ class Switching:
         if not isinstance(name, str):
             self._configs[known] = config
 
-    def _count_tools(self, tools: Sequence[Tool]) -> None:
-        """Counts these tools from now on, for every model, where they cost more than those that are known of."""
+    def _count_tools(self, tools: Sequence[Tool], options: Options = NOTHING) -> None:
+        """Counts these tools and options from now on, for every model, where they cost more than those that are known of."""
 
         def with_tools(before: Settings, given: Given) -> tuple[Settings, Given]:
             budget = before.budget
-            overhead = request_overhead(budget.counter, tools, budget.frame, budget.model)
+            overhead = request_overhead(budget.counter, tools, budget.frame, budget.model, options)
             if overhead.fixed <= before.overhead.fixed:
                 return before, given
-            return replace(before, overhead=overhead, limits=replace(before.limits, overhead=overhead.fixed)), (*given[:3], tools)
+            return replace(before, overhead=overhead, limits=replace(before.limits, overhead=overhead.fixed)), (*given[:3], tools, options)
 
         self._go_over_to(with_tools)
 

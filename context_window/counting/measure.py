@@ -19,6 +19,7 @@ from ..trimming.state import Measured
 from .counter import TokenCounter
 from .cutting import longest_cut
 from .framing import Framing, framing_of, signature_tokens
+from .told import argument_texts
 
 COUNTERS_REMEMBERED = 8
 """Counters whose figures an item keeps; a program that makes a counter a request must not grow its items for ever."""
@@ -145,7 +146,7 @@ class Measurer:
             case Message():
                 return self._with_parts(item, item.content, _around(item, framing))
             case FunctionCall():
-                tokens = framing.call + count_text(item.name) + count_text(item.arguments)
+                tokens = framing.call + count_text(item.name) + self._arguments(item.arguments)
                 if framing.sealed_calls and isinstance(signature := item.metadata.get("thought_signature"), str):
                     tokens += signature_tokens(signature)
             case FunctionCallOutput():
@@ -158,6 +159,11 @@ class Measurer:
                 sealed = item.data or (item.signature if not item.text else None)
                 tokens = framing.message + count_text(item.text) + sealed_tokens(sealed or "")
         return _Memo(self.counter, Measured(tokens))
+
+    def _arguments(self, arguments: str) -> int:
+        each = self._framing.argument
+        texts = argument_texts(arguments) if each else None
+        return self.counter.count_text(arguments) if texts is None else each * len(texts) + self.counter.count_text("\n".join(texts))
 
     def _with_parts(self, item: Item, parts: tuple[Part, ...], name: int) -> _Memo:
         counts = [self.counter.count_part(part) for part in parts]

@@ -14,6 +14,7 @@ from ..models.facts import tools_preamble
 from ..tools import Tool, tool_texts
 from .counter import TokenCounter
 from .framing import PLAIN, Framing, framing_of
+from .told import NOTHING, Options, function_text, options_tokens, preamble_tokens
 from .tool_types import function_of, namespace
 
 
@@ -24,22 +25,26 @@ class RequestOverhead:
     Attributes:
         frame: What the provider adds to every request.
         tools: Tool definitions, and what the provider says about tools.
+        options: What the model is told of the answer that is asked for, such as its schema.
         preamble: What a converter adds where the first message is not the user's; only then does it count.
         synthetic: What a converter adds for each call without an output.
     """
 
     frame: int = 0
     tools: int = 0
+    options: int = 0
     preamble: int = 0
     synthetic: int = 0
 
     @property
     def fixed(self) -> int:
         """What every request costs."""
-        return self.frame + self.tools
+        return self.frame + self.tools + self.options
 
 
-def request_overhead(counter: TokenCounter, tools: Iterable[Tool], frame: int, model: str | None = None) -> RequestOverhead:
+def request_overhead(
+    counter: TokenCounter, tools: Iterable[Tool], frame: int, model: str | None = None, options: Options = NOTHING
+) -> RequestOverhead:
     """The overhead of requests with these tools.
 
     Args:
@@ -47,32 +52,35 @@ def request_overhead(counter: TokenCounter, tools: Iterable[Tool], frame: int, m
         tools: The definitions.
         frame: What the model's provider adds to every request, in tokens.
         model: The model's name: what Claude is told about tools differs from version to version.
+        options: What else requests ask for, as Anthropic's API takes it: of `tool_choice`, `thinking`, `output_config` and
+            `output_format` Claude is told. The rest, and what they ask of other providers, is taken to cost nothing.
 
     Raises:
-        BudgetError: A tool cannot be written as a definition.
+        BudgetError: A tool cannot be written as a definition, or the schema of the answer not as JSON.
     """
     framing = framing_of(counter)
     return RequestOverhead(
         frame=max(0, frame + framing.request),
-        tools=_tool_tokens(counter, framing, tool_texts(tools), model),
+        tools=_tool_tokens(counter, framing, tool_texts(tools), model, options),
+        options=options_tokens(counter, framing, options) if framing.schema else 0,
         preamble=framing.message + counter.count_text(PREAMBLE),
         synthetic=framing.output + counter.count_text(INTERRUPTED),
     )
 
 
-def _tool_tokens(counter: TokenCounter, framing: Framing, texts: list[str], model: str | None) -> int:
+def _tool_tokens(counter: TokenCounter, framing: Framing, texts: list[str], model: str | None, options: Options) -> int:
     if not texts:
         return 0
     if framing == PLAIN:
         return sum(map(counter.count_text, texts))
     preamble = tools_preamble(model) if model is not None else None
+    said = framing.tools if preamble is None else preamble_tokens(counter, preamble, options)
     definitions: list[Mapping[str, Any]] = list(map(json.loads, texts))
     nested = framing.nested_tools if any("function" in definition for definition in definitions) else 0
-    written = _written(framing, definitions, texts)
-    return (framing.tools if preamble is None else preamble) + nested + sum(counter.count_text(clean(text)) for text in written)
+    return said + nested + sum(framing.tool + counter.count_text(clean(text)) for text in _written(counter, framing, definitions, texts))
 
 
-def _written(framing: Framing, definitions: list[Mapping[str, Any]], texts: list[str]) -> Iterator[str]:
+def _written(counter: TokenCounter, framing: Framing, definitions: list[Mapping[str, Any]], texts: list[str]) -> Iterator[str]:
     """The definitions as the provider writes them for the model; what it does not run itself, such as a search, by its JSON."""
     functions: list[Mapping[str, Any]] = []
     for definition, text in zip(definitions, texts, strict=True):
@@ -80,6 +88,8 @@ def _written(framing: Framing, definitions: list[Mapping[str, Any]], texts: list
             functions.append(function)
         elif framing.tool_form == "declarations" and (declared := _declared(definition)) is not None:
             yield from declared
+        elif framing.tool_form == "functions" and (function_as_told := function_text(counter, definition)) is not None:
+            yield function_as_told
         else:
             yield text
     if functions:

@@ -5,6 +5,7 @@ family stands for those that are not known yet. First of a table's rows counts t
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
@@ -81,20 +82,40 @@ TOKENIZERS: tuple[tuple[str, str], ...] = (
     (r"", "o200k_base"),
 )
 
-TOOLS_PREAMBLES: tuple[tuple[str, int | None], ...] = (
-    # What Claude is told where it has tools, of its own choice whether to call one, their definitions aside; being made to call one
-    # costs it some 100 more. The median of two thirds of the recorded requests (`benchmarks/token_accuracy.py`); per line, how many.
-    (r"claude-(3|opus-4(?![-.][5-9])|sonnet-4(?![-.][5-9])|4-)", 310),  # 14
-    (r"claude-[a-z]+-4[-.]6", 480),  # 5
-    (r"claude-[a-z]+-4[-.]5", 502),  # 25
-    (r"claude", 380),  # 3
+
+@dataclass(frozen=True, slots=True)
+class ToolsPreamble:
+    """What Claude is told about tools beside their definitions, in tokens, by what the request says of calling them.
+
+    Attributes:
+        auto: It is free to call one, or must not.
+        any: It must call one.
+        named: It must call one by name: the name's own tokens aside.
+    """
+
+    auto: int
+    any: int
+    named: int
+
+
+TOOLS_PREAMBLES: tuple[tuple[str, ToolsPreamble | None], ...] = (
+    # https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview, as of November 2026. It has one figure for `any` and a tool
+    # by name; of the latter, two thirds of the recorded requests say more for 4.1 and before (4 records) and for 4.5 (4). Where there are
+    # none, two tokens are added for the words around the name.
+    (r"claude-3[-.]5-haiku", ToolsPreamble(264, 355, 357)),
+    (r"claude-(3|opus-4(?![-.][5-9])|sonnet-4(?![-.][5-9])|4-)", ToolsPreamble(313, 315, 274)),
+    (r"claude-[a-z]+-4[-.]5", ToolsPreamble(496, 588, 590)),
+    (r"claude-[a-z]+-4[-.]6", ToolsPreamble(497, 589, 591)),
+    (r"claude-[a-z]+-4[-.]7", ToolsPreamble(675, 804, 806)),
+    (r"claude-[a-z]+-4[-.]8", ToolsPreamble(290, 410, 412)),
+    (r"claude", ToolsPreamble(354, 474, 476)),
     (r"", None),
 )
-"""Tokens of it; None where the provider's own framing has what there is."""
+"""By model; None where the provider's own framing has what there is."""
 
 
-def tools_preamble(name: str) -> int | None:
-    """What the model is told about tools beside their definitions, in tokens; None where that does not go by the model."""
+def tools_preamble(name: str) -> ToolsPreamble | None:
+    """What the model is told about tools beside their definitions; None where that does not go by the model."""
     return _first(TOOLS_PREAMBLES, name)
 
 
