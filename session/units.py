@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
-from .parts import Text
+from .parts import Image
 from .session import Session
 
 PRIORITY = tuple(MessageCategory)
@@ -42,7 +42,7 @@ def is_summary(item: Item) -> bool:
 
 
 def _is_blank(message: Message) -> bool:
-    return all(isinstance(part, Text) and (not part.text or part.text.isspace()) for part in message.content)
+    return all(not isinstance(part, Image) and part.text is not None and not part.text.strip() for part in message.content)
 
 
 class Grouping:

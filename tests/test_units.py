@@ -9,6 +9,7 @@ from session import (
     AgentConfigUpdate,
     AgentHandoff,
     Compaction,
+    Document,
     FunctionCall,
     FunctionCallOutput,
     Image,
@@ -255,8 +256,9 @@ def test_what_items_are() -> None:
 
 @pytest.mark.parametrize(
     ("content", "kind"),
-    [("", KIND_SILENT), (" \n\t", KIND_SILENT), ([], KIND_SILENT), ([" ", Image(url="u")], KIND_USER), (".", KIND_USER)],
-    ids=range(5),
+    [("", KIND_SILENT), (" \n\t", KIND_SILENT), ([], KIND_SILENT), ([" ", Image(url="u")], KIND_USER), (".", KIND_USER)]
+    + [([Document(text=" \n")], KIND_SILENT), ([Document(url="u")], KIND_USER)],
+    ids=range(7),
 )
 def test_a_blank_user_message_is_silent(content: Any, kind: int) -> None:
     assert list(grouping(Session([Message("user", content)])).kind) == [kind]
