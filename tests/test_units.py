@@ -256,8 +256,15 @@ def test_what_items_are() -> None:
 
 @pytest.mark.parametrize(
     ("content", "kind"),
-    [("", KIND_SILENT), (" \n\t", KIND_SILENT), ([], KIND_SILENT), ([" ", Image(url="u")], KIND_USER), (".", KIND_USER)]
-    + [([Document(text=" \n")], KIND_SILENT), ([Document(url="u")], KIND_USER)],
+    [
+        ("", KIND_SILENT),
+        (" \n\t", KIND_SILENT),
+        ([], KIND_SILENT),
+        ([" ", Image(url="u")], KIND_USER),
+        (".", KIND_USER),
+        ([Document(text=" \n")], KIND_SILENT),
+        ([Document(url="u")], KIND_USER),
+    ],
     ids=range(7),
 )
 def test_a_blank_user_message_is_silent(content: Any, kind: int) -> None:
