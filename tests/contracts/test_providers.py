@@ -25,6 +25,8 @@ from tests.support.pictures import png
 from tests.support.strategies import sessions
 from tests.support.stubs import Block, Call, Say, Script, Stub, Think, in_order
 
+pytestmark = pytest.mark.no_cover  # most of the time is the vendors' clients'; what is ours in it, the tests of each converter reach
+
 
 @dataclass
 class Line:
