@@ -38,8 +38,9 @@ OWN_HOSTS = re.compile(
 KINDS = {"claude": "anthropic", "openai": "openai", "google": "gemini"}
 UNKNOWABLE = """\
 What cannot be known from a transcript, and is in these errors:
-- the schema that an answer must have (content `schema`), and whether the model must call a tool or is told to think: settings of a
-  request that are no part of a session; on Claude they cost up to 240, 100 and 30 tokens;
+- of OpenAI and Gemini, the schema that an answer must have (content `schema`): a setting of a request that is no part of a session.
+  What Claude is told of such settings is counted, since a manager may be told of them (`options`);
+- which of the tools that wait to be searched (`defer_loading`) Claude has been shown: all are counted;
 - what is in media that a request names by address: such requests are left out, as are those with the provider's own tools, or
   with a conversation that the provider keeps;
 - in the logs of agents, the system prompt and the tools, which mostly are not in them. Only requests recorded whole count here.
