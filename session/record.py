@@ -124,6 +124,7 @@ class Record:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.id = state["id"]
         self.metadata = state["metadata"]
+        self._origin = None  # a copy of a view stands for itself
         self._rewrite(state["items"])
         self.restore_seams(state["breaks"], state["settled"], state["settled_tokens"])
 

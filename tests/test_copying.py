@@ -1,6 +1,9 @@
 """Copies: what they take, what they leave, and what goes with what is left. And the config in force at a place."""
 
+import copy
 import dataclasses
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -149,6 +152,17 @@ def test_a_copy_of_a_view_is_as_settled_as_the_view_while_nothing_is_left_out() 
     view = Session.showing(origin, list(origin.items), breaks=frozenset(), settled=2)
     assert (view.copy().settled, view.fork().settled, view.copy(exclude_system_messages=True).settled) == (2, 2, 0)
     assert view.copy().origin is None
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda session: pickle.loads(pickle.dumps(session))])
+def test_what_python_copies_of_a_view_is_a_session_of_its_own(again: Callable[[Session], Session]) -> None:
+    origin = Session([Message("system", "s", id="s"), Message("user", "u", id="u"), Message("user", "v", id="v")])
+    view = Session.showing(origin, list(origin.items)[:2], breaks=frozenset(), settled=2, settled_tokens=7)
+    copied = again(view)
+    assert copied.origin is None
+    assert (ids(copied), copied.settled, copied.settled_tokens) == (["s", "u"], 2, 7)
+    copied.append(Message("user", "w", id="w"))
+    assert (ids(view), ids(origin)) == (["s", "u"], ["s", "u", "v"])
 
 
 FLAGS = ("exclude_system_messages", "exclude_instructions", "exclude_empty_messages", "exclude_handoffs", "exclude_config_updates")
