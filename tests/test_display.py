@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from io import StringIO
 
 import pytest
@@ -11,12 +12,13 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 from rich.panel import Panel
+from wcwidth import wcwidth
 
 from context_window import ContextWindow, ContextWindowManager, MessageCategory, Session, UsageReport, choice
 from context_window.display import PlanTold, plan_renderable, plan_text, usage_ansi, usage_renderable, usage_text
 from context_window.display.cells import apportion, grid
 from context_window.display.glyphs import ASCII, UNICODE
-from context_window.display.lines import Line, Span, flow, plain
+from context_window.display.lines import Line, Span, flow, plain, width_of
 from context_window.display.usage import draw_usage, tenths
 from context_window.printable import printable
 from context_window.trimming.summary import runs
@@ -270,3 +272,8 @@ def test_what_a_name_hides_is_taken_out() -> None:
 def test_what_flows_stays_within_the_width(texts: list[str], width: int) -> None:
     lines: list[Line] = flow([Span(text) for text in texts], width, UNICODE)
     assert all(cell_len(plain(line)) <= width for line in lines)
+
+
+def test_no_character_is_wider_on_a_screen_than_it_is_taken_for() -> None:
+    shown = filter(str.isprintable, map(chr, range(sys.maxunicode + 1)))
+    assert [character for character in shown if printable(character) == character and wcwidth(character) > width_of(character)] == []

@@ -29,6 +29,12 @@ Line: TypeAlias = list[Span]
 
 GAP = 2
 """Columns between the columns of a table."""
+_WIDE = frozenset(
+    chr(code)
+    for first, last in ((0x2630, 0x2637), (0x268A, 0x268F), (0x4DC0, 0x4DFF), (0x1D300, 0x1D356), (0x1D360, 0x1D376), (0x1F1E6, 0x1F1FF))
+    for code in range(first, last + 1)
+)
+"""What terminals draw two columns wide although this Python's tables may say one: what became wide in Unicode 16, and halves of flags."""
 LEAST = 14
 """Columns that a text keeps while anything else can still be left out."""
 
@@ -43,7 +49,7 @@ def width_of(text: str) -> int:
 def _columns(character: str) -> int:
     if unicodedata.category(character) in {"Mn", "Me"}:
         return 0
-    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
+    return 2 if character in _WIDE or unicodedata.east_asian_width(character) in {"W", "F"} else 1
 
 
 def line_width(line: Line) -> int:
