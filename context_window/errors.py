@@ -131,7 +131,7 @@ class UnknownModelError(ContextWindowError, ValueError):
         hint = f" Did you mean {' or '.join(self.alike)}?" if self.alike else ""
         return (
             f"the context window of model {_shown.repr(self.model)} is not known.{hint} "
-            "Pass ContextWindow(max_tokens=…) with the tokens its prompt may have."
+            "Pass ContextWindow(max_tokens=…) with the tokens its prompt may have, or ModelConfig(name, max_tokens=…) for the model."
         )
 
 

@@ -41,12 +41,15 @@ SAID = [
         UnknownModelError("gtp-5", ["gpt-5", "gpt-5-pro"]),
         (
             "the context window of model 'gtp-5' is not known. Did you mean gpt-5 or gpt-5-pro? "
-            "Pass ContextWindow(max_tokens=…) with the tokens its prompt may have."
+            "Pass ContextWindow(max_tokens=…) with the tokens its prompt may have, or ModelConfig(name, max_tokens=…) for the model."
         ),
     ),
     (
         UnknownModelError("mine"),
-        "the context window of model 'mine' is not known. Pass ContextWindow(max_tokens=…) with the tokens its prompt may have.",
+        (
+            "the context window of model 'mine' is not known. "
+            "Pass ContextWindow(max_tokens=…) with the tokens its prompt may have, or ModelConfig(name, max_tokens=…) for the model."
+        ),
     ),
     (CountingError("len", -1), "the token counter 'len' answered -1; it must give a whole number of tokens, 0 or more"),
 ]
