@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from dataclasses import dataclass
-from typing import NamedTuple
 
 THOUSAND = 1_000
 
@@ -25,7 +24,7 @@ class CalibrationRule:
         coverage: The part of requests whose bound is to hold.
         prior: How far above its local count an increment may be, before enough have been seen.
         least: Likewise, however exact those were that have been seen.
-        removed: What a local token is worth at the least when it is taken out.
+        removed: What a token is worth at the least when it is taken out: a local one, or where the provider counts less, one of its.
         remembered: How many increments are remembered.
         beyond: An increment of more than this times its local count holds what is in no log: it counts as one of this size.
     """
@@ -107,33 +106,3 @@ class Increments:
 
 def _scale(anchored: int, local: int) -> int:
     return local + anchored // 20 + 20
-
-
-class Asked(NamedTuple):
-    """A request as it was when its answer began. Amounts are tokens.
-
-    Attributes:
-        counted: The local count of it.
-        offset: The anchor's then; 0 without one.
-        unsaid: What was reported of the response before, and is not in the local count.
-        fresh: The local count of what has come since the report before, with `unsaid`.
-        whole: The local count of the same request with all of the log in it.
-        edits: How often the request had been changed by then.
-    """
-
-    counted: int = 0
-    offset: int = 0
-    unsaid: int = 0
-    fresh: int = 0
-    whole: int = 0
-    edits: int = 0
-
-    def may_cost(self, tokens: int) -> bool:
-        """Whether a report of so many tokens can be of this request.
-
-        Not where it is less than a fourth of the local count: some tools report what was not cached alone. Nor where it is nearer
-        to what the whole log would have cost, of which this is a trimmed view.
-        """
-        if 4 * tokens <= self.counted:
-            return False
-        return self.whole <= self.counted or 2 * (tokens - self.offset - self.unsaid) <= self.counted + self.whole

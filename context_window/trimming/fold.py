@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from session.items import Item, Message
 from session.units import KIND_CALL, KIND_ORPHAN, KIND_OUTPUT, KIND_REASONING, KIND_SILENT, NONE
 
-from .anchor import Anchor, Asked, Increments
+from .anchor import Anchor, Increments
+from .doubts import Asked, Doubts
 from .limits import Limits
 from .state import Measured, Measures, ViewState
 from .steps import trim
@@ -36,6 +37,8 @@ class Fold(ViewState):
         self._settled = settled
         self._concluded = False
         self._asked = Asked()
+        self._doubts = Doubts()
+        self._heard = NONE  # the response whose report came last
         self._logged = 0
 
     def add(self, item: Item, measured: Measured, *, breaks: bool = False, replaces: Sequence[int] = ()) -> None:
@@ -119,29 +122,36 @@ class Fold(ViewState):
         start, known, asked = self.groups.starts[-1], self.anchor, self._asked
         if self.increments is None or self.limits.calibration is None:
             return True
-        if start < self._settled or (known is not None and known.place == start):
+        if start < self._settled or start == self._heard or (known is not None and known.place == start):
             return True
-        believed = asked.may_cost(tokens) if counted is None else 4 * tokens > counted
+        self._heard = start
+        believed = self._believes(tokens, asked, counted)
         exact = counted is None or counted == asked.counted
         if believed:
             if exact and known is not None and known.exact and known.edits == asked.edits and asked.fresh > 0 and tokens > known.tokens:
                 self.increments.learn(known.tokens, asked.fresh, tokens - known.tokens)
-            offset = tokens - (asked.counted if counted is None else counted)
-            self._anchor(Anchor(start, asked.counted + offset, tokens, offset, answered, exact=exact, edits=asked.edits))
-        elif known is not None:  # what is known goes on, from here
-            offset = known.offset + asked.unsaid
-            self._anchor(Anchor(start, asked.counted + offset, known.reported, offset, answered, exact=False, edits=asked.edits))
+            cost = tokens if exact else self._doubts.foretold(asked.counted)
+            assert cost is not None
+            self._anchor(Anchor(start, cost, tokens, cost - asked.counted, answered, exact=exact, edits=asked.edits))
+        else:  # what is known goes on, from here
+            foretold = self._doubts.foretold(asked.counted)
+            self.anchor = None
+            if known is not None and foretold is not None:
+                self._anchor(Anchor(start, foretold, known.reported, foretold - asked.counted, answered, exact=False, edits=asked.edits))
         return believed
 
     def go_on_from(self, tokens: int) -> None:
         """The log so far is a view that was made elsewhere, and costs so much."""
         if self.limits.calibration is not None:
+            self._doubts.be_sure(tokens, self.counted)
             self._anchor(Anchor(len(self), tokens, tokens, tokens - self.counted, 0, exact=False, edits=self.tally.edits))
 
     def forget_reports(self) -> None:
         """What was reported so far says nothing of what comes: other tools, another agent or model."""
         self.resets += self.anchor is not None
         self.anchor = None
+        self._heard = NONE
+        self._doubts.forget()
         if self.limits.calibration is not None:
             self.increments = Increments(self.limits.calibration)
 
@@ -151,14 +161,25 @@ class Fold(ViewState):
         if other.anchor is not None:
             self._anchor(other.anchor)
 
+    def _believes(self, tokens: int, asked: Asked, counted: int | None) -> bool:
+        """Whether a report can be of this request, or else of one with a known count.
+
+        Not where it is less than a fourth of the count: some tools report what was not cached alone.
+        """
+        if 4 * tokens <= (asked.counted if counted is None else counted):
+            self._doubts.pass_over(asked)
+            return False
+        if counted is None:
+            return self._doubts.hear(tokens, asked)
+        self._doubts.be_sure(tokens, counted)
+        return True
+
     def _ask(self) -> Asked:
         """The request that is about to be answered."""
         tally, counted = self.tally, self.counted
         whole = counted + self._logged - tally.total if tally.altered else counted
-        if self.anchor is None:
-            return Asked(counted, 0, 0, tally.fresh, whole, tally.edits)
         unsaid = self._unsaid
-        return Asked(counted, self.anchor.offset, unsaid, tally.fresh + unsaid, whole, tally.edits)
+        return Asked(counted, unsaid, tally.fresh + unsaid, whole, tally.edits)
 
     def _anchor(self, anchor: Anchor) -> None:
         """What is in the view from the anchor's place on is what has come since."""

@@ -171,7 +171,7 @@ class ViewState:
     @property
     def correction(self) -> int:
         """What the provider's reports say that the request costs more than by the local count; 0 without any."""
-        return self._correction(self.tally.fresh, self.tally.removed)
+        return max(-self.counted, self._correction(self.tally.fresh, self.tally.removed))
 
     @property
     def reported(self) -> int | None:
@@ -425,7 +425,8 @@ class ViewState:
         anchor, increments = self.anchor, self.increments
         if anchor is None or increments is None:
             return 0
-        kept_back = max(0, removed) - max(0, removed) * increments.rule.removed // THOUSAND
+        gone, request = max(0, removed), anchor.tokens - anchor.offset
+        kept_back = gone - gone * increments.rule.removed * min(anchor.tokens, request) // (THOUSAND * max(1, request))
         return anchor.offset + increments.bound(anchor.tokens, fresh + self._unsaid) - fresh + kept_back
 
     def _is_altered(self, place: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 
@@ -24,6 +24,7 @@ class Reported:
         counted: The local count of the whole request.
         edits: How often the request had been changed.
         exact: Whether it was reported.
+        unsaid: Tokens of the response before that the local count has not.
     """
 
     place: int
@@ -33,6 +34,30 @@ class Reported:
     counted: int
     edits: int
     exact: bool
+    unsaid: int = 0
+
+
+@dataclass
+class Heard:
+    """A report, whatever became of it: of a request that was counted as so much, of a log that was.
+
+    Attributes:
+        tokens: The report.
+        counted: The local count of the request.
+        whole: Likewise, with all of the log in it.
+        unsaid: Tokens of the response before that the local count has not.
+        sent: The local count of what was sent, where it is known.
+    """
+
+    tokens: int
+    counted: int
+    whole: int
+    unsaid: int
+    sent: int | None = None
+
+    def worth(self, amount: int) -> int:
+        """Tokens of the local count at what they were worth here: at most one each."""
+        return amount if self.tokens >= self.counted else (amount * Fraction(self.tokens, self.counted)).__floor__()
 
 
 @dataclass
@@ -42,6 +67,7 @@ class AnchoredTwin(Twin):
     last: Reported | None = None
     scores: list[Fraction] = field(default_factory=list)
     edit_count: int = 0
+    heard: list[Heard | None] = field(default_factory=list)
 
     def edited(self, place: int) -> None:
         self.edit_count += 1
@@ -91,14 +117,15 @@ class AnchoredTwin(Twin):
         assert self.limits.calibration is not None
         some = new + self.unsaid()
         above = some + ceil(self.score() * scale(self.last.tokens, some)) if some > 0 else 0
-        off = Fraction(max(0, taken) * self.limits.calibration.removed, 1000).__floor__() + min(0, taken)
+        worth = min(Fraction(1), Fraction(self.last.tokens, max(1, self.last.counted)))
+        off = (max(0, taken) * worth * self.limits.calibration.removed / 1000).__floor__() + min(0, taken)
         fixed = self.counted() - sum(self.costs().values()) - (self.last.counted - sum(self.last.was.values()))
         return self.last.tokens + above - off + fixed
 
     def total(self) -> int:
         if self.last is None:
             return self.counted()
-        return self.bound(self.new(), self.taken())
+        return max(0, self.bound(self.new(), self.taken()))
 
     def room(self, outputs: list[int]) -> int:
         whole = sum(map(self.cost, outputs))
@@ -118,22 +145,20 @@ class AnchoredTwin(Twin):
     # What is reported
 
     def asked(self) -> Reported:
-        """The request as it is now."""
-        counted = self.counted()
-        offset = 0 if self.last is None else self.last.tokens - self.last.counted + self.unsaid()
-        return Reported(self.length, counted + offset, 0, self.costs(), counted, self.edit_count, exact=False)
+        """The request as it is now, of which nothing is reported yet."""
+        unsaid = self.unsaid()
+        return Reported(self.length, 0, 0, self.costs(), self.counted(), self.edit_count, exact=False, unsaid=unsaid)
 
     def hear(self, asked: Reported, tokens: int, answered: int, new: int, sent: int | None) -> None:
         """The request that was asked cost so much; or where one was sent that was counted as something else, that one did."""
-        log = sum(map(cost, self.items[: asked.place]))
-        rest = asked.counted - sum(asked.was.values())
-        likely = asked.tokens - asked.counted
-        believed = 4 * tokens > asked.counted and (log + rest <= asked.counted or 2 * (tokens - likely) <= asked.counted + log + rest)
-        if sent is not None:
-            believed = 4 * tokens > sent
+        whole = asked.counted - sum(asked.was.values()) + sum(map(cost, self.items[: asked.place]))
+        self.heard.append(Heard(tokens, asked.counted, whole, asked.unsaid, sent))
+        believed, sure = judged(self.heard)
         if not believed:
-            if self.last is not None:
-                self.last = Reported(asked.place, asked.tokens, answered, asked.was, asked.counted, asked.edits, exact=False)
+            known, self.last = self.last, None
+            if known is not None and sure is not None:
+                foretold = sure.tokens + sure.worth(asked.counted - sure.counted)
+                self.last = Reported(asked.place, foretold, answered, asked.was, asked.counted, asked.edits, exact=False)
             return
         last, exact = self.last, sent in (None, asked.counted)
         if exact and last is not None and last.exact and last.edits == asked.edits and new > 0 and tokens > last.tokens:
@@ -141,12 +166,61 @@ class AnchoredTwin(Twin):
             observed = min(tokens - last.tokens, self.limits.calibration.beyond * new)
             thousandths = ceil(Fraction(1000 * (observed - new)) / scale(last.tokens, new))
             self.scores.append(Fraction(thousandths, 1000))
-        here = tokens if sent is None else tokens + asked.counted - sent
+        here = tokens if sent is None else tokens + Heard(tokens, sent, sent, 0).worth(asked.counted - sent)
         self.last = Reported(asked.place, here, answered, asked.was, asked.counted, asked.edits, exact)
 
     def forget(self) -> None:
+        self.heard.append(None)
         self.last = None
         self.scores = []
+
+
+def judged(heard: list[Heard | None]) -> tuple[bool, Heard | None]:
+    """Whether the last report is gone by, and what is surely known after it. None in the list: all before is of something else.
+
+    The rules are those of `doubts.py`.
+    """
+    balance, believed = 0, False
+    sure: Heard | None = None
+    before: Heard | None = None
+    for one in heard:
+        if one is None:
+            sure = before = None
+            continue
+        if 4 * one.tokens <= (one.counted if one.sent is None else one.sent):
+            believed, before = False, None
+            sure = sure and replace(sure, tokens=sure.tokens + one.unsaid)
+            continue
+        if one.sent is not None:
+            believed, before, sure = True, None, replace(one, counted=one.sent)
+            continue
+        lost, little = one.whole - one.counted, one.counted // 10 + 20
+        if before is not None:
+            balance = max(-little, min(little, balance + evidence(before, one)))
+        elif sure is None and balance < little and lost > one.counted and one.tokens - one.counted > one.whole - one.tokens:
+            balance = -little
+        before = one
+        if sure is None:
+            believed, proven = balance >= 0, balance >= little
+        else:
+            more = replace(sure, tokens=sure.tokens + one.unsaid)
+            above = one.tokens - more.tokens - more.worth(one.counted - sure.counted)
+            believed, proven = lost <= little or balance >= little or 2 * above <= more.worth(lost), balance >= 0
+            hidden = max(0, min(one.unsaid, one.tokens - one.whole + sure.counted - sure.tokens))
+            sure = more if believed else replace(sure, tokens=sure.tokens + hidden)
+        if believed and (lost <= 0 or proven):
+            sure = one
+    return believed, sure
+
+
+def evidence(before: Heard, one: Heard) -> int:
+    """Tokens that were lost between two reports: those that the second one lacks, less those that it still has."""
+    lost = before.worth((one.whole - before.whole) - (one.counted - before.counted))
+    if lost <= 0:
+        return 0
+    above = one.tokens - one.unsaid - before.tokens - before.worth(one.counted - before.counted)
+    still = min(max(above, 0), lost)
+    return (lost - still) - still
 
 
 def scale(anchored: int, new: int) -> int:
@@ -176,7 +250,8 @@ def fold_anchored(session: Session, limits: Limits, known: Facts | None = None) 
         if place >= session.settled:
             twin.trim()
         asked = twin.asked()
-        fresh = twin.new() + twin.unsaid() if twin.last is not None else 0
+        fresh = twin.new() + asked.unsaid if twin.last is not None else 0
+        heard = False
         for member in said[place]:
             item = twin.items[member]
             twin.grow(member + 1)
@@ -184,11 +259,13 @@ def fold_anchored(session: Session, limits: Limits, known: Facts | None = None) 
                 source = (item.agent_id, item.extra.get("model"))
                 if reporter not in (None, source):
                     twin.forget()
+                    heard = False
                 reporter = source
-                first = twin.last is None or twin.last.place != asked.place
+                first = not heard and (twin.last is None or twin.last.place != asked.place)
                 if item.usage.total_input and first and asked.place >= session.settled:
                     sent = item.extra.get("counted", {"by": "another"})
                     known = sent["tokens"] if sent["by"] == "" else None
+                    heard = True
                     twin.hear(asked, item.usage.total_input, item.usage.output_tokens, fresh, known)
             settle(twin, session)
         place = said[place][-1] + 1
@@ -200,4 +277,5 @@ def settle(twin: AnchoredTwin, session: Session) -> None:
     """A view that is gone on with says itself what it costs."""
     if twin.length == session.settled and session.settled_tokens is not None:
         now = twin.asked()
+        twin.heard.append(Heard(session.settled_tokens, now.counted, now.counted, 0, now.counted))
         twin.last = Reported(now.place, session.settled_tokens, 0, now.was, now.counted, now.edits, exact=False)
