@@ -7,7 +7,8 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeAlias, get_type_hints
 
 from session.door import clean
 
@@ -57,6 +58,54 @@ def anthropic_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
     return [tool for text in tool_texts(tools) for tool in _in_their_form(json.loads(text))]
 
 
+def hinted(function: Callable[..., Any]) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
+    """A function with the same parameters, each with its hint, that hands its arguments back as the function itself takes them.
+
+    All of them are taken by name; `*args`, which have none, are left out. Hints in quotes are looked up where the function was written:
+    pydantic looks where it was wrapped, bound or partly applied.
+
+    Args:
+        function: A function, or what can be called as one; no class.
+
+    Raises:
+        NameError: A hint names what is not defined.
+        TypeError: It cannot be called as a function, or a hint is none.
+        ValueError: Nothing is known of its parameters.
+    """
+    written = _innermost(function)
+    written = inspect.unwrap(written if inspect.isroutine(written) else type(written).__call__, stop=_is_signed)
+    kinds = inspect.Parameter
+    parameters = [one for one in inspect.signature(function).parameters.values() if one.kind is not kinds.VAR_POSITIONAL]
+    hints = SimpleNamespace(__annotations__={one.name: one.annotation for one in parameters if one.annotation is not one.empty})
+    own = {one.__name__: one for one in getattr(written, "__type_params__", ())}
+    by_place = [one for one in parameters if one.kind is one.POSITIONAL_ONLY]
+
+    def taken(**given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return tuple(given.pop(one.name, one.default) for one in by_place), given
+
+    twin: Any = taken
+    twin.__annotations__ = get_type_hints(hints, getattr(written, "__globals__", {}), own, include_extras=True)
+    named = [
+        one.replace(
+            annotation=twin.__annotations__.get(one.name, one.empty), kind=one.POSITIONAL_OR_KEYWORD if one in by_place else one.kind
+        )
+        for one in parameters
+    ]
+    twin.__signature__ = inspect.Signature(named)
+    return taken
+
+
+def _is_signed(function: object) -> bool:
+    return hasattr(function, "__signature__")
+
+
+def _innermost(function: Any) -> Any:
+    """What was partly applied."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
 def _checked(text: str) -> str:
     if not isinstance(json.loads(text), dict):
         raise TypeError("the text is JSON, but no object")
@@ -65,7 +114,8 @@ def _checked(text: str) -> str:
 
 def _title(tool: object) -> object:
     """What to call a tool in an error: a function's name, a text itself, else its type's name."""
-    return tool if isinstance(tool, str) else getattr(tool, "__name__", type(tool).__name__)
+    named = _innermost(tool)
+    return named if isinstance(named, str) else getattr(named, "__name__", type(named).__name__)
 
 
 def _plain(value: object) -> Any:
@@ -84,14 +134,12 @@ def _definition(function: object) -> Any:
     from pydantic import TypeAdapter  # 50 ms: only who passes functions pays for it
     from pydantic.errors import PydanticUserError
 
-    named: Any = function
-    while isinstance(named, partial):
-        named = named.func
-    hinted: Any = function if inspect.isroutine(named) or isinstance(named, type) else type(named).__call__.__get__(named)
+    named = _innermost(function)
     try:
-        schema = TypeAdapter(hinted).json_schema(schema_generator=_quiet_schema())
-    except (PydanticUserError, NameError) as error:  # NameError: a hint in quotes that is not defined
-        raise TypeError(f"its type hints have no JSON schema ({str(error).splitlines()[0]})") from error
+        described: Any = function if isinstance(named, type) else hinted(function)
+        schema = TypeAdapter(described).json_schema(schema_generator=_quiet_schema())
+    except (PydanticUserError, NameError, AttributeError, SyntaxError) as error:  # the last three: a hint in quotes that is none
+        raise TypeError(f"its type hints have no JSON schema ({str(error).partition(chr(10))[0]})") from error
     name = getattr(named, "__name__", type(named).__name__)
     description = inspect.cleandoc(named.__doc__ or "")  # not `getdoc`: a model without a docstring would get that of pydantic
     return {"name": name, "description": description, "input_schema": schema}

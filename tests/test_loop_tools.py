@@ -18,7 +18,8 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from context_window import BudgetError, FunctionCall, FunctionCallOutput, Image, Session, Text, Toolbox
 from context_window.loop.running import STOPPED, run_calls
-from tests.support.looping import call, manager, png
+from tests.support.looping import ScriptedModel, call, manager, png, turn
+from tests.support.stubs import Call
 
 
 class Class(Enum):
@@ -161,6 +162,89 @@ def test_methods_partials_and_callable_objects_are_functions_too() -> None:
     assert answer(functools.partial(rent, days=3), {"car": "a van"}, "rent").text == "a van, 3 days"
 
 
+class Hotel:
+    """Hints of this module are in quotes, all of them: they are looked up where a function was written."""
+
+    def __init__(self, name: str = "Grand") -> None:
+        self.name = name
+
+    def admit(self, guest: Guest) -> str:
+        return f"{guest.name} at the {self.name}"
+
+    @classmethod
+    def rate(cls, guest: Guest | None = None) -> int:
+        return 1 if guest is None else guest.age
+
+    async def __call__(self, guest: Guest, /, nights: int = 1) -> str:
+        return f"{guest.name}, {nights}"
+
+
+def logged(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def welcome(word: str, *others: str, guest: Guest, **more: int) -> str:
+    return f"{word}{others} {guest.name} {more}"
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "arguments", "said"),
+    [
+        (Hotel().admit, "admit", {"guest": {"name": "Åsa"}}, "Åsa at the Grand"),
+        (Hotel.rate, "rate", {"guest": {"name": "Åsa", "age": 3}}, "3"),
+        (Hotel.rate, "rate", {"guest": None}, "1"),
+        (Hotel(), "Hotel", {"nights": 2, "guest": {"name": "Åsa"}}, "Åsa, 2"),
+        (functools.partial(Hotel(), nights=3), "Hotel", {"guest": {"name": "Åsa"}}, "Åsa, 3"),
+        (functools.partial(functools.partial(Hotel.admit, Hotel("Ritz"))), "admit", {"guest": {"name": "Åsa"}}, "Åsa at the Ritz"),
+        (functools.partial(welcome, "Hello"), "welcome", {"guest": {"name": "Åsa"}, "room": 4}, "Hello() Åsa {'room': 4}"),
+        (logged(Hotel("Plaza").admit), "admit", {"guest": {"name": "Åsa"}}, "Åsa at the Plaza"),
+        (functools.lru_cache(welcome), "welcome", {"word": "Hi", "guest": {"name": "Åsa"}}, None),
+    ],
+    ids=["method", "class method", "null", "object", "partial object", "partial twice", "partial", "decorated", "cached"],
+)
+def test_hints_in_quotes_are_found_whatever_a_function_was_made_of(
+    tool: Any, name: str, arguments: dict[str, Any], said: str | None
+) -> None:
+    output = answer(tool, arguments, name)
+    if said is None:  # checked as its hints say: a guest is no key of a cache
+        assert output.text.startswith("welcome failed: TypeError: unhashable type: 'Guest'")
+    else:
+        assert (output.text, output.is_error) == (said, False)
+
+
+def test_parameters_by_place_alone_are_given_by_name_and_those_without_names_are_not_told() -> None:
+    def move(x: int, y: int = 0, /, *more: int, fast: bool = False) -> str:
+        return f"{x} {y} {more} {fast}"
+
+    [definition] = Toolbox([move]).definitions
+    assert list(definition["input_schema"]["properties"]) == ["x", "y", "fast"]
+    assert definition["input_schema"]["required"] == ["x"]
+    assert answer(move, {"fast": True, "x": 3}).text == "3 0 () True"
+    assert answer(move, {"y": 1, "x": 3}).text == "3 1 () False"
+    assert answer(move, {"y": 1}).is_error
+
+
+def test_of_a_generator_all_that_it_yields_is_the_answer() -> None:
+    def count(most: int) -> Any:
+        yield from range(most)
+
+    async def draw(most: int) -> Any:
+        for _ in range(most):
+            yield png()
+
+    def breaks() -> Any:
+        yield 1
+        raise LookupError("no more")
+
+    assert answer(count, {"most": 3}).text == "[0, 1, 2]"
+    assert [type(part) for part in answer(draw, {"most": 2}).output] == [Image, Image]
+    assert answer(breaks, {}).text == "breaks failed: LookupError: no more"
+
+
 def test_plain_and_async_functions_are_answered_alike() -> None:
     async def wait(seconds: float) -> str:
         await asyncio.sleep(seconds)
@@ -187,6 +271,7 @@ def test_plain_and_async_functions_are_answered_alike() -> None:
         ),
         (float("nan"), ["NaN"]),
         (True, ["true"]),
+        (["a\ud800", Path("b\udcff"), {"c\ud800": Guest(name="Åsa")}], ['["a\ufffd", "b\ufffd", {"c\ufffd": {"name": "Åsa", "age": 30}}]']),
     ],
 )
 def test_what_a_function_returns_is_sent_as_it_is_or_as_json(value: object, parts: list[str | Image]) -> None:
@@ -209,15 +294,30 @@ def test_what_has_no_json_form_is_told_as_an_error_of_the_tool(value: object) ->
 
 
 class UnspeakableError(Exception):
+    def __init__(self, why: BaseException) -> None:
+        self.why = why
+
     def __str__(self) -> str:
-        raise ValueError("no words")
+        raise self.why
+
+
+class MuteError(UnspeakableError): ...
+
+
+class OutcomeError(BaseException):
+    """As frameworks have them that want to be caught by nobody."""
 
 
 RAISED: list[tuple[BaseException, str]] = [
     (KeyError("x"), "fail failed: KeyError: 'x'"),
     (ValueError("y" * 10_000), "fail failed: ValueError: " + "y" * 500),
     (asyncio.CancelledError(), "fail failed: CancelledError"),
-    (UnspeakableError(), "fail failed: UnspeakableError"),
+    (UnspeakableError(ValueError()), "fail failed: UnspeakableError"),
+    (MuteError(SystemExit()), "fail failed: MuteError"),
+    (OutcomeError("skipped"), "fail failed: OutcomeError: skipped"),
+    (BaseExceptionGroup("several", [OutcomeError(1)]), "fail failed: BaseExceptionGroup: several (1 sub-exception)"),
+    (SystemExit(2), "fail failed: SystemExit: 2"),
+    (OSError("no file a\udcff"), "fail failed: OSError: no file a\ufffd"),
     (RecursionError(), "fail failed: RecursionError"),
     (ExceptionGroup("several", [KeyError(1)]), "fail failed: ExceptionGroup: several (1 sub-exception)"),
 ]
@@ -227,8 +327,8 @@ RAISED: list[tuple[BaseException, str]] = [
     ("error", "said"),
     [
         *RAISED,
-        (SystemExit(2), "fail failed: SystemExit: 2"),
         (StopIteration("done"), "fail failed: RuntimeError: StopIteration: done"),
+        (GeneratorExit(), "fail failed: RuntimeError: GeneratorExit"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -249,6 +349,24 @@ def test_so_is_an_async_function_that_raises(error: BaseException, said: str) ->
     output = answer(fail, {})
     assert output.is_error
     assert output.text == said
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["plain", "async"])
+def test_a_tool_that_stops_the_program_leaves_no_call_without_an_answer(waits: bool) -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    async def astop() -> None:
+        raise KeyboardInterrupt
+
+    session, tool = Session(), astop if waits else stop
+    model = ScriptedModel([Call("anything", {}), Call(tool.__name__, {}), Call("anything", {})])
+    with pytest.raises(KeyboardInterrupt):
+        turn(session, "Go.", model, tools=[anything, tool])
+    calls = [item.call_id for item in session.items if isinstance(item, FunctionCall)]
+    outputs = [item for item in session.items if isinstance(item, FunctionCallOutput)]
+    assert [output.call_id for output in outputs] == calls
+    assert outputs[1].text == f"{tool.__name__} failed: KeyboardInterrupt"
 
 
 def test_a_tool_that_is_not_there_is_answered_with_those_that_are() -> None:
@@ -346,8 +464,12 @@ def test_recall_tools_of_any_provider_and_tools_of_the_provider_itself_are_told_
     assert toolbox.definitions[1] == search
 
 
-def positional(x: int, /) -> int:
-    return x
+def takes_what_is_nowhere(value: Nowhere) -> None:  # type: ignore[name-defined]  # noqa: F821 - that is the case
+    del value
+
+
+def takes_no_hint(value: "a hint that is none") -> None:  # type: ignore[valid-type]  # noqa: F722 - that is the case
+    del value
 
 
 @pytest.mark.parametrize(
@@ -356,13 +478,15 @@ def positional(x: int, /) -> int:
         "book",
         [3],
         [book, book],
-        [positional],
+        [functools.partialmethod(book)],
+        [takes_what_is_nowhere],
+        [takes_no_hint],
         [Guest],
         {"name": "x"},
         7,
         [lambda_named("odd", lambda x: x), lambda_named("odd", lambda y: y)],
     ],
-    ids=["text", "number", "twice", "positional", "class", "mapping", "no list", "same name"],
+    ids=["text", "number", "twice", "method in parts", "not defined", "no hint", "class", "mapping", "no list", "same name"],
 )
 def test_what_is_no_tool_is_refused_at_once(tools: Any) -> None:
     with pytest.raises(BudgetError):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from inspect import isawaitable, iscoroutinefunction
+from functools import partial
+from inspect import isasyncgen, isawaitable, iscoroutinefunction, isgenerator
 from typing import Any
 
 from session.items import FunctionCall, FunctionCallOutput
@@ -39,11 +40,19 @@ async def run_calls(calls: Sequence[FunctionCall], toolbox: Toolbox, log: Sessio
             for task in tasks:
                 task.cancel()
             await _let_go(tasks)
-    outputs = [
-        output_of(call, failed(STOPPED) if task.cancelled() or not task.done() else task.result())
-        for call, task in zip(calls, tasks, strict=True)
-    ]
-    return outputs, cancelled
+    return [output_of(call, _outcome(call, task)) for call, task in zip(calls, tasks, strict=True)], cancelled
+
+
+def _outcome(call: FunctionCall, task: Any) -> Recalled:
+    if task.cancelled() or not task.done():
+        return failed(STOPPED)
+    error = task.exception()  # a KeyboardInterrupt: it stops the event loop, and what the other calls did is recorded all the same
+    result: Recalled = task.result() if error is None else _failure(call, error)
+    return result
+
+
+def _failure(call: FunctionCall, error: BaseException) -> Recalled:
+    return failed(f"{call.name} failed: {raised(error)}")
 
 
 async def _let_go(tasks: Sequence[Any]) -> None:
@@ -73,28 +82,39 @@ async def _answer(toolbox: Toolbox, call: FunctionCall, log: Session) -> Recalle
         if task is not None and task.cancelling():
             raise
         return failed(f"{call.name} failed: CancelledError")  # something that the tool itself waited for was cancelled
-    except (Exception, SystemExit, BaseExceptionGroup) as error:  # noqa: BLE001 - whatever a tool raises is an answer to its call
-        return failed(f"{call.name} failed: {raised(error)}")
+    except (KeyboardInterrupt, GeneratorExit):  # not the tool's: the program is to stop
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a tool raises is an answer to its call
+        return _failure(call, error)
     if isinstance(value, Recalled):
         return value
     return await asyncio.to_thread(answered, value)
 
 
 async def _run(run: Callable[[], Any]) -> Any:
+    """What the tool returns; of a generator, all that it yields."""
     import asyncio
 
-    inner: Any = getattr(run, "func", run)
+    inner: Any = run
+    while isinstance(inner, partial):
+        inner = inner.func
     if iscoroutinefunction(inner) or (callable(inner) and iscoroutinefunction(type(inner).__call__)):
-        return await run()
-    value, error = await asyncio.to_thread(_attempted, run)
-    if error is not None:
-        raise error
-    return await value if isawaitable(value) else value  # a plain function that makes a coroutine, as decorators do
+        value = await run()
+    else:
+        value, error = await asyncio.to_thread(_attempted, run)
+        if error is not None:
+            raise error
+        if isawaitable(value):  # a plain function that makes a coroutine, as decorators do
+            value = await value
+    return [one async for one in value] if isasyncgen(value) else value
 
 
 def _attempted(run: Callable[[], Any]) -> tuple[Any, BaseException | None]:
     """What the function returns, or what it raises: some exceptions, such as StopIteration, a future cannot carry."""
     try:
-        return run(), None
+        value = run()
+        return list(value) if isgenerator(value) and not isawaitable(value) else value, None
+    except (StopIteration, GeneratorExit) as error:
+        return None, RuntimeError(raised(error))
     except BaseException as error:  # noqa: BLE001 - raised again in the task that waits for it
-        return None, error if not isinstance(error, StopIteration) else RuntimeError(f"StopIteration: {error}")
+        return None, error

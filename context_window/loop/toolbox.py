@@ -5,10 +5,10 @@ Running several at once, and stopping them, lives in `running.py`.
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial, update_wrapper
+from functools import partial
+from pathlib import PurePath
 from typing import Any, TypeAlias
 
 from session.items import FunctionCall
@@ -17,7 +17,7 @@ from session.session import Session
 
 from ..errors import BudgetError
 from ..recall import Recalled, RecallTool
-from ..tools import anthropic_tools
+from ..tools import anthropic_tools, hinted
 
 ToolSource: TypeAlias = Callable[..., Any] | RecallTool | Mapping[str, Any]
 """A function with type hints, plain or async; a manager's recall tool; the definition of a tool that the provider runs itself."""
@@ -37,8 +37,8 @@ class _Function:
         schema = self.definition["input_schema"]
         if schema.get("type") != "object" or isinstance(function, type):
             raise BudgetError("tools", self.name, "pass a function whose parameters can be given by name")
-        self.call, self._taken = _apart(function)
-        self._check = _adapter(self._taken)
+        self.call = function
+        self._check = _adapter(hinted(function))
 
     def arguments(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and named arguments of a call.
@@ -60,29 +60,10 @@ class _Function:
         return args, kwargs
 
 
-def _apart(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """What is to be called with checked arguments, and a twin with the same hints that only hands its arguments back."""
-    inner: Any = function
-    given: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-    while isinstance(inner, partial):
-        given.append((inner.args, inner.keywords))
-        inner = inner.func
-
-    def taken(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return args, kwargs
-
-    hinted = inner if inspect.isroutine(inner) else type(inner).__call__.__get__(inner)
-    twin: Any = update_wrapper(taken, hinted)
-    for args, keywords in reversed(given):
-        twin = partial(twin, *args, **keywords)
-    return inner, twin
-
-
-def _adapter(twin: Callable[..., Any]) -> Callable[[str], tuple[tuple[Any, ...], dict[str, Any]]]:
+def _adapter(twin: Any) -> Callable[[str], tuple[tuple[Any, ...], dict[str, Any]]]:
     from pydantic import TypeAdapter
 
-    hinted: Any = twin
-    adapter: TypeAdapter[Any] = TypeAdapter(hinted)
+    adapter: TypeAdapter[Any] = TypeAdapter(twin)
     return adapter.validate_json
 
 
@@ -159,7 +140,7 @@ def raised(error: BaseException) -> str:
     """What a tool raised, in a line: its type and message, no traceback."""
     try:
         said = str(error)
-    except Exception:  # noqa: BLE001 - an exception that cannot even be shown still has a type
+    except BaseException:  # noqa: BLE001 - an exception that cannot even be shown still has a type
         said = ""
     return f"{type(error).__name__}: {said[:LONGEST]}" if said else type(error).__name__
 
@@ -168,7 +149,7 @@ def answered(value: object) -> Recalled:
     """What a tool returned, as parts: texts, images and documents as they are, all else as JSON."""
     try:
         return Recalled(_parts(value))
-    except Exception as error:  # noqa: BLE001 - any object may come, and its own methods may fail; the model is told
+    except BaseException as error:  # noqa: BLE001 - any object may come, and its own methods may fail; the model is told
         return failed(f"the tool ran, but what it returned cannot be written as JSON: {raised(error)}")
 
 
@@ -183,4 +164,14 @@ def _parts(value: object) -> tuple[Part, ...]:
         return tuple(part for one in value for part in _parts(one))
     from pydantic_core import to_jsonable_python
 
-    return (Text(json.dumps(to_jsonable_python(value, inf_nan_mode="strings"), ensure_ascii=False)),)
+    try:
+        plain = to_jsonable_python(value, inf_nan_mode="strings")
+    except UnicodeEncodeError:  # a text with lone surrogates, as the names of files may be; `Text` replaces them
+        plain = value
+    return (Text(json.dumps(plain, ensure_ascii=False, default=_plain)),)
+
+
+def _plain(value: object) -> Any:
+    from pydantic_core import to_jsonable_python
+
+    return str(value) if isinstance(value, PurePath) else to_jsonable_python(value, inf_nan_mode="strings")
