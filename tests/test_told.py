@@ -123,9 +123,14 @@ def test_each_tool_costs_its_text_and_what_is_written_around_it() -> None:
     text = counter.count_text(function_text(counter, LOOK) or "")
     assert overhead().tools == 496 + 7 + text
     assert overhead(tools=[LOOK, LOOK]).tools == 496 + 2 * (7 + text)
-    assert overhead(tools=[{"type": "bash_20250124", "name": "bash"}]).tools == 496 + 7 + counter.count_text(
-        '{"type":"bash_20250124","name":"bash"}'
-    )
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    assert overhead(tools=[search]).tools == 496 + 7 + counter.count_text(json.dumps(search, separators=(",", ":")))
+
+
+@pytest.mark.parametrize(("kind", "tokens"), [("bash_20250124", 245), ("text_editor_20250728", 700), ("computer_20251124", 735)])
+def test_tools_of_anthropics_own_design_cost_what_its_documentation_says(kind: str, tokens: int) -> None:
+    assert overhead(tools=[{"type": kind, "name": "own"}]).tools == 496 + tokens
+    assert overhead(tools=[LOOK, {"type": kind, "name": "own"}]).tools == overhead().tools + tokens
 
 
 @pytest.mark.parametrize("asked", [{"output_config": {"format": ASKED}}, {"output_format": ASKED}])

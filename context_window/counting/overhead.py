@@ -14,7 +14,7 @@ from ..models.facts import tools_preamble
 from ..tools import Tool, tool_texts
 from .counter import TokenCounter
 from .framing import PLAIN, Framing, framing_of
-from .told import NOTHING, Options, function_text, options_tokens, preamble_tokens
+from .told import NOTHING, Options, options_tokens, preamble_tokens, tool_tokens
 from .tool_types import function_of, namespace
 
 
@@ -77,10 +77,12 @@ def _tool_tokens(counter: TokenCounter, framing: Framing, texts: list[str], mode
     said = framing.tools if preamble is None else preamble_tokens(counter, preamble, options)
     definitions: list[Mapping[str, Any]] = list(map(json.loads, texts))
     nested = framing.nested_tools if any("function" in definition for definition in definitions) else 0
-    return said + nested + sum(framing.tool + counter.count_text(clean(text)) for text in _written(counter, framing, definitions, texts))
+    if framing.tool_form == "functions":
+        return said + sum(tool_tokens(counter, framing, *each) for each in zip(definitions, texts, strict=True))
+    return said + nested + sum(counter.count_text(clean(text)) for text in _written(framing, definitions, texts))
 
 
-def _written(counter: TokenCounter, framing: Framing, definitions: list[Mapping[str, Any]], texts: list[str]) -> Iterator[str]:
+def _written(framing: Framing, definitions: list[Mapping[str, Any]], texts: list[str]) -> Iterator[str]:
     """The definitions as the provider writes them for the model; what it does not run itself, such as a search, by its JSON."""
     functions: list[Mapping[str, Any]] = []
     for definition, text in zip(definitions, texts, strict=True):
@@ -88,8 +90,6 @@ def _written(counter: TokenCounter, framing: Framing, definitions: list[Mapping[
             functions.append(function)
         elif framing.tool_form == "declarations" and (declared := _declared(definition)) is not None:
             yield from declared
-        elif framing.tool_form == "functions" and (function_as_told := function_text(counter, definition)) is not None:
-            yield function_as_told
         else:
             yield text
     if functions:

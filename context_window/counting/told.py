@@ -25,6 +25,9 @@ Options: TypeAlias = Mapping[str, Any]
 NOTHING: Options = MappingProxyType({})
 TOLD = frozenset({"tool_choice", "thinking", "output_config", "output_format"})
 """The options that Claude is told of."""
+OWN_TOOLS = (("bash_", 245), ("text_editor_", 700), ("computer_", 735))
+"""Tokens that tools of Anthropic's own design add to a request, by how their types begin; of the others, such as searches, nothing is said.
+https://platform.claude.com/docs/en/about-claude/pricing, as of November 2026, for models to 4.6; no record has one."""
 
 
 def checked_options(options: object) -> Options:
@@ -85,6 +88,23 @@ def _schema_text(schema: Mapping[str, Any]) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         problem = f"cannot be written as JSON: {error}; pass the schema as a dict of plain values"
         raise BudgetError("output_config.format.schema", type(schema).__name__, problem) from error
+
+
+def tool_tokens(counter: TokenCounter, framing: Framing, definition: Mapping[str, Any], text: str) -> int:
+    """Tokens of one tool's definition as Claude is told of it.
+
+    Args:
+        counter: What counts texts.
+        framing: What is written around one.
+        definition: The definition.
+        text: Its JSON; it counts where nothing is known of how Claude is told.
+    """
+    kind = definition.get("type")
+    own = next((tokens for start, tokens in OWN_TOOLS if isinstance(kind, str) and kind.startswith(start)), None)
+    if own is not None:
+        return own
+    told = function_text(counter, definition)
+    return framing.tool + counter.count_text(clean(text if told is None else told))
 
 
 def function_text(counter: TokenCounter, definition: Mapping[str, Any]) -> str | None:
