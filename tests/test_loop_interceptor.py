@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from threading import Barrier
 from typing import Any
 
+import anthropic
 import pytest
 
-from context_window import BudgetError, ContextOverflowError, Interceptor, Message, Session, TurnInterceptor, Usage
+from context_window import (
+    AnthropicSummarizer,
+    BudgetError,
+    CompactionFailed,
+    ContextOverflowError,
+    Interceptor,
+    Message,
+    Session,
+    TurnInterceptor,
+    Usage,
+)
+from context_window.loop.waiting import completed
 from session.items import Compaction
 from tests.support.looping import manager
+from tests.support.stubs import AnthropicStub, Say
 
 
 def long_talk(turns: int = 12) -> Session:
@@ -55,6 +74,77 @@ def test_the_plain_hooks_work_where_an_event_loop_is_running() -> None:
         return TurnInterceptor(manager(1_000, summary_llm=short)).before_model_call(long_talk())
 
     assert any(isinstance(item, Compaction) for item in asyncio.run(scene()).items)
+
+
+def test_an_async_client_serves_the_plain_hooks_again_and_again() -> None:
+    """Its connections belong to the event loop that opened them."""
+    told: list[object] = []
+    with AnthropicStub(lambda _: [Say("They talked.")]) as provider:
+        http = anthropic.DefaultAsyncHttpxClient(trust_env=False)
+        client = anthropic.AsyncAnthropic(api_key="key", base_url=provider.url, max_retries=0, http_client=http)
+        llm = AnthropicSummarizer(client, "claude-haiku-4-5")
+        hooks = TurnInterceptor(manager(1_000, summary_llm=llm, on_event=told.append))
+        for _ in range(4):
+            hooks.before_model_call(long_talk())
+        completed(client.close())
+        assert len(provider.answers) == 4
+    assert not [event for event in told if isinstance(event, CompactionFailed)]
+
+
+def test_a_hook_may_call_a_plain_hook() -> None:
+    class Doubtful(TurnInterceptor):
+        async def abefore_model_call(self, session: Session) -> Session:
+            return self.before(session)
+
+        def before(self, session: Session) -> Session:
+            return TurnInterceptor(self.manager).before_model_call(session)
+
+    limits = manager(1_000)
+    assert texts(Doubtful(limits).before_model_call(long_talk())) == texts(limits.process_session(long_talk()))
+
+
+def test_many_threads_may_call_the_plain_hooks_at_once() -> None:
+    together = Barrier(5)
+
+    class Waiting(Interceptor):
+        async def abefore_model_call(self, session: Session) -> Session:
+            await asyncio.to_thread(together.wait, 10)
+            return session
+
+    with ThreadPoolExecutor(5) as threads:
+        sessions = [Session() for _ in range(5)]
+        assert list(threads.map(Waiting().before_model_call, sessions)) == sessions
+
+
+def test_the_plain_hooks_see_the_callers_context() -> None:
+    """Else events would belong to no span of the caller's."""
+    trace: ContextVar[str] = ContextVar("trace", default="none")
+    seen: list[str] = []
+
+    class Traced(Interceptor):
+        async def abefore_model_call(self, session: Session) -> Session:
+            seen.append(trace.get())
+            return session
+
+    trace.set("the caller's")
+    Traced().before_model_call(Session())
+    assert seen == ["the caller's"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_process_ends_and_its_forks_have_a_loop_of_their_own() -> None:
+    script = """
+import os
+from context_window import Interceptor, Session
+session = Session()
+assert Interceptor().before_model_call(session) is session
+child = os.fork()
+assert Interceptor().before_model_call(session) is session
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_is_raised_comes_out_of_both() -> None:

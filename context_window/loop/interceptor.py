@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any, TypeVar
-
 from session.session import Session
 
 from ..errors import BudgetError
 from ..manager import ContextWindowManager
-
-T = TypeVar("T")
+from .waiting import completed
 
 
 class Interceptor:
     """What a loop calls around each call of the model. `first | second` is both, one inside the other.
 
-    A subclass overrides the async hooks. The plain ones run those to their end, in a thread with an event loop of its own.
+    A subclass overrides the async hooks. The plain ones run those to their end, in an event loop that all of them share, in a thread.
     """
 
     async def abefore_model_call(self, session: Session) -> Session:
@@ -28,11 +24,11 @@ class Interceptor:
 
     def before_model_call(self, session: Session) -> Session:
         """As `abefore_model_call`, for a loop that does not await."""
-        return _completed(self.abefore_model_call(session))
+        return completed(self.abefore_model_call(session))
 
     def after_model_call(self, session: Session, usage: object = None) -> None:
         """As `aafter_model_call`, for a loop that does not await."""
-        _completed(self.aafter_model_call(session, usage))
+        completed(self.aafter_model_call(session, usage))
 
     def __or__(self, other: Interceptor) -> Interceptor:
         """Both: before a call this one first, after it the other one first."""
@@ -99,12 +95,3 @@ class _Both(Interceptor):
     async def aafter_model_call(self, session: Session, usage: object = None) -> None:
         await self._second.aafter_model_call(session, usage)
         await self._first.aafter_model_call(session, usage)
-
-
-def _completed(work: Coroutine[Any, Any, T]) -> T:
-    """What the coroutine gives. It runs in a thread of its own: in the caller's there may be an event loop already."""
-    import asyncio
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1, thread_name_prefix="interceptor") as threads:
-        return threads.submit(asyncio.run, work).result()
