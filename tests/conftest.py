@@ -4,6 +4,8 @@ Helpers live in `tests.support`."""
 
 import gc
 import os
+import sys
+import threading
 from collections.abc import Generator
 
 import pytest
@@ -60,3 +62,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         if drawn or any(mark == needs_transcripts.mark for mark in item.iter_markers("skipif")):
             item.add_marker(pytest.mark.no_cover)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Runs what is marked `no_cover` without coverage's tracer, in the workers of `-n` too.
+
+    There pytest-cov starts coverage twice, and its own pause of the one, which is around this, lets the other go on.
+    """
+    tracer, of_threads = sys.gettrace(), threading.gettrace()
+    if not type(tracer).__module__.startswith("coverage") or item.get_closest_marker("no_cover") is None:  # a debugger stays
+        return (yield)
+    sys.settrace(None)
+    threading.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
+        threading.settrace(of_threads)
