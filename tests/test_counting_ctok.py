@@ -133,7 +133,7 @@ def test_statistics_and_display_say_who_counted_and_how_well() -> None:
     session.add_message("user", "hello, world")
     manager = ContextWindowManager("claude-opus-4-8", context_window=ContextWindow(max_tokens=1000))
     stats = manager.analyze_session(session)
-    assert (stats["counter"], stats["expected_error"], stats["per_category"]["DIALOG"]) == ("ctok 4.8", 0.02, 4 + 4)
+    assert (stats["counter"], stats["expected_error"], stats["per_category"]["DIALOG"]) == ("ctok 4.8", 0.02, 3 + 4)
     assert "counted with ctok 4.8: estimates, usually within 2% of what the provider counts" in " ".join(str(manager.usage()).split())
 
 
