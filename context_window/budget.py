@@ -63,6 +63,7 @@ class Budget:
         expected_error: The part of the cold count by which it is usually off.
         counter_problem: Why a lesser counter than usual counts; empty where none does.
         calibration: How the provider's reports are used with this counter.
+        bounded: Whether `tokens` is somebody's limit; False where nobody gave one and nothing is known of a model.
     """
 
     tokens: int
@@ -75,6 +76,7 @@ class Budget:
     expected_error: float = 0.0
     counter_problem: str = ""
     calibration: CalibrationRule = UNKNOWN
+    bounded: bool = True
 
     def speaks_for(self, model: str | None) -> bool:
         """Whether what this model reports of a request says what the model in use would: it counts alike, or nothing is known of one."""
@@ -107,6 +109,7 @@ def resolve_budget(
             binds_thinking=bool(binds),
             expected_error=error,
             counter_problem=problem,
+            bounded=explicit is not None,
         )
     tokens, reserve = (explicit, 0) if explicit is not None else _share_of_window(model, context_window.output_reserve)
     if context_window.below_price_cliff and model.price_cliff is not None:

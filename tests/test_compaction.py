@@ -117,6 +117,22 @@ def test_with_neither_bound_and_no_model_known_nothing_happens() -> None:
     assert len(compactions(session)) == 1
 
 
+def test_the_limits_of_the_model_in_use_are_the_ones_that_count() -> None:
+    manager, llm = Watched(None, ModelConfig("a-model-of-ones-own", 2000)), Writer()
+    manager.use_model("claude-sonnet-4-5")  # has room for it
+    managed(manager, session := asked(9), llm)
+    assert compactions(session) == []
+    manager.use_model("a-model-of-ones-own")
+    managed(manager, session, llm)
+    assert len(compactions(session)) == 1
+
+
+def test_an_object_without_a_limit_or_a_name_is_none_either() -> None:
+    manager, session, llm = Watched(None, ModelConfig()), asked(9, size=30_000), Writer()
+    assert managed(manager, session, llm) is session
+    assert not llm.prompts
+
+
 def test_who_the_window_names_is_asked_before_who_the_call_names() -> None:
     own, other = Writer(), Writer()
     session = asked(9)

@@ -44,8 +44,6 @@ class Compacting(ABC):
     context_window: ContextWindow
     _on_event: Listener | None
     _settings: Settings
-    _configs: dict[str, object]
-    _unnamed_tokens: int | None
     _summing: WeakKeyDictionary[Session, Memory]
 
     @abstractmethod
@@ -141,13 +139,10 @@ class Compacting(ABC):
 
     def _is_bounded(self, session: Session) -> bool:
         """Whether anything says how large a view may be."""
-        window, settings = self.context_window, self._settings
+        settings = self._settings
         return (
-            window.max_tokens is not None
-            or window.max_context_items is not None
-            or settings.budget.window is not None
-            or self._unnamed_tokens is not None
-            or any(getattr(config, "max_tokens", None) is not None for config in self._configs.values())
+            settings.budget.bounded
+            or self.context_window.max_context_items is not None
             or self._limits_for(session, settings) is not settings.limits  # a provider has refused more
         )
 
