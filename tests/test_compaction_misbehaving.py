@@ -59,6 +59,10 @@ def plain(prompt: str) -> Any:
     return 5
 
 
+class OutcomeError(BaseException):
+    """As frameworks have them that want to be caught by nobody."""
+
+
 def raises_at_once(prompt: str) -> Awaitable[str]:
     raise RuntimeError(prompt + SECRET)
 
@@ -66,6 +70,8 @@ def raises_at_once(prompt: str) -> Awaitable[str]:
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "raises": (lambda: Writer(RuntimeError(SECRET)), "failed with RuntimeError"),
     "raises at once": (lambda: raises_at_once, "failed with RuntimeError"),
+    "exits": (lambda: Writer(SystemExit(SECRET)), "failed with SystemExit"),
+    "raises what is no exception": (lambda: Writer(OutcomeError(SECRET)), "failed with OutcomeError"),
     "runs out of time by itself": (lambda: Writer(TimeoutError()), "failed with TimeoutError"),
     "refuses": (lambda: Writer(SummaryError(SECRET)), "refused"),
     "gives nothing": (lambda: Writer(None), "no text"),

@@ -145,7 +145,7 @@ async def _answer(writer: Any, prompt: str, seconds: float) -> str:
     """
     import asyncio
 
-    asked = asyncio.ensure_future(written(writer, prompt))
+    asked = asyncio.ensure_future(_written(writer, prompt))
     asked.add_done_callback(lambda done: done.cancelled() or done.exception())  # who is no longer waited for fails in silence
     try:
         await asyncio.wait({asked}, timeout=seconds)
@@ -160,6 +160,17 @@ async def _answer(writer: Any, prompt: str, seconds: float) -> str:
         return bare(asked.result())
     except SummaryError as error:
         raise CompactionError(_told_of(error, writer)) from error
+
+
+async def _written(writer: Any, prompt: str) -> str:
+    import asyncio
+
+    try:
+        return await written(writer, prompt)
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # a SystemExit would end the event loop, others whatever the session's next call is part of
+        raise SummaryError("the summariser raised what is no Exception") from error
 
 
 def _told_of(error: SummaryError, writer: object) -> str:
