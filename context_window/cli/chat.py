@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from .settings import Settings
 
 if TYPE_CHECKING:
     from session.session import Session
+    from session.store import SessionStore
 
     from ..display.glyphs import Glyphs
     from ..repl.terminal import Reader, Terminal
@@ -44,7 +46,8 @@ Examples:
 @click.option("--replay", "transcript", metavar="TRANSCRIPT", help="Go through a session log instead; needs no key and no network.")
 @click.option("--auto", is_flag=True, help="With --replay: all turns, without waiting for Enter.")
 @click.option("--session", "session_id", metavar="ID", help="With --replay: the session to take, where there are several.")
-def chat(transcript: str | None, resume: bool, auto: bool, session_id: str | None, **options: Any) -> None:
+@click.option("--debug", is_flag=True, help="Let a fault of the program end the chat with Python's traceback, and show warnings.")
+def chat(transcript: str | None, resume: bool, auto: bool, session_id: str | None, debug: bool, **options: Any) -> None:
     """Talk to a coding assistant that looks at the working directory, and see what fills its context window.
 
     It can read, list and search files of the working directory, nothing else. The API is Anthropic's: the key is taken from
@@ -57,16 +60,17 @@ def chat(transcript: str | None, resume: bool, auto: bool, session_id: str | Non
     if transcript is not None:
         if resume:
             raise BadInputError("--continue goes on with a session of yours, --replay shows another: pass one of them")
-        _replay(transcript, session_id, settings, auto=auto)
+        _replay(transcript, session_id, settings, auto=auto, debug=debug)
         return
     if auto or session_id is not None:
         raise BadInputError(f"{'--auto' if auto else '--session'} goes with --replay TRANSCRIPT")
-    _talk(settings, resume=resume)
+    with warnings.catch_warnings():
+        if not debug and not sys.warnoptions:
+            warnings.simplefilter("ignore")  # those of libraries, in the middle of an answer: they are for programmers
+        _talk(settings, resume=resume, debug=debug)
 
 
-def _talk(settings: Settings, *, resume: bool) -> None:
-    from session.store import SessionStore
-
+def _talk(settings: Settings, *, resume: bool, debug: bool) -> None:
     from ..repl.chat import Chat, ChatError, News
     from ..repl.commands import NAMES
     from ..repl.live import AnthropicAccess, begun
@@ -83,7 +87,7 @@ def _talk(settings: Settings, *, resume: bool) -> None:
         history = history_in(place)
     except ChatError as error:
         raise BadInputError(str(error)) from None
-    with SessionStore(place / SESSIONS) as keeper:
+    with _opened(place / SESSIONS) as keeper:
         last = keeper.latest() if resume else None
         if resume and last is None:
             raise BadInputError("there is no session to go on with yet; start one without --continue")
@@ -99,16 +103,27 @@ def _talk(settings: Settings, *, resume: bool) -> None:
         except ChatError as error:
             raise BadInputError(str(error)) from None
         chat.model = session.metadata["model"] = model
-        terminal = _terminal(NAMES, history)
+        terminal = _terminal(NAMES, history, debug=debug)
         terminal.show_all(welcome(chat, directory))
         run_chat(chat, terminal, access)
         if chat.begun:
             terminal.show_all(goodbye(chat))
 
 
-def _replay(transcript: str, session_id: str | None, settings: Settings, *, auto: bool) -> None:
+def _opened(path: Path) -> SessionStore:
+    """The file of sessions."""
+    from session.errors import StoreDamagedError
+    from session.store import SessionStore
+
+    try:
+        return SessionStore(path)
+    except StoreDamagedError as error:
+        raise BadInputError(f"{error}; move it elsewhere, and the chat begins a new one") from None
+
+
+def _replay(transcript: str, session_id: str | None, settings: Settings, *, auto: bool, debug: bool) -> None:
     from ..repl.chat import Chat, News
-    from ..repl.commands import NAMES
+    from ..repl.commands import REPLAYED
     from ..repl.replay import Replay, empty_copy
     from ..repl.terminal import run_replay
     from .reading import STDIN, read_one
@@ -119,17 +134,17 @@ def _replay(transcript: str, session_id: str | None, settings: Settings, *, auto
     news = News()
     manager, _ = settings.manager(log, news.hear)
     chat = Chat(manager, empty_copy(log), news, _written, _read, model=manager.usage().model, replaying=True)
-    run_replay(chat, Replay(log), _terminal(NAMES, asks=not auto), auto=auto)
+    run_replay(chat, Replay(log), _terminal(REPLAYED, asks=not auto, debug=debug), auto=auto)
 
 
-def _terminal(names: Sequence[str], history: Path | None = None, *, asks: bool = True) -> Terminal:
+def _terminal(names: Sequence[str], history: Path | None = None, *, asks: bool = True, debug: bool = False) -> Terminal:
     from ..repl.editor import Editor, PlainReader
     from ..repl.live import Voice
     from ..repl.terminal import Terminal
 
     typed = asks and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     reader: Reader = Editor(names, history) if typed else PlainReader()
-    return Terminal(reader, Voice(show, _write, _layout))
+    return Terminal(reader, Voice(show, _write, _layout), debug)
 
 
 def _layout() -> tuple[int, Glyphs]:
@@ -151,8 +166,8 @@ def _written(content: bytes, path: str) -> None:
     from .saving import check_target, save
 
     try:
-        check_target(path, "")
-        save(content, path)
+        check_target(path, "", hint="pass")
+        save(content, path, hint="pass")
     except BadInputError as error:
         raise ChatError(error.message) from None
 
@@ -160,9 +175,12 @@ def _written(content: bytes, path: str) -> None:
 def _read(path: str) -> Session:
     """Reads a file for a command."""
     from ..repl.chat import ChatError
-    from .reading import read_one
+    from .reading import read
 
     try:
-        return read_one(path, None).session
+        found = read(path, None)
     except BadInputError as error:
         raise ChatError(error.message) from None
+    if found.equals > 1:
+        raise ChatError(f"{found.name} holds {found.equals:,} sessions; `context-window chat --replay` with --session ID shows one of them")
+    return found.session

@@ -10,9 +10,11 @@ from pathlib import Path
 from .output import BadInputError, reader_may_go
 
 STDOUT = "-"
+HINT = "pass -o with"
+"""How another file is named: the beginning of the advice."""
 
 
-def check_target(out: str, source: str) -> None:
+def check_target(out: str, source: str, *, hint: str = HINT) -> None:
     """Checks, before any work is done, that the file can be written.
 
     Raises:
@@ -22,15 +24,15 @@ def check_target(out: str, source: str) -> None:
         return
     target = Path(out)
     if target.is_dir():
-        raise BadInputError(f"{out} is a folder; pass -o with a file name in it")
+        raise BadInputError(f"{out} is a folder; {hint} a file name in it")
     if not target.parent.is_dir():
-        raise BadInputError(f"there is no folder {target.parent}; make it first, or pass -o with another name")
+        raise BadInputError(f"there is no folder {target.parent}; make it first, or {hint} another name")
     read_from = Path(source).expanduser()  # as the readers do
     if target.exists() and read_from.exists() and target.samefile(read_from):
-        raise BadInputError(f"{out} is the transcript itself, which is never overwritten; pass -o with another name")
+        raise BadInputError(f"{out} is the transcript itself, which is never overwritten; {hint} another name")
 
 
-def save(content: bytes, out: str) -> None:
+def save(content: bytes, out: str, *, hint: str = HINT) -> None:
     """Writes the content: all of it, or nothing that stays.
 
     A file that is there keeps its permissions and, where it is a link, its place; a device or a pipe is written to.
@@ -51,7 +53,7 @@ def save(content: bytes, out: str) -> None:
         else:
             _replace(Path(os.path.realpath(out)), content, mode)
     except OSError as error:
-        raise BadInputError(f"{out} cannot be written: {error.strerror or error}; pass -o with another name") from None
+        raise BadInputError(f"{out} cannot be written: {error.strerror or error}; {hint} another name") from None
 
 
 def _mode(out: str) -> int | None:

@@ -15,7 +15,7 @@ from session.images import image_size
 from session.parts import Image
 
 from ..display import PlanTold, plan_draw, usage_draw
-from ..errors import UnknownModelError
+from ..errors import CompactionError, UnknownModelError
 from ..recall import content_of
 from ..trimming.plan import Action, Decision
 from ..trimming.summary import DONE
@@ -23,6 +23,7 @@ from ..usage import describe
 from .chat import Chat, ChatError
 from .commanding import Draws, now
 from .drawing import listing, pairs, quiet, text_block, words_of
+from .places import path_of
 from .sessions import fork, load, save
 from .workspace import binary_kind
 
@@ -45,12 +46,14 @@ class Command:
         takes: What may stand behind it.
         told: What it does.
         run: Does it.
+        live: Whether it needs a model, or makes sense only with one: a replay says so.
     """
 
     name: str
     takes: str
     told: str
     run: Callable[[Chat, str], Draws | Awaitable[Draws]]
+    live: bool = False
 
     @property
     def usage(self) -> str:
@@ -106,8 +109,8 @@ def recall(chat: Chat, rest: str) -> Draws:
     id, _, more = rest.partition(" ")
     if not id:
         raise ChatError("say which: /recall ID; /trims lists the ids")
-    item_id, mark, place = id.partition("#")
-    found = chat.manager.recall(chat.session, whole_id(chat, item_id) + mark + place)
+    item_id, mark, place = (id, "", "") if chat.session.get_by_id(id) else id.partition("#")
+    found = chat.manager.recall(chat.session, _item_id(chat, item_id) + mark + place)
     what = "image" if isinstance(found, Image) else describe(found)
     return [quiet(f"{what} {id}"), text_block(words_of(content_of(found)), most=None if more.strip() == ALL else RECALLED)]
 
@@ -117,7 +120,7 @@ def pin(chat: Chat, rest: str) -> Draws:
     if not rest:
         pinned = [item for item in chat.session.items if item.pinned]
         return [listing(("id", "pinned"), [(item.id, describe(item)) for item in pinned])] if pinned else [quiet("nothing is pinned")]
-    item = chat.session.pin(whole_id(chat, rest))
+    item = chat.session.pin(_item_id(chat, rest))
     return [quiet(f"pinned: {describe(item)} {item.id} stays in the view"), now(chat)]
 
 
@@ -125,7 +128,7 @@ def unpin(chat: Chat, rest: str) -> Draws:
     """Lets an item be trimmed again."""
     if not rest:
         raise ChatError("say which: /unpin ID; /pin lists what is pinned")
-    item = chat.session.unpin(whole_id(chat, rest))
+    item = chat.session.unpin(_item_id(chat, rest))
     return [quiet(f"unpinned: {describe(item)} {item.id}"), now(chat)]
 
 
@@ -144,13 +147,25 @@ def whole_id(chat: Chat, start: str) -> str:
     return found[0] if found else start
 
 
+def _item_id(chat: Chat, start: str) -> str:
+    """The id of the item that is meant.
+
+    Raises:
+        ChatError: None begins so, or several do.
+    """
+    found = whole_id(chat, start)
+    if chat.session.get_by_id(found) is None:
+        raise ChatError(f"no item has the id {start[:40]}; /trims lists those that are trimmed, /context the largest")
+    return found
+
+
 def image(chat: Chat, rest: str) -> Draws:
     """Puts an image to the next message."""
     if chat.replaying:
         raise ChatError("a replay takes no messages, and so no images")
     if not rest:
         raise ChatError("say which: /image PATH")
-    data = _image_bytes(Path(rest).expanduser())
+    data = _image_bytes(path_of(rest))
     size = image_size(data)
     kind = IMAGES.get(binary_kind(data) or "") or ("image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else None)
     if size is None or kind is None:
@@ -192,7 +207,11 @@ async def compact(chat: Chat, _: str) -> Draws:
     """Has the older turns summed up."""
     if chat.summarizer is None:
         raise ChatError("there is no model to write a summary: a replay asks none")
-    made = await chat.manager.compact(chat.session, chat.summarizer)
+    try:
+        made = await chat.manager.compact(chat.session, chat.summarizer)
+    except CompactionError:
+        chat.news.latest()  # the error says the same
+        raise
     if made is None:
         turns = chat.manager.context_window.keep_recent_turns
         raise ChatError(f"there is nothing to sum up: the last {turns} turns stay as they are")
@@ -220,7 +239,7 @@ def leave(chat: Chat, _: str) -> Draws:
 
 def help_(chat: Chat, _: str) -> Draws:
     """The commands."""
-    rows = [(command.usage, command.told) for command in COMMANDS]
+    rows = [(command.usage, command.told) for command in COMMANDS if not (command.live and chat.replaying)]
     keys = "Enter shows the next turn. Ctrl-D leaves." if chat.replaying else KEYS
     return [pairs(rows), quiet(keys)]
 
@@ -235,15 +254,17 @@ COMMANDS = (
     Command("/recall", "ID [all]", "show what was taken out, as it was", recall),
     Command("/pin", "[ID]", "keep an item from being trimmed; without an id, list those that are", pin),
     Command("/unpin", "ID", "let it be trimmed again", unpin),
-    Command("/image", "PATH", "put an image to the next message", image),
+    Command("/image", "PATH", "put an image to the next message", image, live=True),
     Command("/model", "[NAME]", "go on with another model; without a name, say which it is", model),
-    Command("/compact", "", "have the older turns summed up now", compact),
-    Command("/retry", "", "ask the model again, after an error or a stop", retry),
+    Command("/compact", "", "have the older turns summed up now", compact, live=True),
+    Command("/retry", "", "ask the model again, after an error or a stop", retry, live=True),
     Command("/fork", "", "go on with a copy, and keep what there is as it is", fork),
     Command("/save", "[FILE]", "write the session to a file", save),
-    Command("/load", "[ID|FILE]", "go on with another session; without an id, list them", load),
+    Command("/load", "[ID|FILE]", "go on with another session; without an id, list them", load, live=True),
     Command("/help", "", "this list", help_),
     Command("/quit", "", "leave; the session is kept", leave),
 )
 NAMES = tuple(command.name for command in COMMANDS)
 """What can be typed."""
+REPLAYED = tuple(command.name for command in COMMANDS if not command.live)
+"""What can be typed in a replay."""

@@ -121,7 +121,9 @@ def item_lines(item: Item) -> Draw | None:
         case FunctionCall():
             return call_line(item.name, item.arguments)
         case FunctionCallOutput():
-            return quiet(f"  {'failed: ' if item.is_error else ''}{size_of(item.output)}")
+            return quiet(
+                f"  {item.name}{' failed' if item.is_error else ''}: {size_of(item.output)}"
+            )  # calls that were made together are many
         case Compaction():
             return quiet(f"[a summary of {len(item.replaces):,} items]")
         case _:

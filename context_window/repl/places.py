@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from pathlib import Path
 
@@ -43,7 +44,29 @@ def history_in(place: Path) -> Path:
     """
     found = place / HISTORY
     try:
-        os.close(os.open(found, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        descriptor = os.open(
+            found, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o600
+        )  # a pipe must not make us wait
+        try:
+            regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise ChatError(f"what is typed cannot be kept in {found}: {error.strerror}") from None
+    if not regular:
+        raise ChatError(f"what is typed cannot be kept in {found}: it is no file; move it away")
     return found
+
+
+def path_of(typed: str) -> Path:
+    """The path that was typed; `~` is the user's home.
+
+    Raises:
+        ChatError: It is none.
+    """
+    if "\0" in typed:
+        raise ChatError("a path cannot hold a NUL character")
+    try:
+        return Path(typed).expanduser()
+    except RuntimeError:
+        raise ChatError(f"{typed[:60]} is no path: nobody knows that user's home; write it out") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from session.items import Item, Message
 from session.units import is_summary
@@ -11,6 +10,7 @@ from session.units import is_summary
 from .chat import Chat, ChatError
 from .commanding import Draws, now
 from .drawing import blank, item_lines, listing, quiet
+from .places import path_of
 
 SESSIONS = 15
 """Sessions that `/load` lists."""
@@ -34,7 +34,7 @@ def save(chat: Chat, rest: str) -> Draws:
             raise ChatError("say where: /save FILE")
         chat.keep()
         return [quiet(f"kept as {chat.session.id}, as after every turn; /save FILE writes it to a file of its own")]
-    path = Path(rest).expanduser()
+    path = path_of(rest)
     if path.exists() and path.resolve() not in chat.written:
         raise ChatError(f"{rest} is there already, and is not overwritten; pass another name")
     chat.write_file(json.dumps(chat.session.to_dict(), ensure_ascii=False, indent=1).encode(), str(path))
@@ -58,7 +58,7 @@ def load(chat: Chat, rest: str) -> Draws:
     chat.keep()
     if found and chat.keeper is not None:
         chat.session = chat.keeper.load(found[0])
-    elif Path(rest).expanduser().exists():
+    elif path_of(rest).exists():
         read = chat.read_file(rest)
         chat.session = read.fork() if any(one.id == read.id for one in kept) else read  # what is kept may have gone on since
     else:
@@ -87,7 +87,10 @@ def welcome(chat: Chat, directory: str) -> Draws:
     before = chat.session.metadata.get("directory")
     if isinstance(before, str) and before != directory:
         draws.append(quiet(f"this session was begun in {before}; the tools read {directory} now"))
-    return [*draws, *last_words(chat), now(chat), blank] if chat.begun else [*draws, blank]
+    if not chat.begun:
+        return [*draws, blank]
+    waiting = [] if chat.answered else [quiet("this has no answer yet: /retry asks for one")]
+    return [*draws, *last_words(chat), *waiting, now(chat), blank]
 
 
 def goodbye(chat: Chat) -> Draws:

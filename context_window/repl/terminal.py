@@ -8,16 +8,23 @@ from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Protocol
 
+import click
+
 from session.errors import SessionError
 
 from ..display.rendering import Draw
 from ..errors import ContextWindowError
 from ..loop.turn import UserInput
 from .chat import Chat
+from .commanding import now
 from .commands import find
 from .drawing import blank, fault, quiet
 from .live import Access, Voice, take_turn
 from .replay import Replay
+
+LEAVE = "Ctrl-D or /quit leaves"
+UNEXPECTED = 200
+"""Characters of an unexpected fault's words that are shown."""
 
 
 class Reader(Protocol):
@@ -38,10 +45,12 @@ class Terminal:
     Attributes:
         reader: Where lines come from.
         voice: Where drawings and texts go.
+        debug: Whether a fault that nobody expects ends the chat, with all that Python says of it.
     """
 
     reader: Reader
     voice: Voice
+    debug: bool = False
 
     def show(self, draw: Draw) -> None:
         """Prints what is drawn."""
@@ -51,6 +60,19 @@ class Terminal:
         """Prints what is drawn, one after the other."""
         for draw in draws:
             self.voice.show(draw)
+
+    def tell_unexpected(self, error: Exception, then: str) -> None:
+        """Tells of a fault that nobody expects, in one line. The conversation goes on: it is kept, and worth more than the traceback.
+
+        Args:
+            error: The fault.
+            then: How to go on.
+        """
+        if self.debug or isinstance(error, click.exceptions.Exit):  # nobody reads the output any more
+            raise error
+        words = " ".join(str(error).split())[:UNEXPECTED]
+        told = f"{type(error).__name__}, which nobody expected here{f': {words}' if words else ''}."
+        self.show(fault(f"{told} What was said is kept: {then}. --debug shows where it came from."))
 
 
 def obey(chat: Chat, line: str, terminal: Terminal, runner: asyncio.Runner) -> None:
@@ -64,6 +86,8 @@ def obey(chat: Chat, line: str, terminal: Terminal, runner: asyncio.Runner) -> N
     except KeyboardInterrupt:
         terminal.voice.write("\n")
         terminal.show(quiet("stopped"))
+    except Exception as error:  # noqa: BLE001 - it is told of, and raised with --debug
+        terminal.tell_unexpected(error, "go on")
 
 
 async def _awaited(found: object) -> Iterable[Draw]:
@@ -91,18 +115,30 @@ def run_replay(chat: Chat, replay: Replay, terminal: Terminal, *, auto: bool) ->
             try:
                 line = terminal.reader.read(f"{replay.left} left> " if replay.left else "end> ")
             except KeyboardInterrupt:
+                terminal.show(quiet(LEAVE))
                 continue
             if line is None:
                 return
+            if replay.left and not line.strip():
+                _next_turn(chat, replay, terminal)
+                continue
             if line.strip().startswith("/"):
                 obey(chat, line, terminal, runner)
             elif line.strip():
                 terminal.show(fault("a replay takes no messages: Enter shows the next turn, /help the commands"))
-            elif replay.left:
-                terminal.show_all(replay.step(chat))
             else:
                 terminal.show(quiet("that was the last turn; /quit leaves"))
             terminal.show(blank)
+
+
+def _next_turn(chat: Chat, replay: Replay, terminal: Terminal) -> None:
+    """Shows the next turn. Ctrl-C stops the showing alone: the turn is in the log before it begins."""
+    drawn = list(replay.step(chat))
+    try:
+        terminal.show_all(drawn)
+    except KeyboardInterrupt:
+        terminal.voice.write("\n")
+        terminal.show_all([quiet("stopped: the turn is in the log, with all that was not shown"), now(chat), blank])
 
 
 def run_chat(chat: Chat, terminal: Terminal, access: Access) -> None:
@@ -127,7 +163,7 @@ def _next(chat: Chat, terminal: Terminal, access: Access, runner: asyncio.Runner
     try:
         line = terminal.reader.read(f"[{waiting} image{'s' if waiting > 1 else ''}] > " if waiting else "> ")
     except KeyboardInterrupt:
-        terminal.show(quiet("Ctrl-D or /quit leaves"))
+        terminal.show(quiet(LEAVE))
         return
     if line is None:
         chat.over = True
@@ -148,6 +184,13 @@ def _turn(chat: Chat, said: UserInput, terminal: Terminal, access: Access, runne
         runner.run(take_turn(chat, said, access, terminal.voice))
     except KeyboardInterrupt:
         terminal.voice.write("\n")  # the terminal has echoed ^C
-        terminal.show(quiet(f"stopped: what was said so far is kept; {'say how to go on' if chat.answered else '/retry asks again'}"))
+        terminal.show(quiet(f"stopped: what was said so far is kept; {_going_on(chat)}"))
+        terminal.show(now(chat))
     except (SessionError, ContextWindowError, OSError) as error:
         terminal.show(fault(str(error)))
+    except Exception as error:  # noqa: BLE001 - it is told of, and raised with --debug
+        terminal.tell_unexpected(error, _going_on(chat))
+
+
+def _going_on(chat: Chat) -> str:
+    return "say how to go on" if chat.answered else "/retry asks again"
