@@ -318,3 +318,61 @@ def test_turns_with_thinking_tools_and_a_spent_limit_are_valid_to_the_last_reque
     assert stub.requests[1]["tool_choice"] == {"type": "none"}
     assert all(validate_anthropic(request) == [] for request in stub.requests)
     assert [item.extra.get("model") for item in session.items if item.usage] == [MODEL] * 3
+
+
+class Searching(AnthropicStub):
+    """It searches the web by itself, and pauses in between, each time after one more search.
+
+    Attributes:
+        pauses: How often it pauses.
+        gone_on: How often it did, with what it had said last and unchanged.
+    """
+
+    def __init__(self, pauses: int) -> None:
+        super().__init__()
+        self.pauses = pauses
+        self.gone_on = 0
+        self._said: list[Body] = []
+
+    def serve(self, path: str, headers: Mapping[str, str], body: Body) -> Body:
+        answer = super().serve(path, headers, body)
+        last = body["messages"][-1]
+        if last["role"] == "assistant":
+            bare = [{key: value for key, value in block.items() if key != "cache_control"} for block in last["content"]]
+            assert bare == self._said
+            self.gone_on += 1
+            result = {"type": "web_search_tool_result", "tool_use_id": f"srvtoolu_{self.gone_on}", "content": []}
+            content: list[Body] = [result, {"type": "text", "text": f"Found {self.gone_on}. "}]
+        else:
+            content, self._said = [{"type": "text", "text": "I look it up. "}], []
+        if self.gone_on < self.pauses:
+            search = {"type": "server_tool_use", "id": f"srvtoolu_{self.gone_on + 1}", "name": "web_search", "input": {"query": "fjords"}}
+            content, answer["stop_reason"] = [*content, search], "pause_turn"
+        self._said += content
+        return {**answer, "content": content}
+
+
+@pytest.mark.parametrize("caching", [True, False])
+def test_an_answer_that_paused_is_sent_back_as_it_came_and_gone_on_with(caching: bool) -> None:
+    web: Any = {"type": "web_search_20250305", "name": "web_search"}
+
+    async def scene(stub: AnthropicStub) -> list[Any]:
+        session = Session()
+        async with client_of(stub, "async") as client:
+            model = AnthropicModel(client, MODEL, caching=caching)
+            said = ("Where are the fjords?", "Thanks.")
+            return [await run_turn(session, words, model=model, tools=[web], manager=manager()) for words in said]
+
+    with Searching(pauses=3) as stub:
+        first, second = asyncio.run(scene(stub))
+    assert (first.stop, first.requests, stub.gone_on) == ("end_turn", 4, 3)
+    assert first.text == "I look it up. Found 1. Found 2. Found 3. "
+    assert second.requests == 1  # where nothing is paused any more, all of it is valid as history
+    assert validate_anthropic(stub.requests[-1]) == []
+
+
+def test_what_only_looks_like_a_pause_is_not_put_back() -> None:
+    session = Session([Message("user", "Hi"), Message("assistant", "x", extra={"anthropic_blocks": [5]})])
+    stub = AnthropicStub(prefill=True)
+    asked(stub, session=session)
+    assert [block["text"] for block in stub.requests[0]["messages"][-1]["content"]] == ["x"]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from time import time
 from typing import Any
 
 from session.errors import FormatError, SessionError
-from session.items import new_id
+from session.items import Message, Reasoning, new_id
+from session.parts import Text
 from session.providers.anthropic import from_anthropic
+from session.providers.anthropic.blocks import CARRIED, is_server_call, is_server_result
 from session.session import Session
+from session.units import is_answer
 from session.usage import Usage
 
 from ..config import check_amount
@@ -77,6 +81,7 @@ class AnthropicModel:
             allow_tools: Whether it may call them.
         """
         messages, system = view.to_anthropic_messages(caching=self.caching)
+        _go_on_paused(messages, view)
         request: dict[str, Any] = {"model": self.model, "max_tokens": self.max_tokens, "messages": messages}
         if system:
             request["system"] = system
@@ -108,6 +113,35 @@ class AnthropicModel:
             if found is None:
                 raise
             raise found from error
+
+
+def _go_on_paused(messages: Sequence[Mapping[str, Any]], view: Session) -> None:
+    """Puts an answer that the model paused in back as it came: it goes on where that stands last, and unchanged.
+
+    A call of the provider's own tools without its result is valid there alone; everywhere else converters write it as a text.
+    """
+    if not messages or messages[-1]["role"] != "assistant":
+        return
+    said = takewhile(lambda item: isinstance(item, Reasoning) or is_answer(item), reversed(view.items))
+    came = {
+        part.text: block
+        for item in said
+        if isinstance(item, Message) and isinstance(item.extra.get(CARRIED), list)
+        for part, block in zip(item.content, item.extra[CARRIED], strict=False)
+        if isinstance(part, Text) and isinstance(block, dict) and isinstance(block.get("type"), str)
+    }
+    content: list[Any] = messages[-1]["content"]
+    whole = [_as_it_came(block, came) for block in content]
+    if whole and (is_server_call(whole[-1]) or is_server_result(whole[-1])):
+        content[:] = whole
+
+
+def _as_it_came(block: dict[str, Any], came: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    found = came.get(block["text"]) if block.get("type") == "text" else None
+    if found is None:
+        return block
+    mark = {"cache_control": block["cache_control"]} if "cache_control" in block else {}
+    return {**found, **mark}
 
 
 def _room(model: str) -> int:

@@ -55,8 +55,15 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """Its messages' texts, one after the other."""
-        return "".join(item.text for item in self.items if isinstance(item, Message))
+        """Its messages' texts, one after the other; not what tools of the provider's own were asked and answered."""
+        return "".join(_said(item) for item in self.items if isinstance(item, Message))
+
+
+def _said(message: Message) -> str:
+    blocks = message.extra.get("anthropic_blocks")  # what a session has no words for, and shows as JSON
+    if not isinstance(blocks, list):
+        return message.text
+    return "".join(block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str))
 
 
 class Model(Protocol):

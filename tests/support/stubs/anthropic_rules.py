@@ -109,7 +109,7 @@ def _check_roles(messages: Sequence[Body], *, prefill: bool) -> None:
                 f"roles in a row (messages.{number + 1})"
             )
     if messages[-1]["role"] == "assistant":
-        if not prefill:
+        if not prefill and not _is_paused(messages[-1]):
             raise Refusal("This model does not support assistant message prefill. The conversation must end with a user message.")
         final = blocks_of(messages[-1])
         if final and final[-1]["type"] == "text" and final[-1]["text"] != final[-1]["text"].rstrip():
@@ -121,7 +121,8 @@ def _check_calls(messages: Sequence[Body]) -> None:
     seen: set[str] = set()
     for number, message in enumerate(messages):
         blocks = blocks_of(message)
-        _check_server_calls(blocks, f"messages.{number}")
+        if number < len(messages) - 1 or not _is_paused(message):
+            _check_server_calls(blocks, f"messages.{number}")
         asked = _calls(messages[number - 1]) if number else []
         results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
         for place, block in enumerate(blocks):
@@ -157,6 +158,12 @@ def _refuse_unanswered(number: int, missing: Sequence[str]) -> None:
         f"messages.{number}: `tool_use` ids were found without `tool_result` blocks immediately after: {', '.join(missing)}. "
         "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
     )
+
+
+def _is_paused(message: Body) -> bool:
+    """Whether the model paused here for a tool of the provider's own: with that last of all, it goes on."""
+    blocks = blocks_of(message)
+    return message["role"] == "assistant" and bool(blocks) and blocks[-1]["type"] in ("server_tool_use", "mcp_tool_use")
 
 
 def _check_server_calls(blocks: Sequence[Body], where: str) -> None:
