@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from traceback import extract_tb
 from typing import Any, TypeAlias
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from session.errors import FormatError
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, new_id
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 UserInput: TypeAlias = str | Sequence[Part | str] | Message | None
 """What the user says; None to go on with a log that waits for an answer."""
 
-_UNDER_WAY: WeakSet[Session] = WeakSet()
+_UNDER_WAY: WeakKeyDictionary[Session, object] = WeakKeyDictionary()
 """Sessions in a turn: two at once would put one's answers among the other's."""
 
 MOST_PAUSES = 10
@@ -77,9 +77,9 @@ async def run_turn(
     answered with an error. Where the turn's tool calls are spent (`max_tool_calls_per_turn`), those over the limit are answered with
     an error that says so, and the model is asked once more without tools.
 
-    What was said stays in the session whatever happens: after an error, or a cancel while the model was asked, go on with
-    `user_input=None`, or with what the user says next. A cancel leaves the calls that had ended with their outputs, the others with
-    an error, and the text that had come as an interrupted message. One session takes one turn at a time.
+    What was said stays in the session whatever happens: after an error or a cancel, go on with `user_input=None`, or with what the user
+    says next. A cancel leaves the calls that had ended with their outputs, the others with an error, and the text that had come as an
+    interrupted message, which only the user can go on from. One session takes one turn at a time.
 
     Args:
         session: The log, which grows.
@@ -100,15 +100,15 @@ async def run_turn(
     """
     toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
     manager.count_tools(toolbox.definitions)
-    if session in _UNDER_WAY:
+    mine = object()
+    if _UNDER_WAY.setdefault(session, mine) is not mine:  # in one step: threads may come at once
         raise FormatError("run_turn.session", "another turn of it is under way; await that one first")
-    _UNDER_WAY.add(session)
     try:
         turn = _Turn(session, model, toolbox, manager, on_text, on_item)
         turn.begin(user_input)
         return await turn.run()
     finally:
-        _UNDER_WAY.discard(session)
+        del _UNDER_WAY[session]
 
 
 INTERRUPTED = "The call was interrupted: whether it was done is not known."
