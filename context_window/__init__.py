@@ -2,7 +2,7 @@
 
 from context_window import ContextWindowManager, Session
 
-manager = ContextWindowManager("claude-sonnet-4-5")
+manager = ContextWindowManager("claude-sonnet-5-5")
 view = manager.process_session(session)  # before every call of the model
 print(manager.format_token_usage())
 """

@@ -43,7 +43,7 @@ from .usage import SessionStats, UsageReport
 class ContextWindowManager(Spending, Asking, Requesting, Recording, Calling, Compacting):
     """Decides what a model sees of a session that has outgrown its context window.
 
-        manager = ContextWindowManager("claude-sonnet-4-5")
+        manager = ContextWindowManager("claude-sonnet-5-5")
         view = manager.process_session(session)  # before every call of the model
         print(manager.format_token_usage())
 

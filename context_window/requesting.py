@@ -64,7 +64,7 @@ class Requesting(Switching, ABC):
     ) -> dict[str, Any]:
         """What `client.messages.create(**request)` takes: the view of the session, its system prompt, the tools, and cache marks.
 
-            request = manager.anthropic_request(session, model="claude-sonnet-4-5", max_tokens=8_000, tools=[read_file])
+            request = manager.anthropic_request(session, model="claude-sonnet-5-5", max_tokens=8_000, tools=[read_file])
             answer = client.messages.create(**request)
 
         `integrations.anthropic.create` does both, and sends a smaller view where the API says that the prompt is too long. Tools that

@@ -18,7 +18,7 @@ from .settings import Settings, window_options
 EPILOG = """\b
 Examples:
   context-window process session.jsonl --max-tokens 32000 -o trimmed.json
-  context-window process session.jsonl --model claude-sonnet-4-5 --to anthropic -o payload.json
+  context-window process session.jsonl --model claude-sonnet-5-5 --to anthropic -o payload.json
 """
 
 

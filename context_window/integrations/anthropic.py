@@ -38,7 +38,7 @@ def create(
 ) -> Message:
     """The model's answer to the session: what `client.messages.create` gives for `manager.anthropic_request(…)`.
 
-        answer = create(manager, client, session, model="claude-sonnet-4-5", max_tokens=8_000, tools=[read_file])
+        answer = create(manager, client, session, model="claude-sonnet-5-5", max_tokens=8_000, tools=[read_file])
 
     Where the API says that the prompt is too long, or the answer ends with the window (`model_context_window_exceeded`), the session's
     budget is lowered (`manager.accept_refusal`: by the API's figures, without any to half) and the model is asked once more, with less.

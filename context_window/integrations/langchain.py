@@ -28,7 +28,7 @@ __all__ = ["ContextWindowMiddleware", "pre_model_hook"]
 class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
     """Shows the model what fits: middleware for `create_agent`.
 
-        middleware = ContextWindowMiddleware(ContextWindowManager("claude-sonnet-4-5"))
+        middleware = ContextWindowMiddleware(ContextWindowManager("claude-sonnet-5-5"))
         agent = create_agent(model, tools, middleware=[middleware])
 
     The agent's state keeps every message. What is left is the state's own message objects; of a message that is shown in part, a copy.

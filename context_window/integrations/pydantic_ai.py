@@ -31,7 +31,7 @@ __all__ = ["ContextWindowCapability"]
 class ContextWindowCapability(AbstractCapability[Any]):
     """Shows the model what fits: a capability of an agent.
 
-        agent = Agent("anthropic:claude-sonnet-4-5", capabilities=[ContextWindowCapability(ContextWindowManager("claude-sonnet-4-5"))])
+        agent = Agent("anthropic:claude-sonnet-5-5", capabilities=[ContextWindowCapability(ContextWindowManager("claude-sonnet-5-5"))])
 
     The history (`result.all_messages()`) keeps every message. What is sent are the history's own message objects; of a message that
     is shown in part, a copy. Where the provider says that the prompt is too long, the model is asked once more with less. `recall` is

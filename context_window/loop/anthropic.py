@@ -31,7 +31,7 @@ OUTPUT_LIMIT = 8_192
 class AnthropicModel:
     """A `Model` that asks Claude.
 
-        model = AnthropicModel(anthropic.AsyncAnthropic(), "claude-sonnet-4-5")
+        model = AnthropicModel(anthropic.AsyncAnthropic(), "claude-sonnet-5-5")
         result = await run_turn(session, "What is in main.py?", model=model, tools=[read_file], manager=manager)
 
     Answers are streamed, however long they are. Retries are the client's (`max_retries`); what it raises in the end comes out as a

@@ -69,8 +69,8 @@ async def run_turn(
 ) -> TurnResult:
     """What came of one turn: the model is asked, its calls are run, and so on until it answers in text.
 
-        manager = ContextWindowManager("claude-sonnet-4-5")
-        model = AnthropicModel(anthropic.AsyncAnthropic(), "claude-sonnet-4-5")
+        manager = ContextWindowManager("claude-sonnet-5-5")
+        model = AnthropicModel(anthropic.AsyncAnthropic(), "claude-sonnet-5-5")
         result = await run_turn(session, "Plan my trip to Bergen.", model=model, tools=[find_flights, book], manager=manager)
 
     Before each call of the model the session is managed (`manager.manage`). Calls of one answer run together; one that fails is
