@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +63,8 @@ def test_what_is_saved_in_a_replay_is_what_was_gone_through(
     code, said, _ = shell("chat", "--replay", path)
     assert code == 0
     assert "there is no folder" in said
+    assert "pass another name" in said
+    assert "pass -o" not in said
     assert "What does file" not in out.read_text(encoding="utf-8")
     assert shell("usage", out)[0] == 0
 
@@ -119,6 +124,46 @@ def test_a_home_that_cannot_be_made_is_said(shell: Shell, monkeypatch: pytest.Mo
     code, _, err = shell("chat")
     assert code == 2
     assert "set CONTEXT_WINDOW_HOME" in err
+
+
+@POSIX
+@pytest.mark.parametrize("name", ["history", "sessions.db"])
+def test_a_pipe_among_what_is_kept_makes_nobody_wait(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+    (tmp_path / "home").mkdir()
+    os.mkfifo(tmp_path / "home" / name)
+    code, _, err = shell("chat")
+    assert code == 2
+    assert name in err
+    assert err.count("\n") == 1
+
+
+def test_a_file_of_sessions_that_is_damaged_need_not_stop_the_chat_for_ever(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "sessions.db").write_bytes(b"no database, but long enough to be one" * 100)
+    code, _, err = shell("chat")
+    assert code == 2
+    assert "move it elsewhere, and the chat begins a new one" in err
+
+
+def test_of_a_file_with_many_sessions_none_is_loaded(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+    lists = [{"messages": [{"role": "user", "content": f"Question {number}?"}]} for number in range(3)]
+    (tmp_path / "many.jsonl").write_text("\n".join(map(json.dumps, lists)), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"/load {tmp_path / 'many.jsonl'}\n"))
+    code, out, _ = shell("chat")
+    assert code == 0
+    assert "many.jsonl holds 3 sessions; `context-window chat --replay` with" in out
+
+
+@POSIX
+def test_a_closed_output_is_nobody_to_tell(path: str) -> None:
+    command = shlex.join(program("chat", "--replay", path, "--auto")) + " >&-"
+    done = subprocess.run(["/bin/sh", "-c", command], check=False, capture_output=True, text=True, timeout=60, cwd=HERE)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_chat_in_which_nothing_is_said_asks_nobody_and_keeps_nothing(

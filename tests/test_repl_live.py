@@ -8,14 +8,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from context_window import ContextWindow, ContextWindowManager, FunctionCallOutput, Message, Session
 from context_window.display.glyphs import UNICODE, Glyphs
 from context_window.display.lines import width_of
 from context_window.display.rendering import Draw, text_of
+from context_window.loop import Model, Toolbox
 from context_window.repl.chat import Chat, ChatError, News
 from context_window.repl.live import AnthropicAccess, Voice, begun, take_turn
+from context_window.repl.sessions import welcome
 from context_window.repl.terminal import Terminal, run_chat
 from context_window.repl.workspace import Workspace
 from session.store import SessionStore
@@ -280,3 +283,64 @@ def test_a_session_begins_with_what_the_assistant_is_to_do() -> None:
     assert isinstance(session, Session)
     assert "/somewhere" in session.messages()[0].text
     assert session.turn_count() == 0
+
+
+class Broken:
+    """The way to a model of which something is broken that should not be."""
+
+    def __init__(self) -> None:
+        self.tools = Toolbox([])
+
+    def model(self) -> Model:
+        raise IndexError("list index\nout of range\x1b[2J")
+
+    async def close(self) -> None:
+        pass
+
+
+def test_a_fault_that_nobody_expects_is_one_line_and_the_chat_goes_on(keeper: SessionStore) -> None:
+    chat = started(keeper)
+    chat.summarizer = None
+    screen = Screen()
+    run_chat(chat, Terminal(Lines("Hello?", "/retry", "/help"), screen.voice), Broken())
+    assert screen.flat.count("IndexError, which nobody expected here: list index out of range") == 2
+    assert "\x1b" not in screen.told
+    assert "/retry asks again. --debug shows where it came from." in screen.flat
+    assert "/compact" in screen.told
+    assert keeper.load(chat.session.id).messages()[-1].text == "Hello?"
+
+
+def test_so_is_one_in_a_command() -> None:
+    def broken(_: str) -> None:
+        raise ZeroDivisionError
+
+    chat = started(None)
+    chat.check_model = broken
+    screen = Screen()
+    run_chat(chat, Terminal(Lines("/model x", "/help"), screen.voice), Broken())
+    assert "ZeroDivisionError, which nobody expected here. What was said is kept: go on." in screen.flat
+    assert "/compact" in screen.told
+
+
+def test_whoever_mends_the_program_has_the_traceback(keeper: SessionStore) -> None:
+    chat = started(keeper)
+    with pytest.raises(IndexError):
+        run_chat(chat, Terminal(Lines("Hello?"), Screen().voice, debug=True), Broken())
+    assert keeper.load(chat.session.id).messages()[-1].text == "Hello?"
+
+
+def test_the_chat_ends_where_nobody_reads_it_any_more() -> None:
+    def show(_: Draw) -> None:
+        raise click.exceptions.Exit(141)
+
+    chat = started(None)
+    with pytest.raises(click.exceptions.Exit):
+        run_chat(chat, Terminal(Lines("/help", "/help"), Voice(show, Screen().write, Screen().layout)), Broken())
+
+
+def test_a_session_that_waits_for_an_answer_says_so_when_it_is_gone_on_with() -> None:
+    chat = started(None)
+    chat.session.add_message("user", "Well?")
+    assert "/retry asks for one" in "\n".join(text_of(draw, 80) for draw in welcome(chat, "/work"))
+    chat.session.add_message("assistant", "Yes.")
+    assert "/retry" not in "\n".join(text_of(draw, 80) for draw in welcome(chat, "/work"))

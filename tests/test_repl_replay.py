@@ -7,10 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager, Session
+from context_window.display.glyphs import UNICODE
 from context_window.display.lines import width_of
-from context_window.display.rendering import text_of
+from context_window.display.rendering import Draw, text_of
 from context_window.repl.chat import Chat, News
+from context_window.repl.commands import REPLAYED
+from context_window.repl.live import Voice
 from context_window.repl.replay import Replay, empty_copy, turns_of
+from context_window.repl.terminal import Terminal, run_replay
 from session.transcripts import read_transcript
 from tests.support.counting import Letters
 from tests.support.screens import long_session
@@ -99,3 +103,52 @@ def test_real_transcripts_are_gone_through(tool: str) -> None:
             for width in (40, 120):
                 assert all(width_of(line) <= width for line in text_of(draw, width).split("\n"))
     assert list(chat.session.items) == list(log.items)
+
+
+class User:
+    """Types these lines, and presses Ctrl-C where there is none; also while the drawings of these numbers are shown."""
+
+    def __init__(self, *lines: str | None, stops: tuple[int, ...] = ()) -> None:
+        self._lines = iter(lines)
+        self._stops = stops
+        self._drawn = 0
+        self.told = ""
+
+    def read(self, prompt: str) -> str | None:
+        self.told += f"{prompt}\n"
+        line = next(self._lines, "/quit")
+        if line is None:
+            raise KeyboardInterrupt
+        return line
+
+    def show(self, draw: Draw) -> None:
+        self._drawn += 1
+        if self._drawn in self._stops:
+            raise KeyboardInterrupt
+        self.told += f"{text_of(draw, 80)}\n"
+
+    def write(self, text: str) -> None:
+        self.told += text
+
+    def watches(self, log: Session) -> Chat:
+        chat = started(log, 90_000)
+        run_replay(chat, Replay(log), Terminal(self, Voice(self.show, self.write, lambda: (80, UNICODE))), auto=False)
+        return chat
+
+
+def test_help_lists_what_a_replay_can_do_and_an_empty_line_stands_between_two_turns() -> None:
+    user = User("/help", "")
+    user.watches(long_session(2))
+    assert [line.split()[0] for line in user.told.splitlines() if line.startswith("/")] == list(REPLAYED)
+    assert not {"/image", "/retry", "/compact", "/load"} & set(REPLAYED)
+    assert "\n\n\n" not in user.told
+
+
+def test_ctrl_c_leaves_nothing_out_of_a_replay() -> None:
+    log = long_session(2)
+    user = User(None, "", stops=(8,))
+    chat = user.watches(log)
+    assert "Ctrl-D or /quit leaves" in user.told
+    assert "stopped: the turn is in the log" in user.told
+    shown = turns_of(log)[:2]
+    assert list(chat.session.items) == [item for turn in shown for item in turn.items]

@@ -119,10 +119,16 @@ async def take_turn(chat: Chat, said: UserInput, access: Access, voice: Voice) -
         chat.keep()  # at once: what a tool has answered need not be asked again after a crash
 
     try:
+        model = access.model()
+    except Exception:
+        if said is not None:  # it can be asked again by whoever mends what was in the way
+            note(chat.session.append(said) if isinstance(said, Message) else chat.session.add_message("user", said))
+        raise
+    try:
         result = await run_turn(
             chat.session,
             said,
-            model=access.model(),
+            model=model,
             tools=access.tools,
             manager=chat.manager,
             on_text=telling.text,
