@@ -187,3 +187,18 @@ def test_no_total_is_negative_and_rows_are_none(data: st.DataObject) -> None:
         assert min(rows) >= 0
         assert sum(rows) == usage["total"]
         session.append(Message("assistant", "a" * 96, id=f"a{turn}", usage=Usage(input_tokens=tokens)))
+
+
+@pytest.mark.parametrize("percent", [90, 115])
+def test_a_log_that_was_sent_by_a_larger_budget_keeps_its_views(percent: int) -> None:
+    """reports that are not of this view are not gone by: a restart with half of the tokens, where no report says what it is of"""
+    session = Session(id="s")
+    list(played(manager_of(60_000), turns(150), lambda counted, _: 9_000 + counted * percent // 100, sent=session))
+    again, sizes = Session(id="s"), []
+    manager = manager_of(30_000)
+    for place, item in enumerate(session.items):
+        if place % 2:
+            sizes.append(len(manager.process_session(again).items))
+        again.append(item)
+    assert min(sizes[10:]) >= 5
+    assert statistics.median(sizes) >= 15

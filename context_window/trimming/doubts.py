@@ -39,15 +39,16 @@ class _Cost(NamedTuple):
 
     def of(self, amount: int) -> int:
         """So many tokens of the local count in the provider's: as many, or less where it counts less."""
-        return amount * min(self.tokens, self.counted) // max(1, self.counted)
+        return amount if self.tokens >= self.counted else amount * self.tokens // self.counted
 
 
 class Doubts:
     """What there is to say for and against the reports so far.
 
     1. While a view has lost little of the log, reports are gone by: the two differ by no more than that.
-    2. Else a report is gone by where it is nearer to what the view is foretold to cost than to what the log is; or where those before
-       have said clearly that views are sent. So a figure that jumps, because of what is in no log, is not doubted for long.
+    2. Else a report is gone by where it is nearer to what the view is foretold to cost than to what the log is: much nearer where those
+       before speak against views. And it is in any case where those before speak clearly for views: a figure that jumps, because of
+       what is in no log, is not doubted for long.
     3. What is foretold goes by the last report that is sure to be of a view: nothing was lost by then; or what the view had lost since
        the report before was mostly gone from the figures too, not once, but on balance.
     4. Before there is a sure one, reports are gone by until the balance is against them. It is so from the start where the view has
@@ -75,7 +76,9 @@ class Doubts:
             said = self._sure.tokens + asked.unsaid
             sure = _Cost(said, self._sure.counted)
             foretold = said + sure.of(counted - sure.counted)
-            believed = lost <= little or self._balance >= little or 2 * (tokens - foretold) <= sure.of(lost)
+            above = tokens - foretold
+            near = above <= (sure.of(lost) // 2 if self._balance >= 0 else 2 * little)
+            believed = lost <= little or self._balance >= little or near
             if not believed:  # not more has been said than is in the report and in no log
                 said = max(self._sure.tokens, min(said, tokens - (asked.whole - sure.counted)))
             self._sure, enough = _Cost(said, sure.counted), 0

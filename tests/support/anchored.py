@@ -205,7 +205,8 @@ def judged(heard: list[Heard | None]) -> tuple[bool, Heard | None]:
         else:
             more = replace(sure, tokens=sure.tokens + one.unsaid)
             above = one.tokens - more.tokens - more.worth(one.counted - sure.counted)
-            believed, proven = lost <= little or balance >= little or 2 * above <= more.worth(lost), balance >= 0
+            near = above <= more.worth(lost) // 2 if balance >= 0 else above <= 2 * little
+            believed, proven = lost <= little or balance >= little or near, balance >= 0
             hidden = max(0, min(one.unsaid, one.tokens - one.whole + sure.counted - sure.tokens))
             sure = more if believed else replace(sure, tokens=sure.tokens + hidden)
         if believed and (lost <= 0 or proven):
