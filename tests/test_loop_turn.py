@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -211,6 +212,15 @@ def test_items_whose_ids_the_log_has_get_others() -> None:
     session = Session([Message("user", "Hi", id="m")])
     turn(session, None, ScriptedModel(cut_off("end_turn", Message("assistant", "Hello", id="m"))))
     assert told(session) == ["Hi", "Hello"]
+
+
+def test_so_do_items_of_one_answer_with_one_id_and_all_of_them_are_recorded() -> None:
+    session = Session()
+    wish = replace(call("add", {"a": 1, "b": 2}, "c"), id="m")
+    result = turn(session, "Hi", ScriptedModel(cut_off("tool_use", Message("assistant", "Hello", id="m"), wish)))
+    assert told(session) == ["Hi", "Hello", "add", "3", "That is all."]
+    assert len({item.id for item in session.items}) == 5
+    assert result.calls == 1
 
 
 @given(

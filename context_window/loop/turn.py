@@ -206,9 +206,10 @@ class _Turn:
         if items:
             notes = self._manager.answer_notes(self._session) | ({} if answer.model is None else {"model": answer.model})
             items[0] = replace(items[0], usage=answer.usage, extra={**items[0].extra, **notes})
-        items = [item if self._session.get_by_id(item.id) is None else replace(item, id=new_id()) for item in items]
-        for item in items:
-            self._add(item)
+        for place, item in enumerate(items):
+            if self._session.get_by_id(item.id) is not None:
+                items[place] = replace(item, id=new_id())
+            self._add(items[place])
         if answer.usage is not None:
             self._usage = _sum(self._usage, answer.usage)
         return replace(answer, items=tuple(items))
