@@ -272,10 +272,12 @@ def test_two_chats_on_one_session_lose_nothing(workspace: Workspace, keeper: Ses
     other.append(Message("user", "From elsewhere."))
     with SessionStore(keeper.path) as second:
         second.save(other)
-    told, _ = talk(chat, workspace, in_order([Say("Two.")]), "Second.", "/fork")
-    assert "is in the file with other items" in " ".join(told.split())
-    assert [message.text for message in chat.session.messages()[-2:]] == ["Second.", "Two."]
+    told, _ = talk(chat, workspace, in_order([Say("Two.")], [Say("Three.")]), "Second.", "Third.", "/fork", "/load")
+    assert " ".join(told.split()).count(f"another chat has gone on with {other.id}: this one goes on as ") == 1
+    assert [message.text for message in chat.session.messages()[-4:]] == ["Second.", "Two.", "Third.", "Three."]
+    assert [message.text for message in keeper.load(chat.session.id).messages()[-4:]] == ["Second.", "Two.", "Third.", "Three."]
     assert keeper.load(other.id).messages()[-1].text == "From elsewhere."
+    assert len(keeper.list()) == 3
 
 
 def test_a_session_begins_with_what_the_assistant_is_to_do() -> None:

@@ -6,10 +6,12 @@ What commands do with it is in `commands.py`; how turns go on, in `replay.py` an
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from session.errors import StoreConflictError
 from session.items import FunctionCall
 from session.parts import Image
 from session.session import Session
@@ -33,16 +35,22 @@ class News:
 
     def __init__(self) -> None:
         self._told: list[Event] = []
+        self._said: list[str] = []
 
     def hear(self, event: Event) -> None:
         """Takes note of what the manager tells: its listener."""
         self._told.append(event)
 
+    def say(self, text: str) -> None:
+        """Takes note of what the chat itself has to tell."""
+        self._said.append(text)
+
     def latest(self) -> list[str]:
         """What was told since this was asked last, in words: of each kind the last, for it speaks for those before it."""
         told, self._told = self._told, []
         last = {type(event): news_of(event) for event in told if not isinstance(event, ThresholdCrossed)}
-        return [text for text in last.values() if text]
+        said, self._said = self._said, []
+        return [*said, *(text for text in last.values() if text)]
 
 
 def _no_files(*_: object) -> NoReturn:
@@ -99,11 +107,29 @@ class Chat:
     def keep(self) -> None:
         """Writes what is new, where sessions are kept; one in which nothing was said yet is not worth it.
 
+        Where another chat has gone on with the session meanwhile, this one goes on as a fork of it: both are kept.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        if self.keeper is None or not self.begun:
+            return
+        try:
+            self.keeper.save(self.session)
+        except StoreConflictError:
+            before, self.session = self.session.id, self.session.fork()
+            self.keeper.save(self.session)
+            self.news.say(f"another chat has gone on with {before}: this one goes on as {self.session.id}")
+
+    def keep_meanwhile(self) -> None:
+        """Writes what is new while a turn goes on in the session: where another chat has gone on with it, `keep` sees to that later.
+
         Raises:
             StoreError: It cannot be written.
         """
         if self.keeper is not None and self.begun:
-            self.keeper.save(self.session)
+            with suppress(StoreConflictError):
+                self.keeper.save(self.session)
 
     def usage(self) -> dict[str, int]:
         """What the next request would cost, as `get_token_usage` gives it."""

@@ -116,7 +116,7 @@ async def take_turn(chat: Chat, said: UserInput, access: Access, voice: Voice) -
         telling.item(item)
         if isinstance(item, Message) and item.role == "user":
             chat.attached = []  # not before they are in the log
-        chat.keep()  # at once: what a tool has answered need not be asked again after a crash
+        chat.keep_meanwhile()  # at once: what a tool has answered need not be asked again after a crash
 
     try:
         model = access.model()

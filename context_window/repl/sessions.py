@@ -18,8 +18,8 @@ SESSIONS = 15
 
 def fork(chat: Chat, _: str) -> Draws:
     """Goes on with a copy."""
-    before = chat.session
     chat.keep()
+    before = chat.session
     chat.session = before.fork()
     chat.keep()
     if chat.keeper is None or not chat.begun:
