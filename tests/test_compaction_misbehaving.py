@@ -67,9 +67,21 @@ def raises_at_once(prompt: str) -> Awaitable[str]:
     raise RuntimeError(prompt + SECRET)
 
 
+class Unready:
+    """It has not been set up, and says so whatever it is asked."""
+
+    @property
+    def window(self) -> int:
+        raise RuntimeError(SECRET)
+
+    async def __call__(self, prompt: str) -> str:
+        return SHORT
+
+
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "raises": (lambda: Writer(RuntimeError(SECRET)), "failed with RuntimeError"),
     "raises at once": (lambda: raises_at_once, "failed with RuntimeError"),
+    "is not ready": (Unready, "window raised RuntimeError"),
     "exits": (lambda: Writer(SystemExit(SECRET)), "failed with SystemExit"),
     "raises what is no exception": (lambda: Writer(OutcomeError(SECRET)), "failed with OutcomeError"),
     "runs out of time by itself": (lambda: Writer(TimeoutError()), "failed with TimeoutError"),

@@ -93,7 +93,8 @@ def task(told: Sequence[Told], writer: object, count: Count, most: int) -> Task:
         most: Tokens that the summary may have.
 
     Raises:
-        CompactionError: The writer's window is too small to tell it anything, or one unit is larger than it may be told of at once.
+        CompactionError: The writer's window is too small to tell it anything, or one unit is larger than it may be told of at once; or
+            what it says of itself cannot be had.
     """
     window = _window_of(writer)
     words = max(min(most // 2, WORDS), 1)  # most words are more than a token, and who is given a limit goes over it
@@ -241,11 +242,18 @@ def _wishes(words: int) -> str:
 
 def _window_of(writer: object) -> int:
     """Tokens that its prompt may have."""
-    said = getattr(writer, "window", None)
+    said = _said(writer, "window")
     return said if isinstance(said, int) and not isinstance(said, bool) and said > 0 else WINDOW
 
 
 def _timeout_of(writer: object) -> float:
     """Seconds that one answer may take."""
-    said = getattr(writer, "timeout", None)
+    said = _said(writer, "timeout")
     return said if isinstance(said, int | float) and not isinstance(said, bool) and 0 < said < math.inf else TIMEOUT
+
+
+def _said(writer: object, name: str) -> object:
+    try:
+        return getattr(writer, name, None)
+    except Exception as error:
+        raise CompactionError(f"the summariser's {name} raised {type(error).__name__}") from error
