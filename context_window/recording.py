@@ -89,11 +89,13 @@ class Recording(Switching, ABC):
         """Where the answer has been folded before the report came, the fold hears of it now."""
         state = self._state(log)
         with state.lock:
+            if state.census is not None:
+                state.census.hearing.any = True
             view, position = state.view, log.position(last) if last else -1
             if view is None or position is None or position + 1 >= len(view.fold):
                 return
             starts = view.fold.groups.starts
-            if view.follows(log) and starts and starts[-1] == position + 1:
+            if view.follows(log) and starts and starts[-1] == position + 1 and not view.fold.is_reported:
                 view.hearing.take(report, view.items[position + 1].agent_id)
             else:
                 state.view = None

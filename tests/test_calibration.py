@@ -209,6 +209,33 @@ def plain(log: Session) -> Session:
     return twin
 
 
+@pytest.mark.parametrize("seen", ["analysed", "processed", "both"])
+def test_a_report_that_comes_late_is_in_every_figure(seen: str) -> None:
+    """the same as from cold: whoever has folded the answer before"""
+    session, manager = asked(), a_manager()
+    if seen != "analysed":
+        manager.process_session(session)
+    if seen != "processed":
+        manager.analyze_session(session)
+    manager.record_usage(Usage(1_104), session)
+    stats = manager.analyze_session(session)
+    assert stats["reported_tokens"] == manager.usage(session).reported_tokens == 1_104
+    manager.process_session(session)
+    assert manager.get_token_usage()["total"] == stats["total_tokens"] > 1_104
+
+
+@pytest.mark.parametrize("in_log", [True, False])
+def test_a_report_that_is_recorded_again_is_what_it_is_from_cold(in_log: bool) -> None:
+    session, manager = asked(usage=Usage(900) if in_log else None), a_manager()
+    for tokens in (1_104, 1_204):
+        manager.process_session(session)
+        manager.record_usage(Usage(tokens), session)
+    restored = a_manager()
+    restored.calibration.restore(manager.calibration.to_dict())
+    expected = 900 if in_log else 1_204
+    assert [one.analyze_session(session)["reported_tokens"] for one in (manager, restored)] == [expected, expected]
+
+
 def test_record_usage_takes_what_the_clients_give() -> None:
     session = asked()
     given: list[object] = [

@@ -105,6 +105,11 @@ class Fold(ViewState):
 
     # What the provider reports
 
+    @property
+    def is_reported(self) -> bool:
+        """Whether the request that the log's last response answers was reported."""
+        return bool(self.groups.starts) and self._heard == self.groups.starts[-1]
+
     def report(self, tokens: int, answered: int, counted: int | None = None) -> bool:
         """The provider has reported the request that the log's last response answers. Once a response, before the next begins.
 
