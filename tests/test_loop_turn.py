@@ -12,12 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import (
+    AgentHandoff,
+    Compaction,
     FormatError,
     FunctionCall,
     FunctionCallOutput,
     Image,
     Item,
     Message,
+    Reasoning,
     Session,
     Toolbox,
     TurnResult,
@@ -181,10 +184,33 @@ def test_parts_and_messages_are_taken_as_they_are() -> None:
     assert question in session.items
 
 
-@pytest.mark.parametrize("logged", [[], [Message("user", "Hi"), Message("assistant", "Hello")]])
+ANSWERED = [Message("user", "Hi"), Message("assistant", "Hello")]
+
+
+@pytest.mark.parametrize(
+    "logged",
+    [
+        [],
+        [Message("system", "Be brief.")],
+        ANSWERED,
+        [*ANSWERED, Message("system", "Be brief.")],
+        [*ANSWERED, AgentHandoff("alice", "bob")],
+        [*ANSWERED, Compaction("They greeted each other.", tuple(item.id for item in ANSWERED))],
+        [Message("user", "Hi"), Reasoning("hm")],
+    ],
+    ids=["empty", "rules", "answered", "rules after", "handed over", "summed up", "thought of"],
+)
 def test_there_must_be_something_to_go_on_with(logged: list[Any]) -> None:
     with pytest.raises(FormatError, match="nothing in the session waits"):
         turn(Session(logged), None, ScriptedModel())
+
+
+@pytest.mark.parametrize(
+    "beside", [Message("system", "Be brief."), Compaction("They met."), AgentHandoff("alice", "bob")], ids=["rules", "summary", "handoff"]
+)
+def test_what_waits_does_so_whatever_is_noted_after_it(beside: Item) -> None:
+    session = Session([Message("user", "Hi"), beside])
+    assert turn(session, None, ScriptedModel([Say("Hello.")])).text == "Hello."
 
 
 def test_a_log_that_waits_for_an_answer_is_gone_on_with() -> None:

@@ -11,15 +11,15 @@ from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from session.errors import FormatError
-from session.items import FunctionCall, FunctionCallOutput, Item, Message, new_id
+from session.items import FunctionCall, Item, Message, new_id
 from session.parts import Part
 from session.session import Session
-from session.units import is_answer
 from session.usage import Usage
 
 from ..errors import PromptTooLongError
 from ..manager import ContextWindowManager
 from .model import CUT_OFF, PAUSE_TURN, Answer, Model, OnText
+from .pending import awaits_model, unanswered
 from .running import output_of, run_calls
 from .toolbox import Toolbox, ToolSource, failed
 
@@ -136,9 +136,9 @@ class _Turn:
     def begin(self, user_input: UserInput) -> None:
         """Records what the user says."""
         if user_input is None:
-            if not self._session.items or _is_said(self._session.items[-1]):
+            if not awaits_model(self._session):
                 raise FormatError("run_turn.user_input", "None, and nothing in the session waits for an answer; pass what the user says")
-            for call in _unanswered(self._session):  # else what the model says next would join the answer that has them
+            for call in unanswered(self._session):  # else what the model says next would join the answer that has them
                 self._add(output_of(call, failed(INTERRUPTED)))
             return
         message = user_input if isinstance(user_input, Message) else Message("user", user_input)
@@ -244,27 +244,6 @@ class _Turn:
 
     def _result(self, text: str, stop: str) -> TurnResult:
         return TurnResult(text, stop, self._requests, self._calls, self._refused, self._usage)
-
-
-def _is_said(item: Item) -> bool:
-    """Whether the item ends a turn. A call does not: the model is to be told that it was interrupted."""
-    return is_answer(item) and not isinstance(item, FunctionCall)
-
-
-def _unanswered(session: Session) -> list[FunctionCall]:
-    """The calls since the last user message that have no output, in order."""
-    waiting: dict[str, FunctionCall] = {}
-    last = next((place for place in reversed(range(len(session.items))) if _asks(session.items[place])), 0)
-    for item in session.items[last:]:
-        if isinstance(item, FunctionCall):
-            waiting[item.call_id] = item
-        elif isinstance(item, FunctionCallOutput):
-            waiting.pop(item.call_id, None)
-    return list(waiting.values())
-
-
-def _asks(item: Item) -> bool:
-    return isinstance(item, Message) and item.role == "user"
 
 
 def _told_apart(items: Sequence[Item]) -> list[Item]:
