@@ -27,6 +27,8 @@ LONGEST = 300
 _NUMBER = r"([0-9][0-9,]{0,14})"
 _TOO_LONG = re.compile(rf"prompt is too long(?:: {_NUMBER} tokens > {_NUMBER} maximum)?", re.IGNORECASE)
 _WITH_ANSWER = re.compile(rf"exceeds? context limit(?:: {_NUMBER} \+ {_NUMBER} > {_NUMBER})?", re.IGNORECASE)
+_AT_AMAZON = re.compile(r"\binput is too long for requested model", re.IGNORECASE)
+"""Amazon's Bedrock says so of the same models, without figures."""
 _BY_KIND: Mapping[str, type[ModelError]] = {
     "rate_limit_error": ModelRateLimitError,
     "overloaded_error": ModelOverloadedError,
@@ -77,7 +79,7 @@ def too_long(message: str) -> tuple[int | None, int | None] | None:
     if found := _WITH_ANSWER.search(message):
         prompt, answer, limit = map(_whole, found.groups())
         return prompt, None if answer is None or limit is None else max(0, limit - answer)
-    return None
+    return (None, None) if _AT_AMAZON.search(message) else None
 
 
 def _whole(digits: str | None) -> int | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
+from types import SimpleNamespace
 from typing import Any
 
 import anthropic
@@ -299,6 +300,48 @@ def test_a_cancel_while_the_model_is_asked_ends_at_once_and_the_question_stays(k
     with AnthropicStub(script) as stub:
         session = asyncio.run(scene(stub))
     assert [item.type for item in session.items] == ["message"]
+
+
+class Speaking:
+    """A client that is no asynchronous one: `One` is told, and `Two` while the turn is being cancelled."""
+
+    def __init__(self) -> None:
+        self.messages = self
+        self.cancelled, self.sent = threading.Event(), threading.Event()
+
+    def stream(self, **request: Any) -> Any:
+        return closing(self._events())
+
+    def _events(self) -> Generator[Any, None, None]:
+        yield SimpleNamespace(type="text", text="One")
+        self.cancelled.wait(10)
+        yield SimpleNamespace(type="text", text="Two")
+        self.sent.set()
+        yield SimpleNamespace(type="text", text="Three")
+
+
+def test_what_a_thread_hears_after_a_cancel_is_told_nobody_for_it_is_in_no_log() -> None:
+    client, told = Speaking(), list[str]()
+
+    async def scene() -> Session:
+        session = Session()
+
+        def hear(text: str) -> None:
+            told.append(text)
+            task.cancel()
+            client.cancelled.set()
+            assert client.sent.wait(10)
+
+        task = asyncio.create_task(run_turn(session, "Hi", model=AnthropicModel(client, MODEL), manager=manager(), on_text=hear))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.01)
+        return session
+
+    said = asyncio.run(scene()).items[-1]
+    assert isinstance(said, Message)
+    assert (said.text, said.interrupted) == ("One", True)
+    assert told == ["One"]
 
 
 def test_turns_with_thinking_tools_and_a_spent_limit_are_valid_to_the_last_request() -> None:

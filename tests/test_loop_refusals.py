@@ -135,6 +135,7 @@ def test_whatever_came_it_is_one_short_line(message: str, body: Any, status: Any
         ("messages: Prompt is too long", (None, None)),
         ("input length and `max_tokens` exceed context limit: 5 + 9 > 8, decrease", (5, 0)),
         ("input length and max_tokens exceed context limit", (None, None)),
+        ("ValidationException: Input is too long for requested model.", (None, None)),
         ("max_tokens: 99 > 64, which is the maximum allowed", None),
         ("the image is too long", None),
         ("prompt is too long: " + "9" * 100_000 + " tokens > 1 maximum", (None, None)),

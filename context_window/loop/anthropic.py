@@ -170,13 +170,17 @@ async def _threaded(manager: Any, on_text: OnText | None) -> Any:
     loop = asyncio.get_running_loop()
     wanted = True
 
+    def heard(text: str) -> None:
+        if wanted and on_text is not None:  # what was on its way at a cancel is in no log
+            on_text(text)
+
     def read() -> Any:
         with manager as stream:
             for event in stream:
                 if not wanted:
                     return None
-                if on_text is not None and event.type == "text":
-                    loop.call_soon_threadsafe(on_text, event.text)
+                if event.type == "text":
+                    loop.call_soon_threadsafe(heard, event.text)
             try:
                 return stream.get_final_message()
             except AssertionError as error:  # as above
