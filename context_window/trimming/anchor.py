@@ -63,13 +63,16 @@ class Anchor:
 class Increments:
     """How far increments were above their local counts: the scores of those seen last, in thousandths.
 
-    A score goes by what is new and by a twentieth of what was there: what a provider adds depends on both.
+    A score goes by what is new and by a twentieth of what was there: what a provider adds depends on both. Where it counts each token
+    for more, what is new alone matters: a bound is no lower than what is new times the usual ratio.
     """
 
     def __init__(self, rule: CalibrationRule) -> None:
         self.rule = rule
         self._recent: deque[int] = deque()
         self._sorted: list[int] = []
+        self._ratios: deque[int] = deque(maxlen=rule.remembered)
+        self._ratio = 0
         self._score = max(rule.prior, rule.least)
 
     def __len__(self) -> int:
@@ -90,13 +93,17 @@ class Increments:
             del self._sorted[bisect_left(self._sorted, self._recent.popleft())]
         self._recent.append(score)
         insort(self._sorted, score)
+        self._ratios.append(THOUSAND * min(observed, rule.beyond * local) // local)
+        self._ratio = sorted(self._ratios)[len(self._ratios) // 2] if len(self._ratios) >= ENOUGH else 0
         seen = len(self._sorted)
         place = -(-(seen + 1) * rule.coverage // THOUSAND)
         self._score = max(rule.least, self._sorted[place - 1] if place <= seen else max(rule.prior, self._sorted[-1]))
 
     def bound(self, anchored: int, local: int) -> int:
         """Tokens that what is new costs at the most, at the stated coverage; 0 where nothing is new."""
-        return local - (-self._score * _scale(anchored, local) // THOUSAND) if local > 0 else 0
+        if local <= 0:
+            return 0
+        return max(local - (-self._score * _scale(anchored, local) // THOUSAND), -(-self._ratio * local // THOUSAND))
 
     def likely(self, anchored: int, local: int) -> int:
         """Tokens that it most likely costs."""

@@ -66,6 +66,7 @@ class AnchoredTwin(Twin):
 
     last: Reported | None = None
     scores: list[Fraction] = field(default_factory=list)
+    ratios: list[int] = field(default_factory=list)
     edit_count: int = 0
     heard: list[Heard | None] = field(default_factory=list)
 
@@ -111,12 +112,18 @@ class AnchoredTwin(Twin):
             return max(scores[rank - 1], Fraction(rule.least, 1000))
         return max([Fraction(max(rule.prior, rule.least), 1000), *scores])
 
+    def ratio(self) -> Fraction:
+        """What was seen of what is new, as a part of what was counted: the median, once there are five."""
+        assert self.limits.calibration is not None
+        ratios = sorted(self.ratios[-self.limits.calibration.remembered :])
+        return Fraction(ratios[len(ratios) // 2], 1000) if len(ratios) >= 5 else Fraction(0)
+
     def bound(self, new: int, taken: int) -> int:
         """What the request costs at the most, beside what was not in the last report and cannot be counted."""
         assert self.last is not None
         assert self.limits.calibration is not None
         some = new + self.unsaid()
-        above = some + ceil(self.score() * scale(self.last.tokens, some)) if some > 0 else 0
+        above = max(some + ceil(self.score() * scale(self.last.tokens, some)), ceil(some * self.ratio())) if some > 0 else 0
         worth = min(Fraction(1), Fraction(self.last.tokens, max(1, self.last.counted)))
         off = (max(0, taken) * worth * self.limits.calibration.removed / 1000).__floor__() + min(0, taken)
         fixed = self.counted() - sum(self.costs().values()) - (self.last.counted - sum(self.last.was.values()))
@@ -166,13 +173,14 @@ class AnchoredTwin(Twin):
             observed = min(tokens - last.tokens, self.limits.calibration.beyond * new)
             thousandths = ceil(Fraction(1000 * (observed - new)) / scale(last.tokens, new))
             self.scores.append(Fraction(thousandths, 1000))
+            self.ratios.append(1000 * observed // new)
         here = tokens if sent is None else tokens + Heard(tokens, sent, sent, 0).worth(asked.counted - sent)
         self.last = Reported(asked.place, here, answered, asked.was, asked.counted, asked.edits, exact)
 
     def forget(self) -> None:
         self.heard.append(None)
         self.last = None
-        self.scores = []
+        self.scores, self.ratios = [], []
 
 
 def judged(heard: list[Heard | None]) -> tuple[bool, Heard | None]:

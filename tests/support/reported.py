@@ -8,7 +8,8 @@ The rule, for a request whose log has an answer with reported usage (the *anchor
    is in no log, most of it, and is not scored.
 4. The quantile: the order statistic of the one-sided split-conformal rule; while that is beyond the scores that there are, the
    highest of them, or the prior where that is higher. It has a least value.
-5. The bound: the anchor, what is new, and the quantile of the scale. The point: the same with the median score.
+5. The bound: the anchor, what is new, and the quantile of the scale; no less of what is new than the median of what steps had of what
+   was counted, once there are five. The point: the same with the median score.
 """
 
 from __future__ import annotations
@@ -82,12 +83,24 @@ def estimate(exchanges: Sequence[Exchange], rule: CalibrationRule) -> Estimate |
     usual = sorted(found)[len(found) // 2] if len(found) >= FEW else 0
     return Estimate(
         point=anchor + max(0, added + scale * usual // 1_000),
-        bound=anchor + added - (-scale * quantile(found, rule) // 1_000),
+        bound=anchor + max(added - (-scale * quantile(found, rule) // 1_000), -(-added * ratio(exchanges, rule) // 1_000)),
     )
 
 
+def ratio(exchanges: Sequence[Exchange], rule: CalibrationRule) -> int:
+    """What most steps had of what was counted, in thousandths; 0 while there are few."""
+    found = [min(observed, rule.beyond * added) * 1_000 // added for _, added, observed in steps(exchanges)][-rule.remembered :]
+    return sorted(found)[len(found) // 2] if len(found) >= FEW else 0
+
+
 def scores(exchanges: Sequence[Exchange], rule: CalibrationRule) -> Iterator[int]:
-    """What each step was off by, in thousandths of its scale. A step goes from one reported prompt to the next.
+    """What each step was off by, in thousandths of its scale."""
+    for anchor, added, observed in steps(exchanges):
+        yield -((added - min(observed, rule.beyond * added)) * 1_000 // scale_of(anchor, added))
+
+
+def steps(exchanges: Sequence[Exchange]) -> Iterator[tuple[int, int, int]]:
+    """From one reported prompt to the next: what the first had, what was counted since, and what the second had more.
 
     One after which less was reported, or in which nothing is new, tells nothing.
     """
@@ -96,7 +109,7 @@ def scores(exchanges: Sequence[Exchange], rule: CalibrationRule) -> Iterator[int
         anchor, added = exchanges[first].reported, sum(one.added for one in exchanges[first:last])
         observed = exchanges[last].reported - anchor
         if observed > 0 and added > 0:
-            yield -((added - min(observed, rule.beyond * added)) * 1_000 // scale_of(anchor, added))
+            yield anchor, added, observed
 
 
 def quantile(found: Sequence[int], rule: CalibrationRule) -> int:
