@@ -6,6 +6,7 @@ python examples/anthropic_sdk.py --live     # Claude answers; needs ANTHROPIC_AP
 
 from __future__ import annotations
 
+import os
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -76,6 +77,8 @@ def turn(manager: ContextWindowManager, client: Any, session: Session, question:
 def main(arguments: list[str]) -> None:
     """Runs the turns, and prints where the tokens are."""
     live = "--live" in arguments
+    if live and not os.environ.get("ANTHROPIC_API_KEY"):
+        sys.exit("--live asks Claude: export ANTHROPIC_API_KEY first")
     client: Any = anthropic.Anthropic() if live else Scripted()
     manager = ContextWindowManager(MODEL, context_window=ContextWindow(max_tokens=2_000), on_event=print)
     session = Session()
