@@ -18,9 +18,10 @@ from context_window.display.rendering import Draw, text_of
 from context_window.loop import Model, Toolbox
 from context_window.repl.chat import Chat, ChatError, News
 from context_window.repl.live import AnthropicAccess, Voice, begun, take_turn
-from context_window.repl.sessions import welcome
+from context_window.repl.sessions import goodbye, welcome
 from context_window.repl.terminal import Terminal, run_chat
 from context_window.repl.workspace import Workspace
+from session.errors import StoreError
 from session.store import SessionStore
 from tests.support.pictures import png
 from tests.support.stubs import AnthropicStub, Call, Say, Script, in_order
@@ -346,3 +347,33 @@ def test_a_session_that_waits_for_an_answer_says_so_when_it_is_gone_on_with() ->
     assert "/retry asks for one" in "\n".join(text_of(draw, 80) for draw in welcome(chat, "/work"))
     chat.session.add_message("assistant", "Yes.")
     assert "/retry" not in "\n".join(text_of(draw, 80) for draw in welcome(chat, "/work"))
+
+
+class Full:
+    """A disk that is full until it is not."""
+
+    def __init__(self, keeper: SessionStore) -> None:
+        self._keeper = keeper
+        self.full = True
+
+    def save(self, session: Session) -> int:
+        if self.full:
+            raise StoreError(self._keeper.path, "the disk is full")
+        return self._keeper.save(session)
+
+
+def test_what_cannot_be_kept_is_said_and_who_leaves_is_told_before_it_is_lost(workspace: Workspace, keeper: SessionStore) -> None:
+    chat = started(None)
+    disk = Full(keeper)
+    chat.keeper = disk  # type: ignore[assignment]  # as much of a store as the chat asks for here
+    script = in_order([Call("list_files")], [Say("One file.")], [Say("Two.")])
+    told, _ = talk(chat, workspace, script, "Look.", None, "/quit", "Again.")
+    flat = " ".join(told.split())
+    assert flat.count("the disk is full. What was said is in memory alone: /save FILE writes it elsewhere.") == 2
+    assert flat.count("of 20,000 tokens") == 2
+    assert flat.count("the disk is full. Not all of this is kept: /save FILE writes it elsewhere, leaving again loses it.") == 1
+    assert [message.text for message in chat.session.messages()[1:]] == ["Look.", "One file.", "Again.", "Two."]
+    assert "not all of this is kept" in text_of(goodbye(chat)[0], 80)
+    disk.full = False
+    assert "kept as" in text_of(goodbye(chat)[0], 80)
+    assert list(keeper.load(chat.session.id).items) == list(chat.session.items)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from session.errors import StoreConflictError
+from session.errors import StoreConflictError, StoreError
 from session.items import FunctionCall
 from session.parts import Image
 from session.session import Session
@@ -122,13 +122,9 @@ class Chat:
             self.news.say(f"another chat has gone on with {before}: this one goes on as {self.session.id}")
 
     def keep_meanwhile(self) -> None:
-        """Writes what is new while a turn goes on in the session: where another chat has gone on with it, `keep` sees to that later.
-
-        Raises:
-            StoreError: It cannot be written.
-        """
+        """Writes what is new while a turn goes on in the session. What is in the way does not stop the turn: `keep` meets it at its end."""
         if self.keeper is not None and self.begun:
-            with suppress(StoreConflictError):
+            with suppress(StoreError):
                 self.keeper.save(self.session)
 
     def usage(self) -> dict[str, int]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
+from session.errors import StoreError
 from session.items import Item, Message
 from session.units import is_summary
 
 from .chat import Chat, ChatError
 from .commanding import Draws, now
-from .drawing import blank, item_lines, listing, quiet
+from .drawing import blank, fault, item_lines, listing, quiet
 from .places import path_of
 
 SESSIONS = 15
@@ -95,4 +96,8 @@ def welcome(chat: Chat, directory: str) -> Draws:
 
 def goodbye(chat: Chat) -> Draws:
     """What is said last."""
+    try:
+        chat.keep()
+    except StoreError as error:
+        return [fault(f"not all of this is kept: {error}")]
     return [quiet(f"kept as {chat.session.id}; context-window chat --continue goes on with it")]

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import click
 
-from session.errors import SessionError
+from session.errors import SessionError, StoreError
 
 from ..display.rendering import Draw
 from ..errors import ContextWindowError
@@ -23,6 +23,7 @@ from .live import Access, Voice, take_turn
 from .replay import Replay
 
 LEAVE = "Ctrl-D or /quit leaves"
+ELSEWHERE = "/save FILE writes it elsewhere"
 UNEXPECTED = 200
 """Characters of an unexpected fault's words that are shown."""
 
@@ -153,8 +154,22 @@ def run_chat(chat: Chat, terminal: Terminal, access: Access) -> None:
         try:
             while not chat.over:
                 _next(chat, terminal, access, runner)
+            if not _is_kept(chat, terminal):
+                chat.over = False  # once: who leaves again means it
+                while not chat.over:
+                    _next(chat, terminal, access, runner)
         finally:
             runner.run(access.close())
+
+
+def _is_kept(chat: Chat, terminal: Terminal) -> bool:
+    """Whether nothing is lost when the user leaves now; if not, says so."""
+    try:
+        chat.keep()
+    except StoreError as error:
+        terminal.show(fault(f"{error}. Not all of this is kept: {ELSEWHERE}, leaving again loses it."))
+        return False
+    return True
 
 
 def _next(chat: Chat, terminal: Terminal, access: Access, runner: asyncio.Runner) -> None:
@@ -185,6 +200,9 @@ def _turn(chat: Chat, said: UserInput, terminal: Terminal, access: Access, runne
     except KeyboardInterrupt:
         terminal.voice.write("\n")  # the terminal has echoed ^C
         terminal.show(quiet(f"stopped: what was said so far is kept; {_going_on(chat)}"))
+        terminal.show(now(chat))
+    except StoreError as error:
+        terminal.show(fault(f"{error}. What was said is in memory alone: {ELSEWHERE}."))
         terminal.show(now(chat))
     except (SessionError, ContextWindowError, OSError) as error:
         terminal.show(fault(str(error)))
