@@ -390,6 +390,12 @@ def test_what_streams_is_asked_for_in_another_way() -> None:
         create(manager(), client, asking(Session()), model=MODEL, max_tokens=10, stream=True)
 
 
+@pytest.mark.parametrize("tools", [5, None, '{"name": "f"}', {"name": "f"}], ids=["number", "none", "text", "mapping"])
+def test_what_is_no_list_of_tools_is_told(tools: Any) -> None:
+    with asked(AnthropicStub()) as client, pytest.raises(BudgetError, match="pass a list of tools"):
+        create(manager(), client, asking(Session()), model=MODEL, max_tokens=10, tools=tools)
+
+
 # How much less
 
 

@@ -164,7 +164,10 @@ class _Attempts:
 def _checked(more: Mapping[str, Any], **asked: Any) -> dict[str, Any]:
     if more.get("stream"):
         raise BudgetError("stream", more["stream"], "leave it out; client.messages.stream(**manager.anthropic_request(…)) streams")
-    return {**asked, "tools": list(asked["tools"]), **more}
+    tools = asked["tools"]
+    if isinstance(tools, Iterable) and not isinstance(tools, str | Mapping):  # what is no list of tools, the manager refuses
+        asked["tools"] = list(tools)  # each attempt reads them
+    return {**asked, **more}
 
 
 def _member(value: object, name: str) -> Any:
