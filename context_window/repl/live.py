@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +14,7 @@ from ..display.glyphs import Glyphs
 from ..display.rendering import Draw
 from ..errors import ModelError
 from ..loop import AnthropicModel, Model, Toolbox, run_turn
-from ..loop.model import CONTEXT_EXCEEDED, MAX_TOKENS, PAUSE_TURN, REFUSAL
+from ..loop.model import CONTEXT_EXCEEDED, MAX_TOKENS, PAUSE_TURN, REFUSAL, Answer, OnText
 from ..loop.turn import UserInput
 from ..models import describe_model
 from .chat import Chat, ChatError
@@ -101,6 +101,19 @@ class Access(Protocol):
         """Lets go of the connections."""
 
 
+class _Asked:
+    """A model that is not looked for before it is asked: by then what the user said is in the log, whatever is in the way."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def answer(
+        self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool, on_text: OnText | None = None
+    ) -> Answer:
+        """What the model says."""
+        return await self._access.model().answer(view, tools, allow_tools=allow_tools, on_text=on_text)
+
+
 async def take_turn(chat: Chat, said: UserInput, access: Access, voice: Voice) -> None:
     """Has a turn told to its end, and what the window holds then. What was in its way is told too; what was said is kept.
 
@@ -119,16 +132,10 @@ async def take_turn(chat: Chat, said: UserInput, access: Access, voice: Voice) -
         chat.keep_meanwhile()  # at once: what a tool has answered need not be asked again after a crash
 
     try:
-        model = access.model()
-    except Exception:
-        if said is not None:  # it can be asked again by whoever mends what was in the way
-            note(chat.session.append(said) if isinstance(said, Message) else chat.session.add_message("user", said))
-        raise
-    try:
         result = await run_turn(
             chat.session,
             said,
-            model=model,
+            model=_Asked(access),
             tools=access.tools,
             manager=chat.manager,
             on_text=telling.text,
