@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from typing import Any
 from unittest.mock import AsyncMock
@@ -216,6 +217,18 @@ def test_nothing_is_appended_while_a_response_or_its_calls_are_unfinished() -> N
     managed(manager, session, llm)  # the second call runs
     assert (llm.prompts, compactions(session)) == ([], [])
     session.append(FunctionCallOutput("read", "2", "x2"))
+    managed(manager, session, llm)
+    assert len(compactions(session)) == 1
+
+
+def test_an_answer_that_is_paused_for_a_tool_of_the_providers_own_is_not_over() -> None:
+    search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "fjords"}}
+    manager, session, llm = Watched(), asked(9), Writer()
+    session.append(Message("assistant", json.dumps(search), extra={"anthropic_blocks": [search]}))
+    managed(manager, session, llm)
+    assert compactions(session) == []
+    result = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    session.append(Message("assistant", json.dumps(result), extra={"anthropic_blocks": [result]}))
     managed(manager, session, llm)
     assert len(compactions(session)) == 1
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from session.editing import stays
 from session.items import Compaction, Item, Message, MessageCategory
+from session.providers.anthropic.blocks import CARRIED, is_server_call
 from session.session import Session
 from session.summary import is_own_summary
 from session.units import HELD, KIND_CALL
@@ -125,16 +126,22 @@ def replaced(told: Collection[Told], items: Sequence[Item]) -> tuple[str, ...]:
 def may_stand(fold: Fold, items: Sequence[Item], *, ended: bool) -> bool:
     """Whether a summary may be appended now: no response goes on, and the model has not been given one since its last response.
 
-    A response is over when its calls are answered, or where it has none and ends in a text; else only where `ended` says so.
+    A response is over when its calls are answered, or where it has none and ends in a text; else only where `ended` says so. One that
+    ends in a call of the provider's own tools is paused, and goes on.
     """
     groups = fold.groups
-    if groups.in_response and not (ended or isinstance(items[-1], Message)):
+    if groups.in_response and not (ended or (isinstance(items[-1], Message) and not _is_paused(items[-1]))):
         return False
     since = range(groups.frontier, len(items))
     if any(is_own_summary(items[place]) for place in since):
         return False
     waiting = [place for place in since if groups.kind[place] == KIND_CALL and not groups.answered[place]]
     return not waiting or groups.last_user > waiting[-1]  # a user who goes on has given up on them
+
+
+def _is_paused(message: Message) -> bool:
+    blocks = message.extra.get(CARRIED)
+    return isinstance(blocks, list) and bool(blocks) and isinstance(blocks[-1], dict) and is_server_call(blocks[-1])
 
 
 def _stands_for(item: Item, fold: Fold, position: Callable[[str], int | None]) -> dict[str, int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from session.items import FunctionCall, Item, Message
+from session.providers.anthropic.blocks import CARRIED
 from session.session import Session
 from session.usage import Usage
 
@@ -60,7 +61,7 @@ class Answer:
 
 
 def _said(message: Message) -> str:
-    blocks = message.extra.get("anthropic_blocks")  # what a session has no words for, and shows as JSON
+    blocks = message.extra.get(CARRIED)  # what a session has no words for, and shows as JSON
     if not isinstance(blocks, list):
         return message.text
     return "".join(block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str))
