@@ -77,7 +77,7 @@ class Doubts:
             sure = _Cost(said, self._sure.counted)
             foretold = said + sure.of(counted - sure.counted)
             above = tokens - foretold
-            near = above <= (sure.of(lost) // 2 if self._balance >= 0 else 2 * little)
+            near = above <= (sure.of(lost) // 2 if self._balance >= 0 else max(2 * little, foretold // PART))
             believed = lost <= little or self._balance >= little or near
             if not believed:  # not more has been said than is in the report and in no log
                 said = max(self._sure.tokens, min(said, tokens - (asked.whole - sure.counted)))

@@ -213,7 +213,7 @@ def judged(heard: list[Heard | None]) -> tuple[bool, Heard | None]:
         else:
             more = replace(sure, tokens=sure.tokens + one.unsaid)
             above = one.tokens - more.tokens - more.worth(one.counted - sure.counted)
-            near = above <= more.worth(lost) // 2 if balance >= 0 else above <= 2 * little
+            near = above <= more.worth(lost) // 2 if balance >= 0 else above <= max(2 * little, (one.tokens - above) // 10)
             believed, proven = lost <= little or balance >= little or near, balance >= 0
             hidden = max(0, min(one.unsaid, one.tokens - one.whole + sure.counted - sure.tokens))
             sure = more if believed else replace(sure, tokens=sure.tokens + hidden)
