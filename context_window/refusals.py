@@ -24,6 +24,8 @@ from .whole import as_whole
 LONGEST = 300
 """Characters of the provider's words that an error repeats: they may quote the request."""
 
+_HEADER = "Illegal header value"
+"""How the client's transport begins to say that a header's value is none."""
 _NUMBER = r"([0-9][0-9,]{0,14})"
 _TOO_LONG = re.compile(rf"prompt is too long(?:: {_NUMBER} tokens > {_NUMBER} maximum)?", re.IGNORECASE)
 _WITH_ANSWER = re.compile(rf"exceeds? context limit(?:: {_NUMBER} \+ {_NUMBER} > {_NUMBER})?", re.IGNORECASE)
@@ -50,6 +52,8 @@ def model_error(error: BaseException) -> ModelError | None:
     names = {kind.__name__ for kind in type(error).__mro__}
     if "APIConnectionError" in names:
         cause = error.__cause__
+        if _HEADER in str(cause):  # the client's words hold the value, and the value is the key
+            return ModelAccessError("a header cannot be sent: the key holds a line break or another sign that no key has")
         return ModelNetworkError(_line(f"{type(error).__name__}: {cause or error}"))
     if _is_transport(type(error).__mro__):  # a stream that breaks in the middle raises what the transport raised
         return ModelNetworkError(_line(f"{type(error).__name__}: {error}"))

@@ -126,6 +126,15 @@ def test_a_home_that_cannot_be_made_is_said(shell: Shell, monkeypatch: pytest.Mo
     assert "set CONTEXT_WINDOW_HOME" in err
 
 
+@pytest.mark.parametrize("key", ["sk-secret\n", "sk-sec\nret", " sk-secret", "sk-sec\x7fret", " "])
+def test_a_key_that_is_none_is_said_to_be_one_and_not_shown(shell: Shell, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    code, out, err = shell("chat")
+    assert (code, out) == (2, "")
+    assert "ANTHROPIC_API_KEY holds" in err
+    assert "sec" not in err
+
+
 @POSIX
 @pytest.mark.parametrize("name", ["history", "sessions.db"])
 def test_a_pipe_among_what_is_kept_makes_nobody_wait(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:

@@ -11,13 +11,13 @@ import pytest
 from context_window import Session
 from context_window.display.rendering import Draw, text_of
 from context_window.loop import Model, Toolbox
-from context_window.repl.live import Voice
+from context_window.repl.live import AnthropicAccess, Voice
 from context_window.repl.sessions import goodbye, welcome
 from context_window.repl.terminal import Terminal, run_chat
 from context_window.repl.workspace import Workspace
 from session.errors import StoreError
 from session.store import SessionStore
-from tests.support.stubs import Call, Say, in_order
+from tests.support.stubs import AnthropicStub, Call, Say, in_order
 from tests.support.talking import Lines, Screen, started, talk
 
 
@@ -128,3 +128,15 @@ def test_what_cannot_be_kept_is_said_and_who_leaves_is_told_before_it_is_lost(wo
     disk.full = False
     assert "kept as" in text_of(goodbye(chat)[0], 80)
     assert list(keeper.load(chat.session.id).items) == list(chat.session.items)
+
+
+@pytest.mark.parametrize("key", ["sk-sec\nret", "sk-sec\rret", "sk-secret\n"])
+def test_a_key_that_cannot_be_sent_is_not_shown(workspace: Workspace, key: str) -> None:
+    chat = started(None)
+    screen = Screen()
+    with AnthropicStub() as stub:
+        access = AnthropicAccess(chat, workspace, api_key=key, base_url=stub.url, max_retries=0)
+        run_chat(chat, Terminal(Lines("Hello?"), screen.voice), access)
+        assert stub.requests == []
+    assert "Check the API key" in screen.flat
+    assert "sec" not in screen.told

@@ -81,6 +81,10 @@ def _talk(settings: Settings, *, resume: bool, debug: bool) -> None:
 
     if not any(os.environ.get(name) for name in KEYS):
         raise BadInputError(f"{KEYS[0]} is not set: export your key, or look at a session log with --replay TRANSCRIPT, which needs none")
+    for name in KEYS:
+        key = os.environ.get(name, "")
+        if key != key.strip() or not key.isprintable():
+            raise BadInputError(f"{name} holds blanks, a line break or another sign that no key has: export the key alone")
     directory = str(Path.cwd())
     try:
         place = folder()
