@@ -47,7 +47,7 @@ from tests.support.managing import manager as bending
 from tests.support.stubs import AnthropicStub
 from tests.support.stubs.server import Refusal
 
-BUDGET = 1_800
+BUDGET = 3_000
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000640000006408020000000000")
 
 

@@ -54,6 +54,7 @@ QUERIES = {
     "read_only",
     "response_breaks",
     "settled",
+    "settled_tokens",
     "showing",
     "turn_count",
 }
