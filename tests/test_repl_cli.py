@@ -17,6 +17,7 @@ import pytest
 from context_window.display.lines import width_of
 from context_window.display.rendering import text_of
 from context_window.repl.picture import BUDGET, sample, scene, svg
+from session.store import SessionStore
 from tests.support.screens import long_session, read_report, saved
 from tests.support.shared import ROOT
 from tests.support.shell import HERE, POSIX, Shell, program
@@ -156,6 +157,24 @@ def test_a_file_of_sessions_that_is_damaged_need_not_stop_the_chat_for_ever(
     code, _, err = shell("chat")
     assert code == 2
     assert "move it elsewhere, and the chat begins a new one" in err
+
+
+def test_a_session_that_is_damaged_can_be_left_alone(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+    with SessionStore(tmp_path / "home" / "sessions.db") as store:
+        session = store.create("one")
+        session.add_message("user", "what was said long ago")
+    file = tmp_path / "home" / "sessions.db"
+    file.write_bytes(file.read_bytes().replace(b"long ago", b"lone ago"))
+    code, _, err = shell("chat", "--continue")
+    assert code == 2
+    assert "without --continue the chat begins a new session" in err
+    assert err.count("\n") == 1
+    monkeypatch.setattr(sys, "stdin", io.StringIO("/load\n/load one\n"))
+    code, out, _ = shell("chat")
+    assert code == 0
+    assert "is damaged" in out
+    assert out.count("salvage") == 2
 
 
 def test_of_a_file_with_many_sessions_none_is_loaded(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

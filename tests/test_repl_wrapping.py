@@ -61,3 +61,13 @@ def test_a_word_is_written_once_it_is_complete() -> None:
     wrapper = Wrapper(20, UNICODE)
     assert [wrapper.feed(piece) for piece in ("Hel", "lo wor", "ld\nA")] == ["", "Hello", " world\n"]
     assert wrapper.end() == "A"
+
+
+@given(st.text(max_size=60), st.text(max_size=60), st.integers(2, 30), st.integers(2, 30))
+def test_what_comes_after_the_terminal_has_changed_fits_what_it_is_now(before: str, after: str, width: int, then: int) -> None:
+    wrapper = Wrapper(width, UNICODE)
+    written = wrapper.feed(f"{before}\n")
+    wrapper.resize(then)
+    rest = wrapper.feed(after) + wrapper.end()
+    assert all(width_of(line) <= width for line in written.split("\n"))
+    assert all(width_of(line) <= then for line in rest.split("\n"))

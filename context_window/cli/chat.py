@@ -92,10 +92,7 @@ def _talk(settings: Settings, *, resume: bool, debug: bool) -> None:
     except ChatError as error:
         raise BadInputError(str(error)) from None
     with _opened(place / SESSIONS) as keeper:
-        last = keeper.latest() if resume else None
-        if resume and last is None:
-            raise BadInputError("there is no session to go on with yet; start one without --continue")
-        session = begun(directory) if last is None else keeper.load(last.id)
+        session = _resumed(keeper) if resume else begun(directory)
         named = session.metadata.get("model")
         model = settings.model or (named if isinstance(named, str) and named else None) or os.environ.get("ANTHROPIC_MODEL") or MODEL
         news = News()
@@ -112,6 +109,19 @@ def _talk(settings: Settings, *, resume: bool, debug: bool) -> None:
         run_chat(chat, terminal, access)
         if chat.begun:
             terminal.show_all(goodbye(chat))
+
+
+def _resumed(keeper: SessionStore) -> Session:
+    """The last session."""
+    from session.errors import StoreDamagedError
+
+    try:
+        last = keeper.latest()
+        if last is None:
+            raise BadInputError("there is no session to go on with yet; start one without --continue")
+        return keeper.load(last.id)
+    except StoreDamagedError as error:
+        raise BadInputError(f"{error}; without --continue the chat begins a new session") from None
 
 
 def _opened(path: Path) -> SessionStore:

@@ -64,9 +64,11 @@ class Telling:
 
     def text(self, piece: str) -> None:
         """A piece of the answer."""
+        width, glyphs = self._voice.layout()
         if self._wrapper is None:
-            self._wrapper = Wrapper(*self._voice.layout())
+            self._wrapper = Wrapper(width, glyphs)
             piece = piece.lstrip("\n")
+        self._wrapper.resize(width)
         self._voice.write(self._wrapper.feed(piece))
 
     def item(self, item: Item) -> None:

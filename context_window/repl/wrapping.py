@@ -28,6 +28,10 @@ class Wrapper:
         self._word: list[str] = []
         self._word_width = 0
 
+    def resize(self, width: int) -> None:
+        """Breaks what comes from here on at another width: the terminal has changed."""
+        self._width = max(2, width)
+
     def feed(self, text: str) -> str:
         """What can be written of the text so far."""
         out: list[str] = []
