@@ -164,17 +164,21 @@ def test_a_session_that_is_damaged_can_be_left_alone(shell: Shell, monkeypatch: 
     with SessionStore(tmp_path / "home" / "sessions.db") as store:
         session = store.create("one")
         session.add_message("user", "what was said long ago")
+        store.create("two").add_message("user", "what is whole")
+        session.add_message("user", "and what came last")
     file = tmp_path / "home" / "sessions.db"
     file.write_bytes(file.read_bytes().replace(b"long ago", b"lone ago"))
     code, _, err = shell("chat", "--continue")
     assert code == 2
     assert "without --continue the chat begins a new session" in err
     assert err.count("\n") == 1
-    monkeypatch.setattr(sys, "stdin", io.StringIO("/load\n/load one\n"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("/load\n/load one\n/load three\n/load two\n"))
     code, out, _ = shell("chat")
     assert code == 0
     assert "is damaged" in out
     assert out.count("salvage") == 2
+    assert "no session has the id 'three'" in " ".join(out.split())
+    assert "> what is whole" in out
 
 
 def test_of_a_file_with_many_sessions_none_is_loaded(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

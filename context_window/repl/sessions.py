@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
-from session.errors import StoreError
+from session.errors import StoreDamagedError, StoreError
 from session.items import Item, Message
 from session.units import is_summary
 
@@ -12,6 +13,9 @@ from .chat import Chat, ChatError
 from .commanding import Draws, now
 from .drawing import blank, fault, item_lines, listing, quiet
 from .places import path_of
+
+if TYPE_CHECKING:
+    from session.store import SessionInfo
 
 SESSIONS = 15
 """Sessions that `/load` lists."""
@@ -47,8 +51,15 @@ def load(chat: Chat, rest: str) -> Draws:
     """Goes on with another session: one that was kept, or a file's."""
     if chat.replaying:
         raise ChatError("a replay goes on with its own transcript; start another with --replay")
-    kept = chat.keeper.list() if chat.keeper is not None else ()
+    kept: tuple[SessionInfo, ...] = ()
+    damage = None
+    try:
+        kept = chat.keeper.list() if chat.keeper is not None else ()
+    except StoreDamagedError as error:
+        damage = error  # of one session; the others can be read by their ids
     if not rest:
+        if damage is not None:
+            raise damage
         if not kept:
             return [quiet("no session is kept yet; /load FILE reads one from a file")]
         rows = [(one.id, f"{one.items:,}", one.title) for one in kept[:SESSIONS]]
@@ -62,6 +73,8 @@ def load(chat: Chat, rest: str) -> Draws:
     elif path_of(rest).exists():
         read = chat.read_file(rest)
         chat.session = read.fork() if any(one.id == read.id for one in kept) else read  # what is kept may have gone on since
+    elif damage is not None and chat.keeper is not None:
+        chat.session = chat.keeper.load(rest)
     else:
         raise ChatError(f"{rest} is no kept session and no file; /load lists those that are kept")
     return [
