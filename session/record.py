@@ -145,7 +145,10 @@ class Record:
 
     @property
     def settled(self) -> int:
-        """How many leading items were decided on when this view was made; 0 for a log that is no view."""
+        """How many leading items were decided on when this view was made; 0 for a log that is no view.
+
+        Likewise of a log that items were left out of, if any of the others carries a `usage`: it is of a prompt that had them.
+        """
         return self._settled
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -341,3 +342,38 @@ def test_the_whole_log_is_not_taken_for_the_view_that_was_reported() -> None:
 def test_a_model_config_with_a_limit_is_calibrated_too() -> None:
     manager = ContextWindowManager(ModelConfig("claude-sonnet-4-5", 50_000))
     assert manager.analyze_session(asked(usage=Usage(input_tokens=9_000)))["reported_tokens"] == 9_000
+
+
+# Logs that others were left out of
+
+
+def long_ago(turns: int = 30) -> Session:
+    """A conversation whose prompts had some 200 tokens a turn, and 500 that are in no log."""
+    session = Session(id="parent")
+    for turn in range(turns):
+        session.append(Message("user", "q" * 96, id=f"q{turn}"))
+        session.append(Message("assistant", "a" * 96, id=f"a{turn}", usage=Usage(input_tokens=600 + 200 * turn, output_tokens=100)))
+    return session
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        lambda session: session.fork_brief("You are a tester.", "Test it.", recent_turns=2),
+        lambda session: session.fork_filtered(recent_turns=2),
+        lambda session: session.truncate(max_items=5),
+    ],
+    ids=("brief", "filtered", "truncated"),
+)
+def test_the_reports_of_what_others_were_left_out_of_are_not_of_what_is_left(left: Callable[[Session], Session]) -> None:
+    session = left(long_ago())
+    session.add_message("user", "and now?")
+    manager = a_manager(2_000)
+    assert manager.process_session(session) is session
+    assert manager.analyze_session(session)["reported_tokens"] is None
+    session.append(Message("assistant", "so", id="so", usage=Usage(input_tokens=1_500)))
+    assert manager.analyze_session(session)["reported_tokens"] == 1_500
+
+
+def test_a_whole_fork_goes_by_its_parents_reports() -> None:
+    assert a_manager().analyze_session(long_ago().fork())["reported_tokens"] == 600 + 200 * 29
