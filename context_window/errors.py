@@ -240,8 +240,8 @@ class PromptTooLongError(ModelError):
     """The provider counts more for the request than its window holds.
 
     Attributes:
-        tokens: What the provider counts, its answer's room included where it says so; None where it gave no figure.
-        limit: What it allows; None where it gave no figure.
+        tokens: What the provider counts for the prompt; None where it gave no figure.
+        limit: What it allows for one, the room for the answer left out; None where it gave no figure.
     """
 
     advice = "Set a smaller budget (ContextWindow(max_tokens=…)), or take something large out of what must be kept."

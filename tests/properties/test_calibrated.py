@@ -38,12 +38,12 @@ def test_calibrated_twin(data: st.DataObject) -> None:
     """with constant policy and counts, the incremental fold equals the plain from-scratch one at every prefix, whenever it was called:
     calibration is a function of the log"""
     whole, bounds = data.draw(calibrated())
-    often = data.draw(st.sampled_from((True, False)))
+    every = data.draw(st.sampled_from((1, 7, 7, 11, 60)))  # the slow twin takes the square of what it compares
     log = copy_of(whole)
     following, known = Following(log, bounds, MEASURER), Facts()
     for item in whole.items:
         log.append(item)
-        if often or data.draw(st.integers(0, 3)) == 0:
+        if data.draw(st.integers(1, every)) == 1:
             compare(following, log, known)
     compare(following, log, known)
     event(f"anchored: {following.fold.anchor is not None}")

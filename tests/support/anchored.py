@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
@@ -139,15 +140,17 @@ class AnchoredTwin(Twin):
         if self.last is None or not outputs:
             return super().room(outputs)
         new, taken = self.new(), self.taken()
-        for lost in range(whole + 1):
+
+        def over(lost: int) -> int:
+            """By how much the budget is exceeded with so much lost of the outputs: the more is lost, the less."""
             worst = []
-            if outputs[-1] >= self.last.place:
+            if outputs[-1] >= self.last.place:  # type: ignore[union-attr]
                 worst.append(self.bound(new - lost, taken))
-            if outputs[0] < self.last.place:
+            if outputs[0] < self.last.place:  # type: ignore[union-attr]
                 worst.append(self.bound(new, taken + lost))
-            if max(worst) <= self.limits.budget:
-                return whole - lost
-        return 0
+            return max(worst) - self.limits.budget
+
+        return max(0, whole - bisect_left(range(whole + 1), 0, key=lambda lost: -over(lost)))
 
     # What is reported
 
