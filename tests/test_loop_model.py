@@ -263,10 +263,20 @@ def error_event(kind: str, message: str) -> bytes:
         (lambda sent: sent[sent.index(b"event: content_block_start") :], ModelNetworkError),
         (lambda sent: sent[: sent.index(b"event: message_delta")] + error_event("overloaded_error", "Overloaded"), ModelOverloadedError),
         (lambda sent: sent.replace(b'"type": "text", "text": ""', b'"type": "tool_use", "name": "add", "input": {}'), ModelError),
+        (lambda sent: sent.replace(b'"content_block_delta", "index": 0', b'"content_block_delta", "index": 7'), ModelNetworkError),
+        (
+            lambda sent: sent.replace(b'"type": "text", "text": ""', b'"type": "tool_use", "id": "t", "name": "add", "input": {}').replace(
+                b'"type": "text_delta", "text"', b'"type": "input_json_delta", "partial_json"'
+            ),
+            ModelNetworkError,
+        ),
         (lambda sent: error_event("rate_limit_error", "Too many."), ModelRateLimitError),
         (lambda sent: error_event("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), PromptTooLongError),
     ],
-    ids=["ends early", "broken", "empty", "a web page", "starts late", "overloaded inside", "nonsense", "busy at once", "too long"],
+    ids=(
+        *("ends early", "broken", "empty", "a web page", "starts late", "overloaded inside", "nonsense"),
+        *("no such block", "arguments that are no JSON", "busy at once", "too long"),
+    ),
 )
 def test_a_stream_that_does_not_end_as_it_should_is_an_error_and_no_answer(
     ending: Callable[[bytes], bytes], expected: type[ModelError], kind: str

@@ -23,6 +23,8 @@ from ..models import describe_model
 from ..refusals import model_error
 from .model import Answer, OnText
 
+BROKEN = (ValueError, LookupError)
+"""What the client raises where a stream makes no sense to it."""
 UNFINISHED = "the stream ended before the answer did"
 OUTPUT_LIMIT = 8_192
 """Tokens of an answer where nothing is known of the model."""
@@ -154,7 +156,14 @@ def _room(model: str) -> int:
 async def _streamed(manager: Any, on_text: OnText | None) -> Any:
     """The whole message of an asynchronous client's stream."""
     async with manager as stream:
-        async for event in stream:
+        events = aiter(stream)
+        while True:
+            try:
+                event = await anext(events)
+            except StopAsyncIteration:
+                break
+            except BROKEN as error:
+                raise _unread(error) from error
             if on_text is not None and event.type == "text":
                 on_text(event.text)
         try:
@@ -176,7 +185,14 @@ async def _threaded(manager: Any, on_text: OnText | None) -> Any:
 
     def read() -> Any:
         with manager as stream:
-            for event in stream:
+            events = iter(stream)
+            while True:
+                try:
+                    event = next(events)
+                except StopIteration:
+                    break
+                except BROKEN as error:
+                    raise _unread(error) from error
                 if not wanted:
                     return None
                 if event.type == "text":
@@ -214,6 +230,12 @@ def _usage(reported: Any) -> Usage:
         cache_write_tokens=reported.cache_creation_input_tokens or 0,
         output_tokens=reported.output_tokens or 0,
     )
+
+
+def _unread(error: Exception) -> ModelNetworkError:
+    """What the client could not read: events out of order, or a call whose arguments are no JSON."""
+    broken = type(error).__name__ == "JSONDecodeError"
+    return ModelNetworkError("what came back is broken JSON" if broken else "what came back is no stream of an answer")
 
 
 def _told(error: Exception) -> ModelError | None:
