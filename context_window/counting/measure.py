@@ -15,7 +15,7 @@ from session.parts import Image, Part, Text
 
 from ..trimming.placeholders import MARK, cut_text, image_placeholder, output_placeholder
 from ..trimming.plan import Cut
-from ..trimming.state import Measured
+from ..trimming.tally import Measured
 from .counter import TokenCounter
 from .cutting import longest_cut
 from .framing import Framing, framing_of, signature_tokens

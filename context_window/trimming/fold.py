@@ -14,8 +14,9 @@ from session.units import KIND_CALL, KIND_ORPHAN, KIND_OUTPUT, KIND_REASONING, K
 from .anchor import Anchor, Increments
 from .doubts import Asked, Doubts
 from .limits import Limits
-from .state import Measured, Measures, ViewState
+from .state import ViewState
 from .steps import trim
+from .tally import Measured, Measures
 
 
 class Fold(ViewState):

@@ -9,112 +9,19 @@ from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Sequence
 from copy import copy
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from session.units import HELD, KIND_CALL, KIND_OUTPUT, KIND_REASONING, KIND_SILENT, KIND_USER, NONE, PRIORITY, Grouping
 
 from .anchor import THOUSAND, Anchor, Increments
 from .limits import Limits
 from .plan import Cut, Reason
+from .tally import Measured, Measures, Tally
 
 IN_VIEW = 0
 _REASONS: tuple[Reason | None, ...] = (None, *Reason)
 _CODES = {reason: code for code, reason in enumerate(_REASONS) if reason is not None}
 _ABSENT = object()
-
-
-class Measured(NamedTuple):
-    """What an item costs, in tokens.
-
-    Attributes:
-        tokens: The item as it is in the log.
-        images: Its image parts: the place among the parts, and the tokens that a placeholder saves (may be negative).
-    """
-
-    tokens: int
-    images: tuple[tuple[int, int], ...] = ()
-
-
-class Measures(Protocol):
-    """What is asked only when needed: the cost of forms that an item might take. Places are positions in the log."""
-
-    def cleared(self, place: int) -> int:
-        """Tokens of an output with a placeholder for content. No less than it has now where it may not be cleared."""
-
-    def shortened(self, place: int, limit: int) -> Cut:
-        """The longest cut of an output that makes it cost at most `limit` tokens, else the shortest there is."""
-
-
-class Tally:
-    """The sums of a view and the marks that go with them: small, so that it can be copied before a provisional trim.
-
-    Attributes:
-        tokens: By rank: tokens in the view.
-        items: By rank: items in the view.
-        total: All of `tokens`.
-        images: Image parts in the view.
-        unanswered: Calls in the view without an output.
-        altered: Items of the log that are not in the view, or not as they were.
-        first: Every position before this is silent or out of the view.
-        cleared_to: How far the queue of outputs has been cleared.
-        dropped_to: By rank: how far the queue of units has been dropped.
-        aside: Units that `dropped_to` passed over because they were protected then.
-        shown: The positions in the view; None while all are.
-        pictured: Items with images in the view, and some that had.
-        thoughts: Reasoning in the view, where it may have to go.
-        compacted: Items that a summary stands for and that are still to go.
-        fresh: Tokens in the view that are not in the request that was reported last.
-        said: Those of them that belong to the response to that request.
-        removed: Tokens that were in that request and have been taken out since.
-        edits: How often the request was changed before its end.
-    """
-
-    __slots__ = (
-        "altered",
-        "aside",
-        "cleared_to",
-        "compacted",
-        "dropped_to",
-        "edits",
-        "first",
-        "fresh",
-        "images",
-        "items",
-        "pictured",
-        "removed",
-        "said",
-        "shown",
-        "thoughts",
-        "tokens",
-        "total",
-        "unanswered",
-    )
-
-    def __init__(self) -> None:
-        self.tokens = [0] * len(PRIORITY)
-        self.items = [0] * len(PRIORITY)
-        self.total = self.images = self.unanswered = self.altered = self.first = self.cleared_to = 0
-        self.dropped_to = [0] * len(PRIORITY)
-        self.aside: tuple[int, ...] = ()
-        self.shown: array[int] | None = None
-        self.pictured: list[int] = []
-        self.thoughts: list[int] = []
-        self.compacted: list[int] = []
-        self.fresh = self.said = self.removed = self.edits = 0
-
-    def __copy__(self) -> Tally:
-        """A twin whose sums are its own. The lists of positions are shared: trims replace them, and never change them."""
-        twin = Tally.__new__(Tally)
-        for name in Tally.__slots__:
-            setattr(twin, name, getattr(self, name))
-        twin.tokens, twin.items, twin.dropped_to = self.tokens[:], self.items[:], self.dropped_to[:]
-        return twin
-
-    def count(self, rank: int, tokens: int, items: int) -> None:
-        """Adds to a category."""
-        self.tokens[rank] += tokens
-        self.total += tokens
-        self.items[rank] += items
 
 
 class ViewState:
