@@ -11,8 +11,8 @@ from session.parts import Image
 from session.session import Session
 
 from .asking import Asking, Step
-from .budget import ModelConfig, limits_of
-from .calibration import Calibration, Counted, Reports
+from .budget import ModelConfig
+from .calibration import Calibration, Counted
 from .calling import Calling
 from .compaction import Compacting
 from .compaction.memory import Memory
@@ -22,6 +22,7 @@ from .counting.provider import AnthropicClient
 from .counting.told import Options, checked_options
 from .errors import BudgetError, ContextOverflowError
 from .events import CalibrationReset, Event, Listener, Trimmed, check_listener
+from .folding import Folding
 from .following import Following
 from .kept import Kept
 from .kinds import KindsOut
@@ -29,18 +30,16 @@ from .ledger import Ledger, Noted, Shown
 from .recall import Provider, RecallTool, recall, recall_tool
 from .recording import Recording
 from .reporting import report_on, stats_on
-from .requesting import Lowered, Requesting
+from .requesting import Lowered
 from .settings import Settings
 from .spending import Spending
 from .switching import lost_between
 from .tools import Tool, tool_texts
-from .trimming.fold import Fold
-from .trimming.limits import Limits
 from .trimming.plan import Plan
 from .usage import SessionStats, UsageReport
 
 
-class ContextWindowManager(Spending, Asking, Requesting, Recording, Calling, Compacting):
+class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compacting):
     """Decides what a model sees of a session that has outgrown its context window.
 
         manager = ContextWindowManager("claude-sonnet-5-5")
@@ -211,32 +210,6 @@ class ContextWindowManager(Spending, Asking, Requesting, Recording, Calling, Com
 
     # Inside
 
-    def _state(self, session: Session) -> Kept:
-        if not isinstance(session, Session):
-            raise BudgetError("session", type(session), "pass a Session; Session() makes one, to add messages to")
-        with self._lock:
-            state = self._states.get(session)
-            if state is None:
-                state = self._states[session] = Kept(self._settings)
-            return state
-
-    def _follow(self, session: Session, state: Kept, settings: Settings | None = None) -> Following:
-        """The session's fold by these settings, brought up to date; else by those in use. The caller holds the state's lock."""
-        settings = self._settings if settings is None else settings
-        state.go_by(settings)
-        following = state.view = self._caught_up(state.view, session, self._limits_for(session, settings), settings)
-        return following
-
-    def _census(self, session: Session, state: Kept, settings: Settings | None = None) -> Following:
-        """The session folded without limits: what it costs as it is."""
-        settings = self._settings if settings is None else settings
-        state.go_by(settings)
-        limits = settings.limits.boundless()
-        following = state.census = self._caught_up(
-            state.census, session, limits, settings, lambda: self._follow(session, state, settings).fold
-        )
-        return following
-
     def _analyze(self, session: Session) -> tuple[SessionStats, Settings, Noted]:
         state = self._state(session)
         with state.lock:
@@ -278,19 +251,6 @@ class ContextWindowManager(Spending, Asking, Requesting, Recording, Calling, Com
         shares = self.context_window.shares
         return report_on(session_id, census, settings.measurer, noted, budget=settings.budget, shares=shares, title=title)
 
-    def _one_shot(self, session: Session, settings: Settings, *, newest_first: bool = False) -> Following:
-        """The session, trimmed once as a whole."""
-        limits = limits_of(settings.budget, self.context_window, settings.overhead, one_shot=True, newest_first=newest_first)
-        following = Following(session, limits, settings.measurer, one_shot=True, reports=self._reports(session, settings))
-        state = self._state(session)
-
-        def guide() -> Fold:
-            with state.lock:
-                return self._follow(session, state, settings).fold
-
-        following.catch_up(session, guide)
-        return following
-
     def _conclude(
         self, view: Session, following: Following, state: Kept, settings: Settings, *, lost: bool | None, one_shot: bool = False
     ) -> Step[Session]:
@@ -312,17 +272,3 @@ class ContextWindowManager(Spending, Asking, Requesting, Recording, Calling, Com
         noted = Noted(tuple(fold.tally.tokens), fold.overhead, fold.correction, shown, fold.reported)
         self._record(noted, settings)
         return noted
-
-    def _caught_up(
-        self, known: Following | None, session: Session, limits: Limits, settings: Settings, guide: Callable[[], Fold] | None = None
-    ) -> Following:
-        """What follows the session, brought up to date; anew where what is known cannot go on."""
-        if known is None or known.hearing.reports.version != self.calibration.version or not known.follows(session):
-            known = Following(session, limits, settings.measurer, reports=self._reports(session, settings))
-        elif known.fold.limits != limits:  # a refusal has lowered them
-            known.fold.go_on_by(limits)
-        known.catch_up(session, guide)
-        return known
-
-    def _reports(self, session: Session, settings: Settings) -> Reports:
-        return self.calibration.reports(session.id, settings.budget.counter.name, settings.budget.speaks_for)
