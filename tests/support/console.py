@@ -6,6 +6,7 @@ The screen answers as a terminal does, where a program asks it for the place of 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -125,6 +126,11 @@ class Console:
         self.lines = self._screen.shown()
 
 
+def _heed_interrupts() -> None:
+    """A shell has its background jobs ignore Ctrl-C, and all that they start: in a terminal of its own a program does not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def console(*args: str, width: int, cwd: str, environment: Mapping[str, str]) -> Iterator[Console]:
     """The command line in a terminal of this width, in this directory."""
@@ -139,7 +145,14 @@ def console(*args: str, width: int, cwd: str, environment: Mapping[str, str]) ->
     for name in {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "ANTHROPIC_MODEL"} - set(environment):
         env.pop(name, None)
     child: pexpect.spawn[str] = pexpect.spawn(
-        sys.executable, ["-m", "context_window", *args], dimensions=(ROWS, width), env=env, encoding="utf-8", timeout=PATIENCE, cwd=cwd
+        sys.executable,
+        ["-m", "context_window", *args],
+        dimensions=(ROWS, width),
+        env=env,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        cwd=cwd,
+        preexec_fn=_heed_interrupts,
     )
     try:
         yield Console(child, width)
