@@ -36,6 +36,16 @@ def asked(*, usage: Usage | None = None, **extra: object) -> Session:
     return session
 
 
+def reported_above() -> Session:
+    """Ten turns of 200 tokens each, by `Letters`, whose prompts were reported to have 3,000 more."""
+    session = Session(id="s")
+    for turn in range(10):
+        session.append(Message("user", "q" * 96, id=f"q{turn}"))
+        session.append(Message("assistant", "a" * 96, id=f"a{turn}", usage=Usage(input_tokens=3_000 + 200 * turn, output_tokens=100)))
+    session.append(Message("user", "and now?", id="now"))
+    return session
+
+
 def test_what_a_report_has_beyond_the_local_count_is_overhead() -> None:
     """A system prompt and tools are in no log, and most of the difference"""
     manager = a_manager()
@@ -64,11 +74,7 @@ def test_an_answer_costs_what_was_reported_of_it_where_that_is_more_than_the_loc
 
 
 def test_a_view_is_trimmed_when_the_reported_total_is_over_the_budget_though_the_local_count_is_not() -> None:
-    session = Session(id="s")
-    for turn in range(10):
-        session.append(Message("user", "q" * 96, id=f"q{turn}"))
-        session.append(Message("assistant", "a" * 96, id=f"a{turn}", usage=Usage(input_tokens=3_000 + 200 * turn, output_tokens=100)))
-    session.append(Message("user", "and now?", id="now"))
+    session = reported_above()
     assert a_manager(4_000, coverage=None).process_session(session) is session
     view = a_manager(4_000).process_session(session)
     assert len(view.items) < len(session.items)
@@ -310,11 +316,7 @@ def test_the_display_says_what_a_total_is_anchored_on() -> None:
 
 
 def test_a_saved_view_costs_what_it_cost() -> None:
-    session = Session(id="s")
-    for turn in range(10):
-        session.append(Message("user", "q" * 96, id=f"q{turn}"))
-        session.append(Message("assistant", "a" * 96, id=f"a{turn}", usage=Usage(input_tokens=3_000 + 200 * turn, output_tokens=100)))
-    session.append(Message("user", "and now?", id="now"))
+    session = reported_above()
     manager = a_manager(4_000)
     view = manager.process_session(session)
     total = manager.get_token_usage()["total"]
