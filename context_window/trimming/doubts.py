@@ -5,15 +5,13 @@ Where a log was sent otherwise than decided here, as a whole or by another's rul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 PART = 10
 """Of what a view has, it may have lost one part in so many before it matters whether reports are of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A request as it was when its answer began. Amounts are tokens.
 
     Attributes:

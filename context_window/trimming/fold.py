@@ -184,7 +184,7 @@ class Fold(ViewState):
         """The request that is about to be answered."""
         tally, counted = self.tally, self.counted
         whole = counted + self._logged - tally.total if tally.altered else counted
-        unsaid = self._unsaid
+        unsaid = 0 if self.anchor is None else self._unsaid
         return Asked(counted, unsaid, tally.fresh + unsaid, whole, tally.edits)
 
     def _anchor(self, anchor: Anchor) -> None:
