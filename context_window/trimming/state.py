@@ -78,9 +78,7 @@ class ViewState:
     @property
     def correction(self) -> int:
         """What the provider's reports say that the request costs more than by the local count; 0 without any."""
-        if self.anchor is None:
-            return 0
-        return max(-self.counted, self._correction(self.tally.fresh, self.tally.removed))
+        return self.total - self.counted
 
     @property
     def reported(self) -> int | None:
@@ -96,7 +94,9 @@ class ViewState:
     def total(self) -> int:
         """Tokens of the request with this view: the local count, corrected to an upper bound where the provider has reported one."""
         counted = self.overhead + self.tally.total  # as `counted`, of which this is asked most often
-        return counted if self.anchor is None else counted + self.correction
+        if self.anchor is None:
+            return counted
+        return max(0, counted + self._correction(self.tally.fresh, self.tally.removed))
 
     @property
     def estimate(self) -> int:
