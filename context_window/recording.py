@@ -48,16 +48,19 @@ class Recording(Switching, ABC):
                 raise BudgetError("session", session, "nothing was processed yet: pass the session")
             items, session_id = shown.items, shown.session_id
             session = shown.session()
+        elif isinstance(session, Session):
+            session_id, items = session.id, session.items
         else:
-            session_id, items = self._session_id(session), session.items
+            raise BudgetError("session", type(session), "pass the Session that was sent, or its log")
         length = _asked_at(items)
         last = items[length - 1].id if length else ""
         log = None if session is None else session.origin or session
-        counted = None if log is None else self._counted(log, last)
+        point = None if log is None else _point(log, last)
+        counted = None if log is None or point is None else self._counted(log, point)
         report = Report(reported, self._settings.budget.model, counted)
         self.calibration.record(session_id, last, report)
         if log is not None:
-            self._tell_fold(log, last, report)
+            self._tell_fold(log, point, report)
 
     def answer_notes(self, session: Session) -> dict[str, Any]:
         """What the first item of an answer shall carry in `extra` beside its `usage`: the model, and what the request was counted as.
@@ -69,34 +72,28 @@ class Recording(Switching, ABC):
             session: The log, before the answer is appended to it.
         """
         log = session.origin or session
-        counted = self._counted(log, log.items[-1].id if log.items else "")
+        counted = self._counted(log, len(log.items))
         model = self._settings.budget.model
         return {**({} if model is None else {"model": model}), **({} if counted is None else {"counted": counted.to_dict()})}
 
-    def _counted(self, log: Session, last: str) -> Counted | None:
-        """What the request that ended in this item was counted as."""
+    def _counted(self, log: Session, point: int) -> Counted | None:
+        """What the request with so many items of the log was counted as."""
         state = self._state(log)
         with state.lock:
-            position = log.position(last) if last else -1
-            return None if position is None else state.sent.get(position + 1)
+            return state.sent.get(point)
 
-    def _session_id(self, session: object) -> str:
-        if not isinstance(session, Session):
-            raise BudgetError("session", type(session), "pass the Session that was sent, or its log")
-        return session.id
-
-    def _tell_fold(self, log: Session, last: str, report: Report) -> None:
+    def _tell_fold(self, log: Session, point: int | None, report: Report) -> None:
         """Where the answer has been folded before the report came, the fold hears of it now."""
         state = self._state(log)
         with state.lock:
             if state.census is not None:
                 state.census.hearing.any = True
-            view, position = state.view, log.position(last) if last else -1
-            if view is None or position is None or position + 1 >= len(view.fold):
+            view = state.view
+            if view is None or point is None or point >= len(view.fold):
                 return
             starts = view.fold.groups.starts
-            if view.follows(log) and starts and starts[-1] == position + 1 and not view.fold.is_reported:
-                view.hearing.take(report, view.items[position + 1].agent_id)
+            if view.follows(log) and starts and starts[-1] == point and not view.fold.is_reported:
+                view.hearing.take(report, view.items[point].agent_id)
             else:
                 state.view = None
 
@@ -107,6 +104,12 @@ def _asked_at(items: Sequence[Item]) -> int:
     while length and is_answer(items[length - 1]):
         length -= 1
     return length
+
+
+def _point(log: Session, last: str) -> int | None:
+    """How many items of the log the request had that ended in this one; None where the log has it no more."""
+    position = log.position(last) if last else -1
+    return None if position is None else position + 1
 
 
 def _usage(reported: object) -> Usage:
