@@ -12,8 +12,7 @@ from session.session import Session
 from .budget import Budget, ModelConfig, asked_for
 from .config import ContextWindow
 from .counting.counter import TokenCounter
-from .counting.measure import Measurer
-from .counting.overhead import RequestOverhead, request_overhead
+from .counting.overhead import request_overhead
 from .counting.provider import AnthropicClient
 from .counting.told import NOTHING, Options
 from .errors import BudgetError, UnknownModelError
@@ -22,7 +21,6 @@ from .ledger import Ledger, Noted
 from .models import alike, describe_model
 from .settings import Settings, resolve_settings
 from .tools import Tool
-from .trimming.limits import Limits
 from .trimming.plan import Action, Decision
 
 Given: TypeAlias = tuple[TokenCounter | Callable[[str], int] | None, AnthropicClient | None, ContextWindow, Sequence[Tool], Options]
@@ -58,18 +56,6 @@ class Switching:
     @property
     def _budget(self) -> Budget:
         return self._settings.budget
-
-    @property
-    def _overhead(self) -> RequestOverhead:
-        return self._settings.overhead
-
-    @property
-    def _measurer(self) -> Measurer:
-        return self._settings.measurer
-
-    @property
-    def _limits(self) -> Limits:
-        return self._settings.limits
 
     def use_model(self, name: str | ModelConfig) -> None:
         """From the next call on everything goes by another model: its window, counter, image rule, and what its requests cost.

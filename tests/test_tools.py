@@ -207,4 +207,4 @@ def test_a_manager_counts_its_tools() -> None:
         ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=5_000), tools=tools)
         for tools in ([], [DEFINITION])
     )
-    assert with_tools._overhead.fixed - bare._overhead.fixed == len(tool_text(DEFINITION))
+    assert with_tools._settings.overhead.fixed - bare._settings.overhead.fixed == len(tool_text(DEFINITION))
