@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, Event
+from collections.abc import Iterator
+from threading import Event
 from time import sleep
 
 import pytest
@@ -13,33 +11,13 @@ import pytest
 from context_window import ContextWindow, ContextWindowManager, Session
 from tests.support.counting import Letters
 from tests.support.managing import ids, manager, session_of
-
-SECONDS = 20
-"""No test may wait longer: a deadlock must fail, not hang."""
+from tests.support.threads import SECONDS, together, turns_often
 
 
 @pytest.fixture(autouse=True)
 def _threads_take_turns_often() -> Iterator[None]:
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(interval)
-
-
-def together(*calls: Callable[[], object]) -> None:
-    """Runs them at once, and raises what they raise."""
-    start = Barrier(len(calls))
-
-    def run(call: Callable[[], object]) -> None:
-        start.wait(SECONDS)
-        call()
-
-    pool = ThreadPoolExecutor(len(calls))
-    try:
-        for future in [pool.submit(run, call) for call in calls]:
-            future.result(SECONDS)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    with turns_often():
+        yield
 
 
 def grow(session: Session, turns: int) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from threading import Barrier, Event
+from threading import Event
 from typing import Any
 
 import pytest
@@ -29,9 +28,7 @@ from tests.support.counting import Letters
 from tests.support.managing import ids, session_of
 from tests.support.pictures import png
 from tests.support.stubs import Block, Call, Say, Stub, Think, in_order
-
-SECONDS = 20
-"""No test may wait longer."""
+from tests.support.threads import SECONDS, together, turns_often
 
 ANSWERS: Sequence[Sequence[Block]] = (
     (Think("Two files."), Say("I look at both."), Call("read", {"path": "a"}), Call("read", {"path": "b"})),
@@ -122,26 +119,8 @@ def test_trimmed_by_each_model_to_its_own_window_no_request_is_refused(providers
 
 @pytest.fixture
 def _threads_take_turns_often() -> Iterator[None]:
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(interval)
-
-
-def together(*calls: Callable[[], object]) -> None:
-    """Runs them at once, and raises what they raise."""
-    start = Barrier(len(calls))
-
-    def run(call: Callable[[], object]) -> None:
-        start.wait(SECONDS)
-        call()
-
-    pool = ThreadPoolExecutor(len(calls))
-    try:
-        for future in [pool.submit(run, call) for call in calls]:
-            future.result(SECONDS)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    with turns_often():
+        yield
 
 
 @pytest.mark.usefixtures("_threads_take_turns_often")
