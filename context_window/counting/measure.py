@@ -76,6 +76,7 @@ class Measurer:
 
     def __init__(self, counter: TokenCounter) -> None:
         self.counter = counter
+        self._equal = counter  # the same, or the one like it by which items were measured last: asked of every item, so not by `==`
         self._framing = framing_of(counter)
 
     def measured(self, item: Item) -> Measured:
@@ -122,7 +123,7 @@ class Measurer:
 
     def _memo(self, item: Item) -> _Memo:
         latest = getattr(item, "memo", None)
-        if isinstance(latest, _Memo) and latest.counter is self.counter:  # nearly always, and asked for all items at every report
+        if isinstance(latest, _Memo) and latest.counter is self._equal:  # nearly always, and asked for all items at every report
             return latest
         memo = self._known(item)
         if memo is None:
@@ -137,6 +138,7 @@ class Measurer:
     def _known(self, item: Item) -> _Memo | None:
         for memo in _memos(item):
             if memo.counter is self.counter or memo.counter == self.counter:
+                self._equal = memo.counter
                 return memo
         return None
 

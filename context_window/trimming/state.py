@@ -163,7 +163,8 @@ class ViewState:
 
     def has_left(self, head: int) -> bool:
         """Whether anything of the unit is in the view."""
-        return not all(self._gone[member] for member in self.groups.members(head))
+        gone = self._gone
+        return not gone[head] or not all(gone[member] for member in self.groups.members(head))
 
     def is_summarised(self, head: int) -> bool:
         """Whether summaries stand for the whole unit. Its reasoning does not count: it may go for another reason, and must not decide."""
