@@ -1,22 +1,22 @@
-"""What is in a view: which items, in which form, and their sums. Every change a trim makes is made here, and can be undone.
+"""What is in a view: which items, and in which form. Every change a trim makes is made here, and can be undone.
 
-Arrays go by position in the log. The sums are kept, never computed anew: `tests/properties/test_accounts.py` recounts.
+Arrays go by position in the log. The sums, in `tally.py`, are kept, never computed anew: `tests/properties/test_accounts.py` recounts.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right, insort
 from collections.abc import Collection, Sequence
 from copy import copy
 from typing import Any
 
-from session.units import HELD, KIND_CALL, KIND_OUTPUT, KIND_REASONING, KIND_SILENT, KIND_USER, NONE, PRIORITY, Grouping
+from session.units import HELD, KIND_CALL, KIND_OUTPUT, KIND_REASONING, NONE, PRIORITY
 
-from .anchor import THOUSAND, Anchor, Increments
 from .limits import Limits
 from .plan import Cut, Reason
 from .tally import Measured, Measures, Tally
+from .totals import Totals
 
 IN_VIEW = 0
 _REASONS: tuple[Reason | None, ...] = (None, *Reason)
@@ -24,31 +24,20 @@ _CODES = {reason: code for code, reason in enumerate(_REASONS) if reason is not 
 _ABSENT = object()
 
 
-class ViewState:
+class ViewState(Totals):
     """The view of a log so far.
 
     Attributes:
-        limits: What it may hold.
-        groups: The units of the log.
         measures: What costs are asked of.
-        tally: Its sums.
         queues: By rank: positions in the order of completion. One stands for its unit if nothing has extended that since.
         version: Another number after every change to what was in the view before.
-        anchor: The last of the provider's reports, if any can be used.
-        increments: How far what came between reports was above its local count.
     """
 
     def __init__(self, limits: Limits, measures: Measures) -> None:
-        self.limits = limits
+        super().__init__(limits)
         self.measures = measures
-        self.groups = Grouping()
-        self.tally = Tally()
         self.queues = [array("q") for _ in PRIORITY]
         self.version = 0
-        self.anchor: Anchor | None = None
-        self.increments = None if limits.calibration is None else Increments(limits.calibration)
-        self._tokens = array("q")
-        self._gone = bytearray()  # the reason's code, or IN_VIEW
         self._cleared = bytearray()
         self._summarised = bytearray()  # 1 where a summary stands for the item
         self._cuts: dict[int, Cut] = {}
@@ -61,78 +50,10 @@ class ViewState:
 
     # What is in it
 
-    def __len__(self) -> int:
-        return len(self._tokens)
-
-    @property
-    def overhead(self) -> int:
-        """Tokens of the request beside the items of the view, as far as is known here: what converters must add is in it."""
-        limits = self.limits
-        return limits.overhead + limits.synthetic * self.tally.unanswered + (limits.preamble if self._needs_preamble() else 0)
-
-    @property
-    def counted(self) -> int:
-        """Tokens of the request with this view, by the local count."""
-        return self.overhead + self.tally.total
-
-    @property
-    def correction(self) -> int:
-        """What the provider's reports say that the request costs more than by the local count; 0 without any."""
-        return self.total - self.counted
-
-    @property
-    def reported(self) -> int | None:
-        """What the provider reported of the last request whose report was gone by."""
-        return None if self.anchor is None else self.anchor.reported
-
-    @property
-    def markup(self) -> int:
-        """The same as if nothing had been taken out since the last report."""
-        return self._correction(self.tally.fresh, 0)
-
-    @property
-    def total(self) -> int:
-        """Tokens of the request with this view: the local count, corrected to an upper bound where the provider has reported one."""
-        counted = self.overhead + self.tally.total  # as `counted`, of which this is asked most often
-        if self.anchor is None:
-            return counted
-        return max(0, counted + self._correction(self.tally.fresh, self.tally.removed))
-
-    @property
-    def estimate(self) -> int:
-        """The same as the likeliest figure instead of a bound."""
-        if self.anchor is None or self.increments is None:
-            return self.counted
-        fresh = self.tally.fresh
-        return self.counted + self.anchor.offset + self.increments.likely(self.anchor.tokens, fresh + self._unsaid) - fresh
-
-    def room_for(self, places: Sequence[int]) -> int:
-        """What may be left of the tokens of these items, so that the request is within the budget; negative where nothing may."""
-        tokens, excess = sum(map(self.tokens, places)), self.total - self.limits.budget
-        if self.anchor is None or not places:
-            return tokens - excess
-        fresh, removed = self.tally.fresh, self.tally.removed
-        ways = set()  # what a lost token is worth depends on whether it was in the reported request
-        if places[-1] >= self.anchor.place:
-            ways.add((1, 0))
-        if places[0] < self.anchor.place:
-            ways.add((0, 1))
-
-        def gained(less: int) -> int:
-            return less + min(
-                self._correction(fresh, removed) - self._correction(fresh - new * less, removed + old * less) for new, old in ways
-            )
-
-        return tokens - (bisect_left(range(tokens), excess, key=gained) if gained(tokens) >= excess else max(tokens, excess))
-
     @property
     def shown(self) -> Sequence[int]:
         """The positions in the view, in order."""
         return range(len(self)) if self.tally.shown is None else self.tally.shown
-
-    def tokens(self, place: int) -> int:
-        """What the item costs in the view."""
-        return 0 if self._gone[place] else self._tokens[place]
 
     def gone(self, place: int) -> Reason | None:
         """Why the item is not in the view; None where it is."""
@@ -327,30 +248,8 @@ class ViewState:
         else:
             self.tally.removed += tokens
 
-    @property
-    def _unsaid(self) -> int:
-        """Tokens of the last response that were reported, and are not in the local count."""
-        return 0 if self.anchor is None else max(0, self.anchor.answered - self.tally.said)
-
-    def _correction(self, fresh: int, removed: int) -> int:
-        anchor, increments = self.anchor, self.increments
-        if anchor is None or increments is None:
-            return 0
-        gone, request = max(0, removed), anchor.tokens - anchor.offset
-        kept_back = gone - gone * increments.rule.removed * min(anchor.tokens, request) // (THOUSAND * max(1, request))
-        return anchor.offset + increments.bound(anchor.tokens, fresh + self._unsaid) - fresh + kept_back
-
     def _is_altered(self, place: int) -> bool:
         return bool(self._gone[place] or self._cleared[place] or place in self._replaced or place in self._cuts)
-
-    def _needs_preamble(self) -> bool:
-        """Whether the first item of the view that becomes a message is not the user's."""
-        gone, kind = self._gone, self.groups.kind
-        first = self.tally.first
-        while first < len(gone) and (gone[first] or kind[first] == KIND_SILENT):
-            first += 1
-        self.tally.first = first
-        return first < len(gone) and kind[first] != KIND_USER
 
     # Taking back
 

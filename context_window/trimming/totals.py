@@ -1,0 +1,124 @@
+"""What a view costs: the local count, corrected to a bound by what the provider reported. What is in the view is in `state.py`."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from session.units import KIND_SILENT, KIND_USER, Grouping
+
+from .anchor import THOUSAND, Anchor, Increments
+from .limits import Limits
+from .tally import Tally
+
+
+class Totals:
+    """The costs of a view, item by item and as a whole.
+
+    Attributes:
+        limits: What it may hold.
+        groups: The units of the log.
+        tally: Its sums.
+        anchor: The last of the provider's reports, if any can be used.
+        increments: How far what came between reports was above its local count.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.groups = Grouping()
+        self.tally = Tally()
+        self.anchor: Anchor | None = None
+        self.increments = None if limits.calibration is None else Increments(limits.calibration)
+        self._tokens = array("q")
+        self._gone = bytearray()  # why an item is not in the view, as a number; 0 where it is
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def tokens(self, place: int) -> int:
+        """What the item costs in the view."""
+        return 0 if self._gone[place] else self._tokens[place]
+
+    @property
+    def overhead(self) -> int:
+        """Tokens of the request beside the items of the view, as far as is known here: what converters must add is in it."""
+        limits = self.limits
+        return limits.overhead + limits.synthetic * self.tally.unanswered + (limits.preamble if self._needs_preamble() else 0)
+
+    @property
+    def counted(self) -> int:
+        """Tokens of the request with this view, by the local count."""
+        return self.overhead + self.tally.total
+
+    @property
+    def correction(self) -> int:
+        """What the provider's reports say that the request costs more than by the local count; 0 without any."""
+        return self.total - self.counted
+
+    @property
+    def markup(self) -> int:
+        """The same as if nothing had been taken out since the last report."""
+        return self._correction(self.tally.fresh, 0)
+
+    @property
+    def reported(self) -> int | None:
+        """What the provider reported of the last request whose report was gone by."""
+        return None if self.anchor is None else self.anchor.reported
+
+    @property
+    def total(self) -> int:
+        """Tokens of the request with this view: the local count, corrected to an upper bound where the provider has reported one."""
+        counted = self.overhead + self.tally.total  # as `counted`, of which this is asked most often
+        if self.anchor is None:
+            return counted
+        return max(0, counted + self._correction(self.tally.fresh, self.tally.removed))
+
+    @property
+    def estimate(self) -> int:
+        """The same as the likeliest figure instead of a bound."""
+        if self.anchor is None or self.increments is None:
+            return self.counted
+        fresh = self.tally.fresh
+        return self.counted + self.anchor.offset + self.increments.likely(self.anchor.tokens, fresh + self._unsaid) - fresh
+
+    def room_for(self, places: Sequence[int]) -> int:
+        """What may be left of the tokens of these items, so that the request is within the budget; negative where nothing may."""
+        tokens, excess = sum(map(self.tokens, places)), self.total - self.limits.budget
+        if self.anchor is None or not places:
+            return tokens - excess
+        fresh, removed = self.tally.fresh, self.tally.removed
+        ways = set()  # what a lost token is worth depends on whether it was in the reported request
+        if places[-1] >= self.anchor.place:
+            ways.add((1, 0))
+        if places[0] < self.anchor.place:
+            ways.add((0, 1))
+
+        def gained(less: int) -> int:
+            return less + min(
+                self._correction(fresh, removed) - self._correction(fresh - new * less, removed + old * less) for new, old in ways
+            )
+
+        return tokens - (bisect_left(range(tokens), excess, key=gained) if gained(tokens) >= excess else max(tokens, excess))
+
+    @property
+    def _unsaid(self) -> int:
+        """Tokens of the last response that were reported, and are not in the local count."""
+        return 0 if self.anchor is None else max(0, self.anchor.answered - self.tally.said)
+
+    def _correction(self, fresh: int, removed: int) -> int:
+        anchor, increments = self.anchor, self.increments
+        if anchor is None or increments is None:
+            return 0
+        gone, request = max(0, removed), anchor.tokens - anchor.offset
+        kept_back = gone - gone * increments.rule.removed * min(anchor.tokens, request) // (THOUSAND * max(1, request))
+        return anchor.offset + increments.bound(anchor.tokens, fresh + self._unsaid) - fresh + kept_back
+
+    def _needs_preamble(self) -> bool:
+        """Whether the first item of the view that becomes a message is not the user's."""
+        gone, kind = self._gone, self.groups.kind
+        first = self.tally.first
+        while first < len(gone) and (gone[first] or kind[first] == KIND_SILENT):
+            first += 1
+        self.tally.first = first
+        return first < len(gone) and kind[first] != KIND_USER
