@@ -65,5 +65,5 @@ def exact(limits: Limits) -> Limits:
 def copy_of(session: Session) -> Session:
     """The same log with no items yet."""
     empty = Session(id=session.id)
-    empty.restore_seams(session.response_breaks, session.settled)
+    empty.restore_seams(session.response_breaks, session.settled, session.settled_tokens)
     return empty
