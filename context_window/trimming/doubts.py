@@ -58,8 +58,26 @@ class Doubts:
         self._sure: _Cost | None = None
         self._last: tuple[_Cost, int] | None = None  # with the count of the whole log
 
-    def hear(self, tokens: int, asked: Asked) -> bool:
-        """Whether a report of so many tokens is to be gone by, as one of this request."""
+    def hear(self, tokens: int, asked: Asked, sent: int | None = None) -> bool:
+        """Whether a report is to be gone by.
+
+        Not where it is less than a fourth of the count: some tools report what was not cached alone.
+
+        Args:
+            tokens: What was reported.
+            asked: The request that it would be of.
+            sent: The local count of the request that it is of, where that is known: it may have been another one.
+        """
+        if 4 * tokens <= (asked.counted if sent is None else sent):
+            self._pass_over(asked)
+            return False
+        if sent is not None:
+            self.be_sure(tokens, sent)
+            return True
+        return self._judge(tokens, asked)
+
+    def _judge(self, tokens: int, asked: Asked) -> bool:
+        """Whether a report can be of this request."""
         counted, lost = asked.counted, asked.whole - asked.counted
         little = counted // PART + 20
         if self._last is not None:
@@ -84,12 +102,6 @@ class Doubts:
             self._sure = _Cost(tokens, counted)
         return believed
 
-    def pass_over(self, asked: Asked) -> None:
-        """A report was of nothing that can be told."""
-        self._last = None
-        if self._sure is not None:
-            self._sure = _Cost(self._sure.tokens + asked.unsaid, self._sure.counted)
-
     def be_sure(self, tokens: int, counted: int) -> None:
         """A request of this count is known to have so many tokens."""
         self._sure, self._last = _Cost(tokens, counted), None
@@ -101,6 +113,12 @@ class Doubts:
     def foretold(self, counted: int) -> int | None:
         """Tokens of a request of this count, by the last sure report; None where there is none."""
         return None if self._sure is None else self._sure.tokens + self._sure.of(counted - self._sure.counted)
+
+    def _pass_over(self, asked: Asked) -> None:
+        """A report was of nothing that can be told."""
+        self._last = None
+        if self._sure is not None:
+            self._sure = _Cost(self._sure.tokens + asked.unsaid, self._sure.counted)
 
     @staticmethod
     def _gone(last: _Cost, whole: int, tokens: int, asked: Asked) -> int:

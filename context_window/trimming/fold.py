@@ -131,7 +131,7 @@ class Fold(ViewState):
         if start < self._settled or start == self._heard or (known is not None and known.place == start):
             return True
         self._heard = start
-        believed = self._believes(tokens, asked, counted)
+        believed = self._doubts.hear(tokens, asked, counted)
         exact = counted is None or counted == asked.counted
         if believed:
             if exact and known is not None and known.exact and known.edits == asked.edits and asked.fresh > 0 and tokens > known.tokens:
@@ -166,19 +166,6 @@ class Fold(ViewState):
         self.increments, self.anchor = other.increments, None
         if other.anchor is not None:
             self._anchor(other.anchor)
-
-    def _believes(self, tokens: int, asked: Asked, counted: int | None) -> bool:
-        """Whether a report can be of this request, or else of one with a known count.
-
-        Not where it is less than a fourth of the count: some tools report what was not cached alone.
-        """
-        if 4 * tokens <= (asked.counted if counted is None else counted):
-            self._doubts.pass_over(asked)
-            return False
-        if counted is None:
-            return self._doubts.hear(tokens, asked)
-        self._doubts.be_sure(tokens, counted)
-        return True
 
     def _ask(self) -> Asked:
         """The request that is about to be answered."""
