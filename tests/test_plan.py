@@ -268,8 +268,9 @@ def test_a_view_knows_its_seams_and_that_it_was_decided_on() -> None:
     view = apply(plan, session)
     assert [item.id for item in view.items] == ["b"]
     assert view.items[0] is session.items[1]
-    assert (view.id, view.response_breaks, view.settled) == ("s", frozenset({"b"}), 1)
+    assert (view.id, view.response_breaks, view.settled, view.settled_tokens) == ("s", frozenset({"b"}), 1, None)
     assert len(session.items) == 2
+    assert apply(replace(plan, calibrated=True), session).settled_tokens == plan.after == 5
 
 
 @pytest.mark.parametrize("ids", [(), ("a",), ("b", "a"), ("a", "b", "c")])

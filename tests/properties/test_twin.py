@@ -13,7 +13,7 @@ from session.session import Session
 from tests.support.counting import Letters
 from tests.support.harness import MEASURER, again, copy_of, exact, process, trim
 from tests.support.strategies import limits, sessions
-from tests.support.twin import Facts, Twin, cost, fold, one_shot
+from tests.support.twin import Facts, Twin, cost, fold, one_shot, responses
 
 
 @given(st.data())
@@ -79,6 +79,37 @@ def compare(following: Following, log: Session, known: Facts | None = None) -> T
     assert list(outcome.view.items) == twin.view()
     assert outcome.total == twin.total()
     return twin
+
+
+@given(st.data())
+def test_twin_after_a_refusal(data: st.DataObject) -> None:
+    """Other amounts hold from the last request on; what was decided before it stays, since it was sent so"""
+    whole = data.draw(sessions())
+    first = data.draw(limits(sum(map(cost, whole.items))))
+    budget = first.budget * data.draw(st.integers(50, 110)) // 100 + 1
+    later = replace(first, budget=budget, trigger=min(first.trigger, budget), target=min(first.target, budget))
+    change = data.draw(st.integers(0, len(whole.items)))
+    log = copy_of(whole)
+    following = Following(log, first, MEASURER)
+    twin = Twin(list(whole.items), whole.response_breaks, first)
+    for place, item in enumerate([*whole.items, None]):
+        if place == change:
+            again(following, log)
+            following.fold.go_on_by(later)
+            again(following, log)
+        if item is not None:
+            log.append(item)
+    for response in responses(twin.items, twin.breaks):
+        twin.grow(response[0])
+        twin.limits = later if response[0] >= change else first
+        twin.trim()
+    twin.grow(len(whole.items))
+    twin.limits = later
+    twin.trim()
+    outcome = again(following, log)
+    assert list(outcome.view.items) == twin.view()
+    assert outcome.total == twin.total()
+    event(f"trims: {bool(twin.dropped or twin.cleared or twin.cuts)}")
 
 
 @given(st.data())
