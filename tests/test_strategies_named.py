@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from context_window import (
+    Action,
     Chain,
     Choice,
     ContextOverflowError,
@@ -50,6 +51,16 @@ def test_a_window_that_is_full_does_not_slide_before_it_is_more_than_full() -> N
     assert list(SlidingWindow(4, step=2)(units, budget)) == []
     more = [*units, replace(units[0], head=4, places=(4,))]
     assert [one.head for one in SlidingWindow(4, step=2)(more, replace(budget, units=5, items=5))] == [0, 1]
+
+
+def test_a_choice_is_for_as_long_as_it_is_needed_unless_it_says_always() -> None:
+    unit = MeasuredUnit(3, (3, 4), MessageCategory.SYSTEM_OUTPUT, 9, 5, None, begins_turn=False)
+    assert unit.clear() == Choice(3, Action.CLEAR, Reason.BY_STRATEGY, always=False)
+    assert unit.drop() == Choice(3, Action.DROP, Reason.BY_STRATEGY, always=False)
+    assert unit.summarise() == Choice(3, Action.SUMMARISE, Reason.BY_STRATEGY, always=False)
+    assert unit.clear(Reason.OVER_SHARE, always=True) == Choice(3, Action.CLEAR, Reason.OVER_SHARE, always=True)
+    assert unit.drop(Reason.OVER_SHARE, always=True) == Choice(3, Action.DROP, Reason.OVER_SHARE, always=True)
+    assert unit.summarise(Reason.OVER_SHARE).reason is Reason.OVER_SHARE
 
 
 def test_what_has_left_a_window_stays_away_and_the_plan_says_why() -> None:
