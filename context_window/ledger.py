@@ -91,6 +91,7 @@ class Noted:
         correction: What the provider's reports say that the request costs more than that.
         shown: What they are of; None for nothing.
         reported: What was reported of the request that the correction goes by; None where there is no correction.
+        settled: What a view said that it costs, where the correction goes by that.
         provider: What the provider counts for the same request, where it was asked and has answered.
     """
 
@@ -99,6 +100,7 @@ class Noted:
     correction: int = 0
     shown: Shown | None = None
     reported: int | None = None
+    settled: int | None = None
     provider: int | None = None
 
     @property

@@ -269,6 +269,6 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
 
     def _note(self, following: Following, shown: Shown, settings: Settings) -> Noted:
         fold = following.fold
-        noted = Noted(tuple(fold.tally.tokens), fold.overhead, fold.correction, shown, fold.reported)
+        noted = Noted(tuple(fold.tally.tokens), fold.overhead, fold.correction, shown, fold.reported, fold.settled)
         self._record(noted, settings)
         return noted

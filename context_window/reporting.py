@@ -48,6 +48,7 @@ def stats_on(census: Following, budget: Budget) -> SessionStats:
         expected_error=budget.expected_error,
         counter_problem=budget.counter_problem,
         reported_tokens=fold.reported,
+        settled_tokens=fold.settled,
         provider_tokens=None,
     )
 
@@ -97,6 +98,7 @@ def report_on(
         expected_error=budget.expected_error,
         counter_problem=budget.counter_problem,
         reported_tokens=noted.reported,
+        settled_tokens=noted.settled,
         provider_tokens=noted.provider,
     )
 

@@ -146,7 +146,7 @@ def recounted(noted: Noted, before: Settings, now: Settings) -> Noted:
     was, costs = (_census(frozen, settings) for settings in (before, now))
     amounts = zip(noted.tokens, was.fold.tally.tokens, costs.fold.tally.tokens, strict=True)
     tokens = tuple(cost + said - counted if said >= counted else said for said, counted, cost in amounts)
-    return replace(noted, tokens=tokens, overhead=costs.fold.overhead, correction=0, reported=None, provider=None)
+    return replace(noted, tokens=tokens, overhead=costs.fold.overhead, correction=0, reported=None, settled=None, provider=None)
 
 
 def _census(session: Session, settings: Settings) -> Following:

@@ -21,8 +21,8 @@ class SessionStats(TypedDict):
     that cost something. `message_count` is of the whole log, messages that a summary stands for too. `expected_error` is the
     part of the count by which it is usually off, 0 where that is not known; `counter_problem` says why a lesser counter than usual
     counts. `reported_tokens` is what the provider reported of the last request that the total is anchored on; the total is then an
-    upper bound. `provider_tokens` is the provider's own count of the whole request, where it was asked and has answered; nothing is
-    decided by it.
+    upper bound. Likewise `settled_tokens`, where the session is a view that said itself what it costs, and nothing was reported since.
+    `provider_tokens` is the provider's own count of the whole request, where it was asked and has answered; nothing is decided by it.
     """
 
     total_tokens: int
@@ -39,6 +39,7 @@ class SessionStats(TypedDict):
     expected_error: float
     counter_problem: str
     reported_tokens: int | None
+    settled_tokens: int | None
     provider_tokens: int | None
 
 
@@ -119,6 +120,7 @@ class UsageReport:
         counter_problem: Why a lesser counter than usual counts; empty where none does.
         reported_tokens: What the provider reported of the last request that the total is anchored on: the total is then an upper bound,
             and what no log holds is in the overhead. None where nothing was reported.
+        settled_tokens: Likewise, what the session, a view, said that it costs, where nothing was reported since.
         provider_tokens: What the provider itself counts for the request, where it was asked and has answered.
     """
 
@@ -142,6 +144,7 @@ class UsageReport:
     budget_from: str = ""
     counter_problem: str = ""
     reported_tokens: int | None = None
+    settled_tokens: int | None = None
     provider_tokens: int | None = None
 
     @property
@@ -185,6 +188,7 @@ class UsageReport:
             "expected_error": self.expected_error,
             "counter_problem": self.counter_problem,
             "reported_tokens": self.reported_tokens,
+            "settled_tokens": self.settled_tokens,
             "provider_tokens": self.provider_tokens,
             "model": self.model,
         }

@@ -326,6 +326,20 @@ def test_a_saved_view_costs_what_it_cost() -> None:
     assert other.get_token_usage()["total"] == other.analyze_session(loaded)["total_tokens"] == total
 
 
+def test_a_view_goes_by_what_it_said_that_it_costs_until_its_own_request_is_reported() -> None:
+    view = a_manager(4_000).process_session(reported_above())
+    manager = a_manager(4_000)
+    manager.process_session(view)
+    assert view.settled_tokens is not None
+    stats = manager.analyze_session(view)
+    assert (stats["reported_tokens"], stats["settled_tokens"]) == (None, view.settled_tokens)
+    assert manager.usage().to_dict()["settled_tokens"] == view.settled_tokens
+    assert f"anchored on the {view.settled_tokens:,} that this view cost when it was made" in " ".join(str(manager.usage()).split())
+    view.append(Message("assistant", "a" * 96, usage=Usage(input_tokens=2_222, output_tokens=100)))
+    stats = manager.analyze_session(view)
+    assert (stats["reported_tokens"], stats["settled_tokens"], stats["total_tokens"]) == (2_222, None, 2_322)
+
+
 def test_the_whole_log_is_not_taken_for_the_view_that_was_reported() -> None:
     """analyze_session: what the whole session would cost, untrimmed"""
     session = Session(id="s")

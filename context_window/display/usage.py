@@ -207,6 +207,8 @@ def notes(report: UsageReport) -> tuple[str, str]:
         counter += f", since {report.counter_problem}"
     if report.reported_tokens is not None:
         counter += f", anchored on the provider's report of {report.reported_tokens:,}: an upper bound"
+    elif report.settled_tokens is not None:
+        counter += f", anchored on the {report.settled_tokens:,} that this view cost when it was made: an upper bound"
     elif report.expected_error:
         counter += f": estimates, usually within {report.expected_error:.0%} of what the provider counts"
     if report.provider_tokens is not None:

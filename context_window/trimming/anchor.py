@@ -44,7 +44,7 @@ class Anchor:
     Attributes:
         place: Where the response begins that answered the reported request.
         tokens: What that request cost.
-        reported: What was reported last: of that request where it is `exact`, else of one before.
+        reported: What was reported last: of that request where it is `exact`, else of one before. None where a view said what it costs.
         offset: The same, less its local count.
         answered: Tokens of that response, as reported.
         exact: Whether the request was reported; else it is what the report before it leads to.
@@ -53,7 +53,7 @@ class Anchor:
 
     place: int
     tokens: int
-    reported: int
+    reported: int | None
     offset: int
     answered: int
     exact: bool

@@ -128,7 +128,7 @@ class Fold(ViewState):
         start, known, asked = self.groups.starts[-1], self.anchor, self._asked
         if self.increments is None or self.limits.calibration is None:
             return True
-        if start < self._settled or start == self._heard or (known is not None and known.place == start):
+        if start < self._settled or start == self._heard:
             return True
         self._heard = start
         believed = self._doubts.hear(tokens, asked, counted)
@@ -150,7 +150,7 @@ class Fold(ViewState):
         """The log so far is a view that was made elsewhere, and costs so much."""
         if self.limits.calibration is not None:
             self._doubts.be_sure(tokens, self.counted)
-            self._anchor(Anchor(len(self), tokens, tokens, tokens - self.counted, 0, exact=False, edits=self.tally.edits))
+            self._anchor(Anchor(len(self), tokens, None, tokens - self.counted, 0, exact=False, edits=self.tally.edits))
 
     def forget_reports(self) -> None:
         """What was reported so far says nothing of what comes: other tools, another agent or model."""

@@ -67,6 +67,11 @@ class Totals:
         return None if self.anchor is None else self.anchor.reported
 
     @property
+    def settled(self) -> int | None:
+        """What a view said that it costs, where totals go by that: nothing was reported since."""
+        return self.anchor.tokens if self.anchor is not None and self.anchor.reported is None else None
+
+    @property
     def total(self) -> int:
         """Tokens of the request with this view: the local count, corrected to an upper bound where the provider has reported one."""
         counted = self.overhead + self.tally.total  # as `counted`, of which this is asked most often

@@ -273,8 +273,7 @@ def fold_anchored(session: Session, limits: Limits, known: Facts | None = None) 
                     twin.forget()
                     heard = False
                 reporter = source
-                first = not heard and (twin.last is None or twin.last.place != asked.place)
-                if item.usage.total_input and first and asked.place >= session.settled:
+                if item.usage.total_input and not heard and asked.place >= session.settled:
                     sent = item.extra.get("counted", {"by": "another"})
                     known = sent["tokens"] if sent["by"] == "" else None
                     heard = True
