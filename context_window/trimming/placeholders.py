@@ -16,6 +16,9 @@ from .plan import Cut
 MARK = "context_window"
 """The key in `extra` under which an item says what was done to it."""
 
+SHOWN = 200
+"""Characters of a path or URL that a placeholder repeats, as converters' notes do: an address may be longer than its image is dear."""
+
 
 def image_id(item: Item, place: int) -> str:
     """The id under which an image can be recalled: its item's, and its place among the parts."""
@@ -25,8 +28,8 @@ def image_id(item: Item, place: int) -> str:
 def image_placeholder(item: Item, place: int, image: Image) -> str:
     """What stands for an image: its size in pixels and, where known, its file."""
     size = f" {image.width}x{image.height}" if image.width and image.height else ""
-    name = f" {image.path or image.url}" if image.path or image.url else ""
-    return f"[image{size}{name} taken out; recall id {image_id(item, place)}]"
+    name = _name(image)
+    return f"[image{size}{f' {name}' if name else ''} taken out; recall id {image_id(item, place)}]"
 
 
 def output_placeholder(item: FunctionCallOutput) -> str:
@@ -78,6 +81,13 @@ def changed(item: Item, images: tuple[int, ...], cut: Cut | None) -> Item:
     if isinstance(item, Message):
         return replace(item, content=tuple(parts), extra={**item.extra, **mark})
     return item
+
+
+def _name(image: Image) -> str:
+    """Where an image is, as far as that is worth saying. A `data:` URL is the image itself."""
+    if image.path:
+        return image.path[:SHOWN]
+    return image.url[:SHOWN] if image.url and image.url[:5].lower() != "data:" else ""
 
 
 def _content(item: Item) -> tuple[Part, ...]:
