@@ -140,10 +140,12 @@ class Following:
     def plan(self) -> Plan:
         """What became of each item, and why."""
         self._update_view()
+        decisions = tuple(self._decision(place) for place in range(len(self.fold)))
+        never = (Reason.ORPHAN, Reason.COMPACTED)  # neither is in a request with the whole log
         return Plan(
-            tuple(self._decision(place) for place in range(len(self.fold))),
+            decisions,
             budget=self.fold.limits.budget,
-            overhead_before=self.fold.limits.overhead + self.fold.markup,
+            overhead_before=self.fold.overhead_of({place: one.before for place, one in enumerate(decisions) if one.reason not in never}),
             overhead=self.fold.overhead + self.fold.correction,
             breaks=self._breaks,
             calibrated=self.fold.anchor is not None,

@@ -59,6 +59,7 @@ class Grouping:
         answered: 1 for a call with an output.
         own: Whether trims may touch the item: FREE, SUMMARY or HELD.
         held: By head: the highest of its items'.
+        kept: Positions that trims may not touch, a later summary aside.
         firm: Positions that more than their category keeps: pinned items, and summaries in SYSTEM.
         response: Where the response that the item is in began, or -1.
         starts: The positions at which responses begin.
@@ -74,6 +75,7 @@ class Grouping:
         self.answered = bytearray()
         self.own = bytearray()
         self.held = bytearray()
+        self.kept = array("q")
         self.firm: set[int] = set()
         self.response = array("q")
         self.starts: list[int] = []
@@ -135,6 +137,8 @@ class Grouping:
             own = SUMMARY
         elif own == HELD and (item.pinned or is_summary(item)):
             self.firm.add(here)
+        if own != FREE:
+            self.kept.append(here)
         self.head.append(here)
         self.following.append(NONE)
         self.last.append(here)

@@ -126,8 +126,8 @@ def _wrong(adviser: Adviser, problem: str) -> NoReturn:
 def _carry_out(view: ViewState, choices: list[Choice], budget: StrategyBudget) -> None:
     """Takes what was chosen: always, or while the view is above what is aimed at of the limits it exceeded."""
     limits, tally = view.limits, view.tally
-    tokens_goal = limits.target if budget.total > limits.trigger else None
-    items_goal = limits.items_target if limits.items_max is not None and budget.items > limits.items_max else None
+    tokens_goal = budget.target if budget.total > limits.trigger else None
+    items_goal = budget.items_target if limits.items_max is not None and budget.items > limits.items_max else None
 
     def too_many_tokens() -> bool:
         return tokens_goal is not None and view.total > tokens_goal

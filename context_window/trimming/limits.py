@@ -59,6 +59,19 @@ class Limits:
         )
 
 
+def goal_of(most: int, target: int, stays: int) -> int:
+    """What a trim goes down to: the target, but no lower than leaves half of the target's part of the room above what stays in use.
+
+    Where what stays fills most of what there is, the target itself could be reached only by taking nearly everything else.
+
+    Args:
+        most: What calls for the trim when it is exceeded.
+        target: The target, at most that.
+        stays: What no trim can take.
+    """
+    return max(target, stays + (most - stays) * target // (2 * most)) if stays < most else target
+
+
 def portion(share: Fraction, amount: int) -> int:
     """`floor(share × amount)`, exact."""
     return share.numerator * amount // share.denominator

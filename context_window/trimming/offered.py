@@ -8,7 +8,7 @@ from typing import overload
 from session.units import CONTEXT, FREE, HELD, KIND_OUTPUT, KIND_USER, PRIORITY, SUMMARY, SYSTEM
 
 from .choices import MeasuredUnit, StrategyBudget
-from .limits import Limits, portion
+from .limits import Limits, goal_of, portion
 from .plan import Reason
 from .state import ViewState
 
@@ -63,21 +63,32 @@ def heads_in(view: ViewState) -> dict[int, None]:
     return dict.fromkeys(map(view.groups.head.__getitem__, view.shown))
 
 
+def tokens_goal(view: ViewState, limits: Limits) -> int:
+    """Tokens that a trim goes down to."""
+    return goal_of(limits.trigger, limits.target, view.total_of(view.staying()))
+
+
+def items_goal(view: ViewState, limits: Limits) -> int:
+    """Items that a trim goes down to, where their number is limited."""
+    return 0 if limits.items_max is None else goal_of(limits.items_max, limits.items_target, len(view.staying()))
+
+
 def budget_of(view: ViewState, limits: Limits) -> StrategyBudget:
     """What there is and what the view uses of it."""
-    system, context, dialog, output = (portion(share, limits.target) for share in limits.shares)
+    target = tokens_goal(view, limits)
+    system, context, dialog, output = (portion(share, target) for share in limits.shares)
     rank = view.groups.rank
     return StrategyBudget(
         total=view.total,
         overhead=view.overhead,
         budget=limits.budget,
         trigger=limits.trigger,
-        target=limits.target,
+        target=target,
         shares=(system, context, dialog, output),
         units=sum(rank[head] != SYSTEM for head in heads_in(view)),
         items=sum(view.tally.items),
         items_max=limits.items_max,
-        items_target=limits.items_target,
+        items_target=items_goal(view, limits),
     )
 
 

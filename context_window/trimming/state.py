@@ -9,6 +9,7 @@ from array import array
 from bisect import bisect_right, insort
 from collections.abc import Collection, Sequence
 from copy import copy
+from itertools import chain
 from typing import Any
 
 from session.units import HELD, KIND_CALL, KIND_OUTPUT, KIND_REASONING, NONE, PRIORITY
@@ -101,6 +102,14 @@ class ViewState(Totals):
         """Whether no trim, were it made now, could drop the item."""
         head = self.groups.head[place]
         return bool(self.groups.held[head]) or self.in_frontier(head)
+
+    def staying(self) -> list[int]:
+        """The items of the view that no trim could take, were it made now."""
+        groups = self.groups
+        heads = {groups.head[place] for place in chain(groups.kept, range(groups.frontier, len(self)))}
+        if groups.last_user != NONE:
+            heads.add(groups.head[groups.last_user])
+        return [member for head in heads for member in groups.members(head) if not self._gone[member]]
 
     # What comes in
 

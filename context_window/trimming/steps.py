@@ -2,6 +2,7 @@
 
 0. What a summary stands for goes; then images, when there are too many; then what the strategies choose; then items; then
    tokens. Of a view that only its strategies may take from, nothing else goes but what a summary stands for.
+   The goal is the target; a little more where what may not be taken leaves little room (`goal_of`).
 1. Pass one takes from a category only while it is above its share of the goal, pass two down to nothing. In each pass
    SYSTEM_OUTPUT, then DIALOG, then CONTEXT.
 2. In SYSTEM_OUTPUT outputs are cleared first, and only then are units dropped; the oldest first, everywhere.
@@ -18,7 +19,7 @@ from session.units import CONTEXT, DIALOG, FREE, HELD, KIND_OUTPUT, NONE, SYSTEM
 
 from .consult import consult
 from .limits import portion
-from .offered import clearable_in
+from .offered import clearable_in, items_goal, tokens_goal
 from .plan import Reason
 from .state import ViewState
 
@@ -43,9 +44,9 @@ def trim(view: ViewState) -> None:
 def _take_by_priority(view: ViewState) -> None:
     limits = view.limits
     if limits.items_max is not None and sum(view.tally.items) > limits.items_max:
-        take_items(view, limits.items_target)
+        take_items(view, items_goal(view, limits))
     if view.total > limits.trigger:
-        take_tokens(view, limits.target)
+        take_tokens(view, tokens_goal(view, limits))
         if view.total > limits.budget:
             truncate_frontier(view)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from session.units import KIND_SILENT, KIND_USER, Grouping
+from session.units import KIND_CALL, KIND_SILENT, KIND_USER, Grouping
 
 from .anchor import THOUSAND, Anchor, Increments
 from .limits import Limits
@@ -57,11 +57,6 @@ class Totals:
         return self.total - self.counted
 
     @property
-    def markup(self) -> int:
-        """The same as if nothing had been taken out since the last report."""
-        return self._correction(self.tally.fresh, 0)
-
-    @property
     def reported(self) -> int | None:
         """What the provider reported of the last request whose report was gone by."""
         return None if self.anchor is None else self.anchor.reported
@@ -87,6 +82,29 @@ class Totals:
         fresh = self.tally.fresh
         return self.counted + self.anchor.offset + self.increments.likely(self.anchor.tokens, fresh + self._unsaid) - fresh
 
+    def total_of(self, places: Sequence[int]) -> int:
+        """Tokens of the request with these items of the view alone, what converters add as it is now."""
+        tally, anchor = self.tally, self.anchor
+        tokens = sum(map(self.tokens, places))
+        if anchor is None:
+            return self.overhead + tokens
+        fresh = sum(self.tokens(place) for place in places if place >= anchor.place)
+        removed = tally.removed + (tally.total - tally.fresh) - (tokens - fresh)
+        return max(0, self.overhead + tokens + self._correction(fresh, removed))
+
+    def overhead_of(self, costs: Mapping[int, int]) -> int:
+        """Tokens of a request beside its items, if these were in it and nothing had been taken out: by place, what each costs."""
+        groups, limits, anchor = self.groups, self.limits, self.anchor
+        first = next((groups.kind[place] for place in costs if groups.kind[place] != KIND_SILENT), KIND_USER)
+        waiting = sum(groups.kind[place] == KIND_CALL and not groups.answered[place] for place in costs)
+        overhead = limits.overhead + limits.synthetic * waiting + (limits.preamble if first != KIND_USER else 0)
+        if anchor is None:
+            return overhead
+        tokens = sum(costs.values())
+        fresh = sum(cost for place, cost in costs.items() if place >= anchor.place)
+        said = sum(cost for place, cost in costs.items() if groups.response[place] == anchor.place)
+        return max(-tokens, overhead + self._correction(fresh, 0, self._unsaid_of(said)))
+
     def room_for(self, places: Sequence[int]) -> int:
         """What may be left of the tokens of these items, so that the request is within the budget; negative where nothing may."""
         tokens, excess = sum(map(self.tokens, places)), self.total - self.limits.budget
@@ -109,15 +127,19 @@ class Totals:
     @property
     def _unsaid(self) -> int:
         """Tokens of the last response that were reported, and are not in the local count."""
-        return 0 if self.anchor is None else max(0, self.anchor.answered - self.tally.said)
+        return self._unsaid_of(self.tally.said)
 
-    def _correction(self, fresh: int, removed: int) -> int:
+    def _unsaid_of(self, said: int) -> int:
+        return 0 if self.anchor is None else max(0, self.anchor.answered - said)
+
+    def _correction(self, fresh: int, removed: int, unsaid: int | None = None) -> int:
         anchor, increments = self.anchor, self.increments
         if anchor is None or increments is None:
             return 0
+        fresh_and_unsaid = fresh + (self._unsaid if unsaid is None else unsaid)
         gone, request = max(0, removed), anchor.tokens - anchor.offset
         kept_back = gone - gone * increments.rule.removed * min(anchor.tokens, request) // (THOUSAND * max(1, request))
-        return anchor.offset + increments.bound(anchor.tokens, fresh + self._unsaid) - fresh + kept_back
+        return anchor.offset + increments.bound(anchor.tokens, fresh_and_unsaid) - fresh + kept_back
 
     def _needs_preamble(self) -> bool:
         """Whether the first item of the view that becomes a message is not the user's."""

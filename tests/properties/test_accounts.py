@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from context_window import ContextWindow, ContextWindowManager
 from context_window.trimming.apply import apply
 from context_window.trimming.plan import Action, Reason
-from session.items import MessageCategory, Reasoning
+from session.items import Compaction, MessageCategory, Reasoning
 from tests.support.checks import check_sums, protected
 from tests.support.counting import Letters
 from tests.support.harness import process, trim
-from tests.support.strategies import limits, sessions
+from tests.support.strategies import limits, reported, sessions
 from tests.support.twin import cost
 
 
@@ -70,6 +70,8 @@ def test_every_decision_has_a_reason_that_explains_it(data: st.DataObject) -> No
 def test_display_and_trigger_read_the_same_numbers(data: st.DataObject) -> None:
     """display and trigger read the same numbers"""
     log = data.draw(sessions())
+    if data.draw(st.booleans()):
+        log = data.draw(reported(log))
     budget = data.draw(st.integers(1, 1 + 2 * sum(map(cost, log.items))))
     manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=budget))
     for session in (log, manager.process_session(log)):
@@ -82,5 +84,10 @@ def test_display_and_trigger_read_the_same_numbers(data: st.DataObject) -> None:
         assert usage["available"] == budget - usage["total"] == manager.available_tokens == report.available
     view = manager.process_session(log)
     after = manager.get_token_usage()
-    assert after["total"] == manager.plan_session(log).after
+    plan = manager.plan_session(log)
+    assert after["total"] == plan.after
+    assert plan.changes or plan.freed == 0
+    if not any(isinstance(item, Compaction) for item in log.items):
+        never_sent = sum(one.before for one in plan if one.reason is Reason.ORPHAN)
+        assert manager.analyze_session(log)["total_tokens"] == plan.before - never_sent
     assert after == manager.get_token_usage(view)

@@ -135,6 +135,16 @@ class AnchoredTwin(Twin):
             return self.counted()
         return max(0, self.bound(self.new(), self.taken()))
 
+    def total_of(self, places: list[int]) -> int:
+        if self.last is None:
+            return super().total_of(places)
+        new = taken = 0
+        for place in self.in_view():
+            if place not in places:
+                new += self.cost(place) * (place >= self.last.place)
+                taken += self.cost(place) * (place < self.last.place)
+        return max(0, self.bound(self.new() - new, self.taken() + taken))
+
     def room(self, outputs: list[int]) -> int:
         whole = sum(map(self.cost, outputs))
         if self.last is None or not outputs:

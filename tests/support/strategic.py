@@ -102,9 +102,9 @@ class StrategicTwin(Twin):
         if final:
             return
         if limits.items_max is not None and len(self.in_view()) > limits.items_max:
-            self.passes(limits.items_target, weigh=False)
+            self.passes(self.goal(limits.items_max, limits.items_target, weigh=False), weigh=False)
         if self.total() > limits.trigger:
-            self.passes(limits.target, weigh=True)
+            self.passes(self.goal(limits.trigger, limits.target, weigh=True), weigh=True)
         if self.total() > limits.budget:
             self.truncate()
 
@@ -115,16 +115,17 @@ class StrategicTwin(Twin):
         above = getattr(part, "above_units", None)
         if not (heavy or many or (above is not None and self.budget().units > above)):
             return
-        for choice in list(part(self.measured(), self.budget())):
+        budget = self.budget()
+        for choice in list(part(self.measured(), budget)):
             unit = self.units()[choice.head]
             if choice.action is Action.CLEAR:
                 for place in unit:
-                    if self.can_clear(place) and (choice.always or (heavy and self.total() > limits.target)):
+                    if self.can_clear(place) and (choice.always or (heavy and self.total() > budget.target)):
                         self.cleared.add(place)
                         self.edited(self.wire(place))
             elif choice.action is Action.DROP and set(unit).intersection(self.in_view()):
-                too_heavy = heavy and self.total() > limits.target
-                too_many = many and len(self.in_view()) > limits.items_target
+                too_heavy = heavy and self.total() > budget.target
+                too_many = many and len(self.in_view()) > budget.items_target
                 if choice.always or too_heavy or too_many:
                     self.drop(unit)
 
@@ -136,18 +137,19 @@ class StrategicTwin(Twin):
 
     def budget(self) -> StrategyBudget:
         limits = self.limits
-        system, context, dialog, output = (int(share * limits.target) for share in limits.shares)
+        target = self.goal(limits.trigger, limits.target, weigh=True)
+        system, context, dialog, output = (int(share * target) for share in limits.shares)
         return StrategyBudget(
             total=self.total(),
             overhead=limits.overhead + self.additions(),
             budget=limits.budget,
             trigger=limits.trigger,
-            target=limits.target,
+            target=target,
             shares=(system, context, dialog, output),
             units=sum(unit.category is not MessageCategory.SYSTEM for unit in self.measured()),
             items=len(self.in_view()),
             items_max=limits.items_max,
-            items_target=limits.items_target,
+            items_target=0 if limits.items_max is None else self.goal(limits.items_max, limits.items_target, weigh=False),
         )
 
     def measured(self) -> list[MeasuredUnit]:

@@ -233,6 +233,10 @@ class Twin:
     def total(self) -> int:
         return self.limits.overhead + self.additions() + sum(self.cost(place) for place in self.in_view())
 
+    def total_of(self, places: list[int]) -> int:
+        """The same if nothing else of the items were there."""
+        return self.total() - sum(self.cost(place) for place in self.in_view() if place not in places)
+
     # Who may be touched
 
     def frontier(self) -> set[int]:
@@ -292,11 +296,17 @@ class Twin:
         self.images()
         limits = self.limits
         if limits.items_max is not None and len(self.in_view()) > limits.items_max:
-            self.passes(limits.items_target, weigh=False)
+            self.passes(self.goal(limits.items_max, limits.items_target, weigh=False), weigh=False)
         if self.total() > limits.trigger:
-            self.passes(limits.target, weigh=True)
+            self.passes(self.goal(limits.trigger, limits.target, weigh=True), weigh=True)
         if self.total() > limits.budget:
             self.truncate()
+
+    def goal(self, most: int, target: int, *, weigh: bool) -> int:
+        """The target; where what stays leaves little room, what stays and half of the target's part of the room."""
+        stays = [place for place in self.in_view() if self.protected(self.units()[place])]
+        floor = self.total_of(stays) if weigh else len(stays)
+        return max(target, floor + int((most - floor) * Fraction(target, 2 * most))) if floor < most else target
 
     def compact(self) -> None:
         compactions = [item for item in self.log() if isinstance(item, Compaction)]
