@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -53,8 +54,11 @@ class Folding(Requesting):
         return following
 
     def _one_shot(self, session: Session, settings: Settings, *, newest_first: bool = False) -> Following:
-        """The session, trimmed once as a whole."""
+        """The session, trimmed once as a whole: to the budget, or to what a refusal has lowered it to."""
         limits = limits_of(settings.budget, self.context_window, settings.overhead, one_shot=True, newest_first=newest_first)
+        lowered = self._lowered_to(session, settings)
+        if lowered is not None:
+            limits = replace(limits, budget=lowered, trigger=lowered, target=lowered)
         following = Following(session, limits, settings.measurer, one_shot=True, reports=self._reports(session, settings))
         state = self._state(session)
 

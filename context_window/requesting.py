@@ -145,12 +145,16 @@ class Requesting(Switching, ABC):
             return self._follow(session, state).fold.total
 
     def _limits_for(self, session: Session, settings: Settings) -> Limits:
-        lowered = self._lowered.get(session)
-        if lowered is None or lowered.budget is not settings.budget:
+        tokens = self._lowered_to(session, settings)
+        if tokens is None:
             return settings.limits
         trigger, target = self.context_window.ratios
-        tokens = lowered.tokens
         return replace(settings.limits, budget=tokens, trigger=portion(trigger, tokens), target=portion(target, tokens))
+
+    def _lowered_to(self, session: Session, settings: Settings) -> int | None:
+        """Tokens that views of this session may cost since one was refused; None where none was."""
+        lowered = self._lowered.get(session)
+        return lowered.tokens if lowered is not None and lowered.budget is settings.budget else None
 
     def _asked(self, model: str, max_tokens: int, tools: Iterable[Tool], more: dict[str, Any]) -> Asked:
         asked = Asked.checked(model, max_tokens, anthropic_tools(tools), more)
@@ -160,12 +164,13 @@ class Requesting(Switching, ABC):
 
 
 def lower_budget(sent: int, tokens: int | None, limit: int | None) -> int:
-    """What a view may cost by the local count, after one that counted `sent` was refused.
+    """What a view may cost by the local count, after one that counted `sent` was refused: always less, unless that was a single token.
 
     1. Of figures: as the limit is to what the provider counts, so is the new budget to what was sent.
-    2. What the provider counts above the limit may all lie in what stays: then this much less, but at most twice as far as in 1.
+    2. What the provider counts above the limit may all lie in what stays: then this much less, but at most twice as far as in 1, and
+       not below half of it: where the counts are that far apart, they are so in what goes too.
     3. Without figures (or with some that make no sense): half.
-    4. From either, one part in `MARGIN`.
+    4. From any of these, one part in `MARGIN`; but half of the figure in 1 stays half.
 
     Args:
         sent: Tokens of the refused request, by the local count.
@@ -178,8 +183,9 @@ def lower_budget(sent: int, tokens: int | None, limit: int | None) -> int:
     if sent < 1:
         raise BudgetError("session", sent, "nothing of it was sent; pass the session whose view was refused")
     if tokens is None or limit is None or not 0 < limit < tokens:
-        goal = sent // 2
+        goal, least = sent // 2, 1
     else:
         in_proportion = sent * limit // tokens
         goal = min(in_proportion, max(sent - (tokens - limit), in_proportion - (sent - in_proportion)))
-    return max(1, goal - goal // MARGIN)
+        least = max(1, in_proportion // 2)
+    return max(least, goal - goal // MARGIN)

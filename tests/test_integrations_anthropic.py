@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from context_window import BudgetError, ContextWindow, ContextWindowManager, PromptTooLongError, Session
 from context_window.integrations.anthropic import acreate, create, cut_short
 from context_window.payload import LEAST_ANSWER
-from context_window.requesting import lower_budget
 from session.providers import validate_anthropic
 from tests.support.counting import Letters
 from tests.support.managing import manager, session_of
@@ -394,25 +393,3 @@ def test_what_streams_is_asked_for_in_another_way() -> None:
 def test_what_is_no_list_of_tools_is_told(tools: Any) -> None:
     with asked(AnthropicStub()) as client, pytest.raises(BudgetError, match="pass a list of tools"):
         create(manager(), client, asking(Session()), model=MODEL, max_tokens=10, tools=tools)
-
-
-# How much less
-
-
-@given(sent=st.integers(1, 10**7), tokens=st.integers(1, 10**7), limit=st.integers(1, 10**7))
-def test_the_lowered_budget_is_at_most_in_proportion_and_never_nothing(sent: int, tokens: int, limit: int) -> None:
-    lower = lower_budget(sent, tokens, limit)
-    assert 1 <= lower <= sent
-    if limit < tokens:
-        assert lower <= max(1, sent * limit // tokens)
-    else:
-        assert lower == lower_budget(sent, None, None) <= max(1, sent // 2)
-
-
-@given(local=st.integers(1_000, 10**6), above=st.integers(0, 10**6), limit=st.integers(1_000, 10**6))
-def test_what_was_counted_short_may_all_lie_in_what_stays(local: int, above: int, limit: int) -> None:
-    """Where the provider counts up to a third more than we do, what is left fits even if all of that is in it."""
-    tokens = local + min(above, local // 3)
-    if limit < tokens and 2 * limit > tokens:
-        lower = lower_budget(local, tokens, limit)
-        assert lower + (tokens - local) <= limit
