@@ -1,7 +1,7 @@
 """The exceptions of `context_window`: what does not fit, and what cannot be decided.
 
 ContextWindowError
-├── ContextOverflowError   what must be kept is larger than the budget      (`.needed`, `.budget`, `.culprits`)
+├── ContextOverflowError   what must be kept is larger than the budget      (`.needed`, `.budget`, `.culprits`, `.overhead`)
 ├── BudgetError            limits that make no sense                        (also a ValueError; `.field`, `.value`)
 ├── StrategyError          a strategy raised, or chose what it may not      (`.strategy`, `.problem`)
 ├── UnknownModelError      a model whose window is not known                (also a ValueError; `.model`)
@@ -21,6 +21,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from reprlib import Repr
+
+BESIDE = "tools, instructions and what else is beside the items"
+"""What a request has that is in no item."""
+FEWER_TOOLS = "Send fewer or shorter tools and instructions, or allow more tokens"
+"""What to do where that stands in the way."""
 
 _shown = Repr()
 _shown.maxstring = _shown.maxother = 100
@@ -54,6 +59,21 @@ class Culprit:
         return f"{self.what} {self.item_id} ({self.tokens:,} tokens: {self.why})"
 
 
+def overhead_leads(overhead: int, largest: int) -> bool:
+    """Whether what stands in the way is what a request has beside its items rather than one of these.
+
+    Args:
+        overhead: Its tokens.
+        largest: Tokens of the largest item that was kept; 0 where none is left.
+    """
+    return overhead > largest
+
+
+def overhead_told(overhead: int) -> str:
+    """The overhead as what stands in the way."""
+    return f"overhead ({overhead:,} tokens: {BESIDE})"
+
+
 class ContextOverflowError(ContextWindowError):
     """What must be kept is larger than the budget: all that could go is gone.
 
@@ -61,20 +81,26 @@ class ContextOverflowError(ContextWindowError):
         needed: Tokens of the smallest view there is.
         budget: Tokens there are.
         culprits: The largest items of that view, largest first.
+        overhead: Tokens of the request beside the items: tools, instructions, and what the provider's reports say beyond the local count.
     """
 
-    def __init__(self, needed: int, budget: int, culprits: Sequence[Culprit]) -> None:
+    def __init__(self, needed: int, budget: int, culprits: Sequence[Culprit], overhead: int = 0) -> None:
         self.needed = needed
         self.budget = budget
         self.culprits = tuple(culprits)
-        super().__init__(needed, budget, self.culprits)
+        self.overhead = overhead
+        super().__init__(needed, budget, self.culprits, overhead)
 
     def __str__(self) -> str:
-        largest = "; ".join(map(str, self.culprits[:3]))
+        largest = [str(one) for one in self.culprits[:3]]
+        overhead = self.overhead if self.culprits else self.needed  # without items, it is all there is
+        advice = "Shorten or unpin one of these, or use a larger window"
+        if overhead_leads(overhead, self.culprits[0].tokens if self.culprits else 0):
+            largest = [overhead_told(overhead), *largest[:2]]
+            advice = FEWER_TOOLS
         return (
             f"what must be kept needs {self.needed:,} tokens, {self.needed - self.budget:,} more than the budget of {self.budget:,}. "
-            f"Largest: {largest or 'nothing in the session; the request around it'}. "
-            "Shorten or unpin one of these, or use a larger window."
+            f"Largest: {'; '.join(largest)}. {advice}."
         )
 
 

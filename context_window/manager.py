@@ -264,7 +264,7 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
         now = Trimmed(view.id, total, budget, fold.tally.altered, following.freed)
         events: list[Event] = list(state.watch.news(now, settings.marks, lost=lost, one_shot=one_shot, kinds=lambda: kinds.of(following)))
         strict = total > budget and self.context_window.strict
-        overflow = ContextOverflowError(total, budget, following.culprits()) if strict else None
+        overflow = ContextOverflowError(total, budget, following.culprits(), fold.overhead + fold.correction) if strict else None
         return Step(view.id, noted, lambda _: view, events, settings, overflow, self._question(view, total, settings))
 
     def _note(self, following: Following, shown: Shown, settings: Settings) -> Noted:

@@ -23,6 +23,7 @@ from context_window.display.usage import draw_usage, tenths
 from context_window.printable import printable
 from context_window.trimming.summary import runs
 from context_window.usage import LargeItem, Row, ToolRow
+from session.usage import Usage
 from tests.support.screens import ESCAPES, long_session, read_report
 
 AMOUNTS = st.one_of(st.integers(0, 3), st.integers(0, 100_000), st.integers(0, 2_000_000_000))
@@ -235,6 +236,52 @@ def test_a_plan_that_does_not_fit_names_what_stands_in_the_way() -> None:
         assert re.search(rf"over budget by {over} tokens", text, re.IGNORECASE)
         assert "system message" in text
         assert "system items are always kept" in text
+
+
+def with_tools(texts: int) -> ContextWindowManager:
+    """A manager with one tool, described in so many sentences, and too small a budget."""
+    tools = [{"name": "Read", "description": "Reads a file. " * texts, "input_schema": {"type": "object"}}]
+    return ContextWindowManager("claude-sonnet-4-5", context_window=ContextWindow(max_tokens=100), tools=tools)
+
+
+@pytest.mark.parametrize(("tools", "words", "leads"), [(300, 1, True), (1, 3_000, False)])
+def test_a_plan_blames_the_overhead_where_it_is_the_largest(tools: int, words: int, leads: bool) -> None:
+    session = Session()
+    session.add_message("user", "Hello. " * words)
+    plan = with_tools(tools).plan_session(session)
+    for text in (str(plan), plan_text(plan, 100)):
+        blamed = text[re.search("over budget by [0-9,]+ tokens", text, re.IGNORECASE).start() :]  # type: ignore[union-attr]
+        first, second = blamed.find("overhead"), blamed.find("user message")
+        assert (0 < first < second) == leads
+        assert (f"{plan.overhead:,}" in blamed) == leads
+    assert ("Send fewer or shorter tools" in plan_text(plan, 100)) == leads
+
+
+def test_an_empty_session_over_budget_has_something_to_blame() -> None:
+    plan = with_tools(300).plan_session(Session())
+    assert str(plan).splitlines()[1:] == [
+        f"  over budget by {plan.after - 100:,} tokens; the largest of what is kept:",
+        f"    overhead: {plan.overhead:,} tokens (tools, instructions and what else is beside the items)",
+    ]
+    assert re.search(rf"^overhead +{plan.overhead:,} +tools", plan_text(plan, 80), re.MULTILINE)
+
+
+def test_a_calibrated_plan_calls_its_overhead_a_bound() -> None:
+    session = Session()
+    for number in range(8):
+        session.add_message("user", f"Question {number}. " * 20)
+        session.add_message("assistant", f"Answer {number}. " * 20, usage=Usage(300 + 200 * number, output_tokens=95))
+    session.add_message("user", "And now? " * 100)
+    manager = ContextWindowManager("claude-sonnet-4-5", context_window=ContextWindow(max_tokens=2_000))
+    plan = manager.plan_session(session)
+    assert plan.calibrated
+    text = plan_text(plan, 80)
+    assert re.search(rf"^overhead, upper bound .*{plan.overhead:,}", text, re.MULTILINE)
+    assert plan.overhead > plan.overhead_before
+    assert "may have cost less than was counted" in " ".join(text.split())
+    assert "as reported" not in text
+    few = Session(session.items[:2])
+    assert "may have cost less" not in plan_text(manager.plan_session(few), 80)  # nothing was taken out
 
 
 def test_a_plans_values_have_every_decision(manager: ContextWindowManager) -> None:

@@ -9,9 +9,12 @@ import pytest
 from context_window import (
     BudgetError,
     ContextOverflowError,
+    ContextWindow,
     ContextWindowError,
+    ContextWindowManager,
     CountingError,
     OverBudget,
+    Session,
     ThresholdCrossed,
     Trimmed,
     UnknownModelError,
@@ -32,8 +35,24 @@ SAID = [
     (
         ContextOverflowError(13, 12, []),
         (
-            "what must be kept needs 13 tokens, 1 more than the budget of 12. Largest: nothing in the session; the request around it. "
-            "Shorten or unpin one of these, or use a larger window."
+            "what must be kept needs 13 tokens, 1 more than the budget of 12. "
+            "Largest: overhead (13 tokens: tools, instructions and what else is beside the items). "
+            "Send fewer or shorter tools and instructions, or allow more tokens."
+        ),
+    ),
+    (
+        ContextOverflowError(30_000, 12_500, [CULPRIT], 18_000),
+        (
+            "what must be kept needs 30,000 tokens, 17,500 more than the budget of 12,500. "
+            "Largest: overhead (18,000 tokens: tools, instructions and what else is beside the items); "
+            "Read output i1 (12,000 tokens: pinned). Send fewer or shorter tools and instructions, or allow more tokens."
+        ),
+    ),
+    (
+        ContextOverflowError(13_500, 12_500, [CULPRIT], 1_500),
+        (
+            "what must be kept needs 13,500 tokens, 1,000 more than the budget of 12,500. "
+            "Largest: Read output i1 (12,000 tokens: pinned). Shorten or unpin one of these, or use a larger window."
         ),
     ),
     (BudgetError("max_tokens", 0, "pass 1 or more"), "max_tokens=0: pass 1 or more"),
@@ -69,8 +88,9 @@ def test_errors_come_whole_from_other_processes(error: ContextWindowError) -> No
 
 
 def test_figures_are_carried() -> None:
-    overflow = ContextOverflowError(5, 3, [CULPRIT])
-    assert (overflow.needed, overflow.budget, overflow.culprits) == (5, 3, (CULPRIT,))
+    overflow = ContextOverflowError(5, 3, [CULPRIT], 2)
+    assert (overflow.needed, overflow.budget, overflow.culprits, overflow.overhead) == (5, 3, (CULPRIT,), 2)
+    assert ContextOverflowError(5, 3, [CULPRIT]).overhead == 0
     assert (BudgetError("f", 1, "p").field, BudgetError("f", 1, "p").value, BudgetError("f", 1, "p").problem) == ("f", 1, "p")
     assert (UnknownModelError("m", ["n"]).model, UnknownModelError("m", ["n"]).alike) == ("m", ("n",))
     assert (CountingError("c", "a").counter, CountingError("c", "a").answer) == ("c", "a")
@@ -79,6 +99,21 @@ def test_figures_are_carried() -> None:
 def test_only_the_three_largest_are_named() -> None:
     said = str(ContextOverflowError(9, 1, [Culprit(f"i{n}", "user message", 9 - n, "pinned") for n in range(5)]))
     assert [f"i{n}" in said for n in range(5)] == [True, True, True, False, False]
+
+
+def test_an_overflow_says_what_of_it_is_in_no_item() -> None:
+    """Ten large tools and a short question: no item is to blame."""
+    tools = [{"name": f"tool_{n}", "description": "What it does. " * 100, "input_schema": {"type": "object"}} for n in range(10)]
+    window = ContextWindow(max_tokens=1_000, strict=True)
+    manager, session = ContextWindowManager("claude-sonnet-4-5", context_window=window, tools=tools), Session()
+    session.add_message("user", "Hi")
+    with pytest.raises(ContextOverflowError) as caught:
+        manager.process_session(session)
+    overflow, usage = caught.value, manager.get_token_usage()
+    assert overflow.overhead == usage["overhead"] == overflow.needed - usage["DIALOG"]
+    assert f"Largest: overhead ({overflow.overhead:,} tokens: tools" in str(overflow)
+    assert "fewer or shorter tools" in str(overflow)
+    assert "npin" not in str(overflow)
 
 
 class Unspeakable:

@@ -11,6 +11,7 @@ from .output import BrokenPromiseError, say_values, show
 from .progress import working
 from .readable import READABLE
 from .settings import Settings, window_options
+from .telling import over_budget
 
 EPILOG = """\b
 Examples:
@@ -48,4 +49,4 @@ def plan(path: str, one_shot: bool, everything: bool, as_json: bool, **options: 
         report = replace(manager.usage(transcript.session), budget_from=budget_from)
         show(plan_draw(PlanTold(planned, transcript.name, notes(report), most=None if everything else MOST)))
     if settings.strict and planned.over_budget:
-        raise BrokenPromiseError(f"over budget by {planned.after - planned.budget:,} tokens; shorten or unpin what is kept, or allow more")
+        raise BrokenPromiseError(over_budget(planned))

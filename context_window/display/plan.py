@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..errors import BESIDE, FEWER_TOOLS
 from ..trimming.plan import Action, Plan
-from ..trimming.summary import DONE, Run, runs, tallies
+from ..trimming.summary import DONE, Run, overhead_stands_out, runs, tallies
 from .cells import length_bar
 from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
 from .lines import Column, Line, Span, fitted, flow, table, width_of, wrapped
@@ -23,6 +24,10 @@ COLOURS = {
 
 MOST = 15
 """Runs of changes that are listed unless more are asked for."""
+AT_MOST = "upper bound"
+"""What the overhead is where the provider's reports are gone by: so is the total, and the items are as counted here."""
+MARGIN = "The overhead has a margin: what was taken out may have cost less than was counted for it."
+"""Why a bound on the overhead grows with a trim."""
 CULPRITS = 5
 """Items that are named where the view does not fit."""
 
@@ -54,6 +59,8 @@ def draw_plan(told: PlanTold, width: int, glyphs: Glyphs) -> list[Line]:
         bars = _bars(plan, width, glyphs)
         lines += [*bars, []] if bars else []
     lines += _sums(plan, width, glyphs)
+    if plan.calibrated and plan.overhead > plan.overhead_before:
+        lines += [[], *_wrapped(MARGIN, width, glyphs, QUIET)]
     changes = runs(plan)
     if changes and not told.brief:
         shown = changes if told.most is None else changes[: told.most]
@@ -111,7 +118,7 @@ def _sums(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
             "",
             [
                 *(Span(DONE[row.action], COLOURS[row.action]) for row in rows),
-                Span(f"{OVERHEAD}, as reported" if plan.calibrated else OVERHEAD),
+                Span(f"{OVERHEAD}, {AT_MOST}" if plan.calibrated else OVERHEAD),
                 Span("total", STRONG),
             ],
             left=True,
@@ -149,15 +156,19 @@ def _changes(changes: list[Run], width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def _culprits(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
-    largest = plan.culprits[:CULPRITS]
+    rows = [(one.what, one.after, one.reason.value, one.item_id) for one in plan.culprits[:CULPRITS]]
+    leads = overhead_stands_out(plan)
+    if leads:
+        rows.insert(0, (OVERHEAD, plan.overhead, BESIDE, ""))
     columns = [
-        Column("What stands in the way", [Span(glyphs.shown(one.what)) for one in largest], left=True, elastic=True),
-        Column("tokens", [Span(f"{one.after:,}") for one in largest]),
-        Column("kept because", [Span(glyphs.shown(one.reason.value), QUIET) for one in largest], left=True, elastic=True, keep=2),
-        Column("id", [Span(fitted(one.item_id, 24, glyphs), QUIET) for one in largest], left=True, elastic=True, keep=1),
+        Column("What stands in the way", [Span(glyphs.shown(what)) for what, *_ in rows], left=True, elastic=True),
+        Column("tokens", [Span(f"{tokens:,}") for _, tokens, *_ in rows]),
+        Column("kept because", [Span(glyphs.shown(why), QUIET) for _, _, why, _ in rows], left=True, elastic=True, keep=2),
+        Column("id", [Span(fitted(id, 24, glyphs), QUIET) for *_, id in rows], left=True, elastic=True, keep=1),
     ]
     told = f"Over budget by {plan.after - plan.budget:,} tokens: all that could go is gone."
-    return [*_wrapped(told, width, glyphs, BAD), *(table(columns, width, glyphs) if largest else [])]
+    lines = [*_wrapped(told, width, glyphs, BAD), *(table(columns, width, glyphs) if rows else [])]
+    return [*lines, *_wrapped(f"{FEWER_TOOLS}.", width, glyphs, "")] if leads else lines
 
 
 def _wrapped(text: str, width: int, glyphs: Glyphs, style: str) -> list[Line]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from session.items import MessageCategory
 
+from ..errors import BESIDE, overhead_leads
 from ..printable import printable
 from .plan import Action, Decision, Plan, Reason
 
@@ -171,8 +172,16 @@ def _told(plan: Plan) -> Iterator[str]:
         yield f"  {where}: {run.told} ({run.reason.value}): {run.before:,} -> {run.after:,} tokens"
     if plan.over_budget:
         yield f"  over budget by {plan.after - plan.budget:,} tokens; the largest of what is kept:"
+        if overhead_stands_out(plan):
+            yield f"    overhead: {plan.overhead:,} tokens ({BESIDE})"
         for one in plan.culprits[:KINDS_NAMED]:
             yield f"    {printable(one.what)} {printable(one.item_id)}: {one.after:,} tokens ({one.reason.value})"
+
+
+def overhead_stands_out(plan: Plan) -> bool:
+    """Whether the request beside its items costs more than any item that is kept."""
+    culprits = plan.culprits
+    return overhead_leads(plan.overhead, culprits[0].after if culprits else 0)
 
 
 def values(plan: Plan) -> dict[str, Any]:
