@@ -13,6 +13,7 @@ import pytest
 
 from context_window.cli import progress
 from context_window.cli.progress import working
+from context_window.cli.telling import refused
 from session import Session, Text
 from session.providers import Violation, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
 from session.transcripts import read_transcript
@@ -79,11 +80,36 @@ def test_a_log_that_ends_in_an_answer_is_written_and_said_to_be_no_request(shell
     code, told, err = shell("convert", path, "--to", "anthropic", "-o", out)
     assert code == 0
     assert "2 items -> 2 messages" in told
-    assert err.startswith("context-window: as a request it would be refused: A1 messages[1]")
+    assert err.startswith("context-window: as a request it would be refused: messages[1]: the last message")
     code, told, err = shell("convert", path, "--to", "anthropic", "-o", tmp_path / "none.json", "--strict")
     assert (code, told) == (1, "")
     assert "Nothing was written" in err
     assert not (tmp_path / "none.json").exists()
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_process_objects_to_what_convert_objects_to(shell: Shell, tmp_path: Path, provider: str) -> None:
+    session = Session(long_session().items, id="answered")
+    session.add_message("user", "And now?", message_id="last", created_at=1e9)
+    session.add_message("assistant", "Now this.", message_id="answer", created_at=2e9)
+    path, out = saved(session, tmp_path / "answered.json"), tmp_path / "payload.json"
+    said = [shell(command, path, "--to", provider, "-o", out)[2] for command in ("convert", "process")]
+    strict = [shell(command, path, "--to", provider, "-o", tmp_path / "none.json", "--strict") for command in ("convert", "process")]
+    assert said[0] == said[1]
+    assert bool(said[0]) == (provider in {"anthropic", "google"})
+    assert [code for code, _, _ in strict] == ([1, 1] if said[0] else [0, 0])
+    assert (tmp_path / "none.json").exists() == (not said[0])
+    violations = json.loads(shell("process", path, "--to", provider, "-o", out, "--json")[1])["violations"]
+    assert [one["message"] in said[0] for one in violations] == ([True] if said[0] else [])
+
+
+def test_what_process_did_is_json_alone_where_standard_output_is_taken(shell: Shell, tmp_path: Path) -> None:
+    source, out = asking(tmp_path), tmp_path / "view.json"
+    told = json.loads(shell("process", source, "-o", out, "--json")[1])
+    code, piped, err = shell("process", source, "-o", "-", "--json")
+    assert (code, piped.encode()) == (0, out.read_bytes())
+    assert json.loads(err) == told | {"output": "-"}
+    assert shell("process", source, "-o", "-")[2].startswith("context-window: 1 of ")
 
 
 def test_figures_are_there_as_json(shell: Shell, tmp_path: Path) -> None:
@@ -94,15 +120,14 @@ def test_figures_are_there_as_json(shell: Shell, tmp_path: Path) -> None:
     assert told["violations"] == []
     code, piped, err = shell("convert", asking(tmp_path), "--to", "google", "-o", "-", "--json")
     assert code == 0
-    assert json.loads(err.removeprefix("context-window: ")) == told | {"output": "-"}
+    assert json.loads(err) == told | {"output": "-"}
     assert piped.encode() == out.read_bytes()
 
 
 def test_many_violations_are_told_one_a_rule() -> None:
-    from context_window.cli.convert import _told
-
     several = (Violation("A2", "messages[1]", "b"), Violation("A1", "messages[0]", "a"), Violation("A2", "messages[3]", "c"))
-    assert _told(several) == "A1 messages[0]: a; A2 messages[1]: b (and 1 more)"
+    assert refused(several) == "as a request it would be refused: messages[0]: a; messages[1]: b (and 1 more)"
+    assert refused(tuple(Violation(f"A{n}", "messages", "x") for n in range(4))).endswith("messages: x; …")
 
 
 def test_wrong_input_is_one_line_and_code_2(shell: Shell, tmp_path: Path) -> None:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from typing import TYPE_CHECKING
-
 import click
 
 from ..printable import printable
-from .output import BrokenPromiseError, complain, say, say_values
+from .output import BrokenPromiseError, complain, say, say_aside, say_values
 from .payloads import payload_of, to_option
 from .readable import READABLE
 from .saving import STDOUT, check_target, save
-
-if TYPE_CHECKING:
-    from session.providers import Violation
-
-SHOWN = 3
-"""Violations that are told one by one."""
+from .telling import refused
 
 EPILOG = """\b
 Examples:
@@ -47,10 +38,10 @@ def convert(path: str, out: str, to: str, session_id: str | None, strict: bool, 
     transcript = read_one(path, session_id)
     payload = payload_of(transcript.session, to)
     if payload.violations and strict:
-        raise BrokenPromiseError(f"as a request it would be refused: {_told(payload.violations)}. Nothing was written")
+        raise BrokenPromiseError(f"{refused(payload.violations)}. Nothing was written")
     save(payload.content, out)
     if payload.violations:
-        complain(f"as a request it would be refused: {_told(payload.violations)}")
+        complain(refused(payload.violations))
     items = _counted(len(transcript.session.items), "items")
     line = f"{items} -> {_counted(payload.length, payload.unit)}; wrote {'standard output' if out == STDOUT else out}"
     figures = {
@@ -63,7 +54,7 @@ def convert(path: str, out: str, to: str, session_id: str | None, strict: bool, 
         "violations": [one._asdict() for one in payload.violations],
     }
     if out == STDOUT:
-        complain(json.dumps(figures) if as_json else line)
+        say_aside(figures if as_json else line)
     elif as_json:
         say_values(figures)
     else:
@@ -73,11 +64,3 @@ def convert(path: str, out: str, to: str, session_id: str | None, strict: bool, 
 def _counted(number: int, unit: str) -> str:
     """The number with its unit, which is in the plural."""
     return f"{number:,} {unit.removesuffix('s') if number == 1 else unit}"
-
-
-def _told(violations: tuple[Violation, ...]) -> str:
-    """The first of each rule, then how many more there are."""
-    first = {one.rule: one for one in reversed(violations)}
-    counts = Counter(one.rule for one in violations)
-    told = [f"{one}{f' (and {counts[rule] - 1} more)' if counts[rule] > 1 else ''}" for rule, one in sorted(first.items())]
-    return "; ".join(told[:SHOWN]) + ("; …" if len(told) > SHOWN else "")

@@ -79,6 +79,16 @@ def say_values(values: dict[str, Any]) -> None:
     say(json.dumps(values))
 
 
+def say_aside(told: dict[str, Any] | str) -> None:
+    """Prints what was done on standard error, where standard output is taken: JSON alone, so that it can be read, or a line of ours."""
+    if isinstance(told, str):
+        complain(told)
+        return
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"{json.dumps(told)}\n")
+        sys.stderr.flush()
+
+
 def complain(message: str) -> None:
     """Prints one line on standard error."""
     with contextlib.suppress(OSError, ValueError):  # there may be nobody left to tell

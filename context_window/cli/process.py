@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from ..printable import printable
-from .output import BrokenPromiseError, complain, say, say_values
+from .output import BrokenPromiseError, complain, say, say_aside, say_values
 from .payloads import payload_of, to_option
 from .progress import working
 from .readable import READABLE
 from .saving import STDOUT, check_target, save
 from .settings import Settings, window_options
+from .telling import over_budget, refused
 
 EPILOG = """\b
 Examples:
@@ -32,7 +32,9 @@ Examples:
 def process(path: str, out: str, to: str, one_shot: bool, as_json: bool, **options: Any) -> None:
     """Write what a model would be shown: the transcript, trimmed to the budget.
 
-    PATH is a session log, a saved session, or - for standard input. It is never changed.
+    PATH is a session log, a saved session, or - for standard input. It is never changed. A view that ends in the model's answer is
+    no request; that is said, and written all the same. With --strict nothing is written where it does not fit, or where the provider
+    would refuse it.
     """
     from ..trimming.summary import headline
     from .reading import read_one
@@ -45,17 +47,22 @@ def process(path: str, out: str, to: str, one_shot: bool, as_json: bool, **optio
         view = manager.trim_session(transcript.session) if one_shot else manager.process_session(transcript.session)
         planned = manager.plan_session(transcript.session, one_shot=one_shot)
     if planned.over_budget:
-        largest = ", ".join(f"{one.what} ({one.after:,} tokens: {one.reason.value})" for one in planned.culprits[:3])
-        fault = f"over budget by {planned.after - planned.budget:,} tokens although all that could go is gone; largest: {largest or 'none'}"
+        fault = over_budget(planned)
         if settings.strict:
-            raise BrokenPromiseError(f"{fault}. Nothing was written: allow more tokens, or leave out --strict")
+            raise BrokenPromiseError(f"{fault}. Nothing was written; without --strict it is")
         complain(fault)
-    save(payload_of(view, to).content, out)
+    payload = payload_of(view, to)
+    if payload.violations and settings.strict:
+        raise BrokenPromiseError(f"{refused(payload.violations)}. Nothing was written; without --strict it is")
+    save(payload.content, out)
+    if payload.violations:
+        complain(refused(payload.violations))
     told = {"path": path, "output": out, "to": to, "session_id": view.id, "budget_from": budget_from}
     figures = {name: value for name, value in planned.to_dict().items() if name != "decisions"}
+    figures["violations"] = [one._asdict() for one in payload.violations]
     line = f"{headline(planned)}; wrote {'standard output' if out == STDOUT else out}"
     if out == STDOUT:
-        complain(json.dumps(told | figures) if as_json else line)
+        say_aside(told | figures if as_json else line)
     elif as_json:
         say_values(told | figures)
     else:
