@@ -28,6 +28,9 @@ from .models import Model
 CTOK_VERSIONS = {7: "3.0", 11: "4.7", 6: "4.8"}
 """Generations of Claude's tokenizer by the frame of a request, in tokens: each has its own."""
 
+UNKNOWN_ERROR = 0.15
+"""By what part o200k is usually off for models of which nothing is known: as for those that are known and neither Claude's nor OpenAI's."""
+
 STAND_IN_ERROR = 0.10
 """By what part o200k is taken to be off for models before 4o: an allowance, not measured, and too small for Asian scripts."""
 
@@ -77,7 +80,7 @@ def choose_counter(given: TokenCounter | Callable[[str], int] | None, model: Mod
     except (ImportError, ContextWindowError) as error:  # whatever tiktoken's compiled part lacks comes as an ImportError
         return Choice(CharacterCounter(), CharacterCounter.expected_error, f"the vocabulary cannot be loaded: {error}")
     rule, ratio, usual = (
-        (seed_image_tokens, Fraction(1), 0.0) if model is None else (model.image_rule, model.token_ratio, model.expected_error)
+        (seed_image_tokens, Fraction(1), UNKNOWN_ERROR) if model is None else (model.image_rule, model.token_ratio, model.expected_error)
     )
     own = _vocabulary(model)
     if has_encoding(own):

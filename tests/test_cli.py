@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,6 +85,15 @@ def test_the_budget_says_where_it_comes_from(shell: Shell, tmp_path: Path, model
         code, out, _ = shell(command, path, *options)
         assert code == 0
         assert re.search(rf"budget {told}", " ".join(out.split())), out
+
+
+@pytest.mark.parametrize(("command", "rest"), [("usage", ()), ("plan", ()), ("process", ("-o", os.devnull))])
+def test_a_budget_above_the_models_window_is_warned_of(shell: Shell, path: str, command: str, rest: tuple[str, ...]) -> None:
+    code, _, err = shell(command, path, "--model", "gpt-4", "--max-tokens", 9000, *rest)
+    warning = "a budget of 9,000 is more than the window of gpt-4, 8,192 tokens: the model takes no request that is larger"
+    assert (code, err.splitlines()[0]) == (0, f"context-window: {warning}")
+    assert "window of" not in shell(command, path, "--model", "gpt-4", "--max-tokens", 8192, *rest)[2]
+    assert shell("usage", path, path, "--model", "gpt-4", "--max-tokens", 9000)[2].count(warning) == 1
 
 
 def test_several_paths_give_a_report_each_and_a_sum(shell: Shell, path: str, tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ from rich.console import Console
 from rich.panel import Panel
 from wcwidth import wcwidth
 
-from context_window import ContextWindow, ContextWindowManager, MessageCategory, Session, UsageReport, choice
+from context_window import ContextWindow, ContextWindowManager, MessageCategory, ModelConfig, Session, UsageReport, choice
 from context_window.display import PlanTold, plan_renderable, plan_text, usage_ansi, usage_renderable, usage_text
 from context_window.display.cells import apportion, grid
 from context_window.display.glyphs import ASCII, UNICODE
 from context_window.display.lines import Line, Span, flow, plain, width_of
 from context_window.display.usage import draw_usage, tenths
+from context_window.models import describe_model
 from context_window.printable import printable
 from context_window.trimming.summary import runs
 from context_window.usage import LargeItem, Row, ToolRow
@@ -138,6 +139,22 @@ def test_an_estimate_is_called_one_and_the_counter_is_named(monkeypatch: pytest.
     text = usage_text(ContextWindowManager("claude-sonnet-4-5").usage(long_session()), 120)
     assert "counted with tiktoken o200k x 1.17: estimates" in text
     assert "estimates" not in usage_text(ContextWindowManager(token_counter=len).usage(long_session()), 120)
+
+
+@pytest.mark.parametrize("model", [None, ModelConfig("foo", 50_000), ModelConfig(max_tokens=9_000)], ids=["none", "unknown", "nameless"])
+def test_of_an_unknown_model_the_counters_error_is_told_too(model: ModelConfig | None) -> None:
+    manager = ContextWindowManager(model)
+    text = " ".join(usage_text(manager.usage(long_session()), 120).split())
+    assert "counted with tiktoken o200k: estimates, usually within 15% of what the provider counts" in text
+    assert manager.analyze_session(long_session())["expected_error"] == describe_model("foo").expected_error == 0.15
+
+
+@pytest.mark.parametrize(("budget", "above"), [(9_000, True), (8_193, True), (8_192, False), (4_000, False)])
+def test_a_budget_above_the_models_window_says_so(budget: int, above: bool) -> None:
+    manager = ContextWindowManager("gpt-4", context_window=ContextWindow(max_tokens=budget))
+    text = " ".join(manager.format_token_usage(long_session()).split())
+    assert (f"budget {budget:,}, more than the model's window of 8,192" in text) == above
+    assert ("(window 8,192)" in text) == (budget < 8_192)
 
 
 def test_an_empty_session_has_a_report() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ..printable import printable
-from .output import BadInputError
+from .output import BadInputError, complain
 
 if TYPE_CHECKING:
     from session.session import Session
@@ -45,7 +45,10 @@ def window_options(command: Command) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the user set. Names and meanings are those of the options; `max_tool_calls` is the chat's, and no option."""
+    """What the user set. Names and meanings are those of the options; `max_tool_calls` is the chat's, and no option.
+
+    `told` are the warnings that were said: of many transcripts, each is said once.
+    """
 
     max_tokens: int | None = None
     model: str | None = None
@@ -54,6 +57,7 @@ class Settings:
     session_id: str | None = None
     strict: bool = False
     max_tool_calls: int | None = None
+    told: set[str] = field(default_factory=set, compare=False)
 
     def manager(self, session: Session, on_event: Listener | None = None) -> tuple[ContextWindowManager, str]:
         """A manager for the session, and in words where its budget comes from.
@@ -89,9 +93,20 @@ class Settings:
                 context_window=window, on_event=on_event
             ), f"the default, for {printable(str(model))} is not known; --max-tokens sets another"
         if self.max_tokens is not None:
+            self._warn_above_window(manager, model)
             return manager, "set by --max-tokens"
         if self.model:
             return manager, f"what {printable(self.model)} allows"
         if model:
             return manager, f"what {printable(model)}, which the transcript names, allows"
         return manager, "the default, for the transcript names no model; --model or --max-tokens sets another"
+
+    def _warn_above_window(self, manager: ContextWindowManager, model: str | None) -> None:
+        """Says once where the budget that was set is more than the model's window holds."""
+        report = manager.usage()
+        if report.window is None or report.budget <= report.window:
+            return
+        what = f"a budget of {report.budget:,} is more than the window of {printable(str(model))}, {report.window:,} tokens"
+        if what not in self.told:
+            self.told.add(what)
+            complain(f"{what}: the model takes no request that is larger")

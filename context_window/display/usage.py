@@ -199,7 +199,9 @@ def notes(report: UsageReport) -> tuple[str, str]:
     budget = f"budget {report.budget:,}"
     if report.budget_from:
         budget += f": {report.budget_from}"
-    if report.window is not None and report.window != report.budget:
+    if report.window is not None and report.budget > report.window:
+        budget += f", more than the model's window of {report.window:,}"
+    elif report.window is not None and report.window != report.budget:
         kept = f" less {report.reserve:,} kept for the answer" if report.reserve else ""
         budget += f" (window {report.window:,}{kept})"
     counter = f"counted with {report.counter}"
