@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from session.errors import short
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Image, Part, Text
 from session.session import Session
@@ -28,36 +29,83 @@ _SCHEMA = {
 }
 
 
+_TAKEN = ("cleared", "truncated", "images replaced")
+"""What `extra[MARK]` says of an item that is not whole. Anything else there is the caller's own."""
+_NOT_HERE = (
+    "its content was taken out, and this session does not know the log it is a view of (saved, copied or forked): recall it from the log"
+)
+
+
 def recall(session: Session, id: str) -> Item | Image:
     """What the log holds under this id: an item as it was, or, for an id with `#` and a number, an image of it.
+
+    Where one item's id is another's with `#` and the number of an image, it names both. Then this gives neither, since it cannot know
+    which is meant, and the tool of `recall_tool` gives the content of both.
 
     Args:
         session: The log, or a view of it.
         id: The id that a placeholder names, or any item's.
 
     Raises:
-        RecallError: There is no such item, or the session is a view whose log is not at hand.
+        RecallError: Nothing has this id, or two things have; or the session is a view whose log is not at hand.
+        BudgetError: The session is none, or the id is no text.
     """
+    found = _under(session, id)
+    if len(found) > 1:
+        holder = short(id.rpartition("#")[0])
+        problem = f"an item has it, and an image of item {holder}; recall {holder} to get that image, or ask get_by_id for the item"
+        raise RecallError(id, problem)
+    return found[0]
+
+
+def _under(session: Session, id: str) -> list[Item | Image]:
+    """All that has this id: an item, an image, or both.
+
+    Raises:
+        RecallError: Nothing has, or its content is not at hand.
+        BudgetError: As in `recall`.
+    """
+    if not isinstance(session, Session):
+        raise BudgetError("session", type(session), "pass the Session that it was taken out of, or a view of that")
+    if not isinstance(id, str):
+        raise BudgetError("id", type(id), "pass the recall id that a placeholder names, which is a text")
+    found = [one for one in (_item(session, id), _image(session, id)) if one is not None]
+    if not found:
+        raise RecallError(id, "nothing in the session has it; placeholders name the ids there are")
+    return found
+
+
+def _item(session: Session, id: str) -> Item | None:
+    found = _original(session, id)
+    if found is not None and _is_taken(found):
+        raise RecallError(id, _NOT_HERE)
+    return found
+
+
+def _image(session: Session, id: str) -> Image | None:
+    item_id, mark, place = id.rpartition("#")
+    if not (mark and place.isascii() and place.isdecimal() and len(place) < 10 and str(int(place)) == place):
+        return None
+    item = _original(session, item_id)
+    if item is not None and _is_taken(item):  # its parts may stand elsewhere than they did
+        raise RecallError(id, _NOT_HERE)
+    parts = item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
+    image = parts[int(place)] if int(place) < len(parts) else None
+    return image if isinstance(image, Image) else None
+
+
+def _original(session: Session, id: str) -> Item | None:
+    """The item as the first of the sessions has it that this one is a view of."""
     source: Session | None = session
     found = None
     while source is not None:
         found = source.get_by_id(id) or found
         source = source.origin
-    if found is None:
-        return _recall_image(session, id)
-    if MARK in found.extra:
-        raise RecallError(id, "its content is not in this session, a view that was saved without its log; recall it from the log")
     return found
 
 
-def _recall_image(session: Session, id: str) -> Image:
-    item_id, mark, place = id.rpartition("#")
-    if mark and place.isascii() and place.isdecimal() and len(place) < 10:
-        item = recall(session, item_id)
-        parts = item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
-        if int(place) < len(parts) and isinstance(image := parts[int(place)], Image):
-            return image
-    raise RecallError(id, "nothing in the session has it; placeholders name the ids there are")
+def _is_taken(item: Item) -> bool:
+    return item.extra.get(MARK) in _TAKEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +142,20 @@ class RecallTool:
         Args:
             session: The log, not the view that was sent.
             arguments: The call's arguments: a JSON text, or the mapping it stands for.
+
+        Raises:
+            BudgetError: The session is none.
         """
         try:
             values = json.loads(arguments) if isinstance(arguments, str) else arguments
             id = values["id"]
+            id = str(id) if isinstance(id, int) else id  # a model may take the quotes off
         except (ValueError, KeyError, TypeError, RecursionError):
+            id = None
+        if not isinstance(id, str):
             return Recalled((Text('Pass {"id": "…"} with the recall id that a placeholder names.'),), is_error=True)
         try:
-            return Recalled(content_of(recall(session, str(id))))
+            return Recalled(tuple(part for one in _under(session, id) for part in content_of(one)))
         except RecallError as error:
             return Recalled((Text(str(error)),), is_error=True)
 
