@@ -56,13 +56,16 @@ class ThresholdCrossed(WindowEvent):
 
     threshold: float
 
+    def __str__(self) -> str:
+        return f"{WindowEvent.__str__(self)}, above {100 * self.threshold:g}%"
+
 
 @dataclass(frozen=True, slots=True)
 class Trimmed(WindowEvent):
     """Something is out of a view that was in the view before it, or is new in the log and never came in.
 
     A one-shot trim, and the first view after an edit of the log in place, is compared with the last of its kind by its sums:
-    it is told of when more is out.
+    it is told of when more is out. The figures are of all that is out, not of what went last.
 
     Attributes:
         items: How many items are out of the view, or in it in a smaller form.
@@ -78,7 +81,7 @@ class Trimmed(WindowEvent):
     def __str__(self) -> str:
         kinds = [_many(number, "reasoning item" if kind == "reasoning" else kind) for kind, number in self.kinds]
         out = " and ".join(part for part in (", ".join(kinds[:-1]), *kinds[-1:]) if part) or _many(self.items, "item")
-        return f"{WindowEvent.__str__(self)}, trimmed {out}: {_many(self.freed, 'token')} freed"
+        return f"{WindowEvent.__str__(self)}, trimmed {out}: {_many(self.freed, 'token')} freed in all"
 
 
 @dataclass(frozen=True, slots=True)

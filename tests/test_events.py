@@ -56,6 +56,7 @@ def test_all_thresholds_crossed_at_once_are_told_from_the_lowest_up_and_each_onc
     say(session, 950)
     asked.process_session(session)
     assert thresholds(told) == [0.5, 0.75, 0.9]
+    assert [str(one) for one in told] == [f"context window at 95% capacity (950/1,000 tokens), above {part}%" for part in (50, 75, 90)]
 
 
 def test_a_threshold_is_told_again_after_usage_was_below_it() -> None:
@@ -175,7 +176,7 @@ def test_a_one_shot_trim_tells_what_it_took_and_not_again_what_the_last_one_had(
     assert folded.items > one_shot.items
     say(session, 50)
     asked.trim_session(session)
-    assert [str(one) for one in told[2:]] == ["context window at 100% capacity (200/200 tokens), trimmed 3 messages: 150 tokens freed"]
+    assert [str(one) for one in told[2:]] == ["context window at 100% capacity (200/200 tokens), trimmed 3 messages: 150 tokens freed in all"]
 
 
 def test_two_sessions_are_watched_apart() -> None:
