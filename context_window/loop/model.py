@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, get_args
 
+from session.errors import short
 from session.items import FunctionCall, Item, Message
 from session.providers.anthropic.blocks import CARRIED
 from session.session import Session
 from session.usage import Usage
+
+from ..errors import BudgetError
 
 OnText: TypeAlias = Callable[[str], None]
 """Is told each piece of the answer's text as it comes, in the thread of the event loop."""
@@ -58,6 +61,31 @@ class Answer:
     def text(self) -> str:
         """Its messages' texts, one after the other; not what tools of the provider's own were asked and answered."""
         return "".join(_said(item) for item in self.items if isinstance(item, Message))
+
+
+def answer_of(said: object, model: object) -> Answer:
+    """What a model's `answer` gave, if it is an answer that a log can take.
+
+    Args:
+        said: What it gave.
+        model: Who gave it.
+
+    Raises:
+        BudgetError: It is none.
+    """
+    if not isinstance(said, Answer):
+        wrong = f"gave {short(said)}"
+    elif not isinstance(said.items, tuple | list) or not all(isinstance(item, get_args(Item)) for item in said.items):
+        wrong = "gave an Answer whose items are not items of a session"
+    elif not isinstance(said.stop, str):
+        wrong = f"gave an Answer with stop={short(said.stop)}"
+    elif not (said.usage is None or isinstance(said.usage, Usage)):
+        wrong = f"gave an Answer with usage={short(said.usage)}"
+    elif not (said.model is None or isinstance(said.model, str)):
+        wrong = f"gave an Answer with model={short(said.model)}"
+    else:
+        return said
+    raise BudgetError("model", type(model), f"its answer() {wrong}; it must be `async def` and give an Answer(items, stop, usage, model)")
 
 
 def _said(message: Message) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from inspect import isawaitable
 from itertools import chain
 from traceback import extract_tb
 from typing import Any, TypeAlias
@@ -16,9 +17,9 @@ from session.parts import Part
 from session.session import Session
 from session.usage import Usage
 
-from ..errors import PromptTooLongError
+from ..errors import BudgetError, PromptTooLongError
 from ..manager import ContextWindowManager
-from .model import CUT_OFF, PAUSE_TURN, Answer, Model, OnText
+from .model import CUT_OFF, PAUSE_TURN, Answer, Model, OnText, answer_of
 from .pending import awaits_model, unanswered
 from .running import output_of, run_calls
 from .toolbox import Toolbox, ToolSource, failed
@@ -92,12 +93,13 @@ async def run_turn(
 
     Raises:
         FormatError: There is nothing to answer, or another turn of the session is under way.
-        BudgetError: A tool is none.
+        BudgetError: The session, the model, the manager or a tool is none; or the model's `answer` gave something that is no `Answer`.
         PromptTooLongError: The provider refused a prompt as too long, and the smaller one after it too.
         ModelError: The provider gave no answer.
         ContextOverflowError: What must be kept does not fit, and the window is `strict`.
         CountingError: The token counter gave something that is no count.
     """
+    _check(session, model, manager)
     toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
     manager.count_tools(toolbox.definitions)
     mine = object()
@@ -109,6 +111,15 @@ async def run_turn(
         return await turn.run()
     finally:
         del _UNDER_WAY[session]
+
+
+def _check(session: object, model: object, manager: object) -> None:
+    if not isinstance(session, Session):
+        raise BudgetError("session", type(session), "pass a Session; Session() makes one")
+    if isinstance(model, type) or not callable(getattr(model, "answer", None)):
+        raise BudgetError("model", model if isinstance(model, str) else type(model), "pass what can be asked, such as an AnthropicModel")
+    if not isinstance(manager, ContextWindowManager):
+        raise BudgetError("manager", type(manager), "pass a ContextWindowManager")
 
 
 INTERRUPTED = "The call was interrupted: whether it was done is not known."
@@ -193,7 +204,8 @@ class _Turn:
         self._requests += 1
         self._pieces = []
         try:
-            return await self._model.answer(view, self._toolbox.definitions, allow_tools=allow_tools, on_text=self._heard)
+            said: object = self._model.answer(view, self._toolbox.definitions, allow_tools=allow_tools, on_text=self._heard)
+            return answer_of(await said if isawaitable(said) else said, self._model)
         except asyncio.CancelledError:
             said = "".join(self._pieces)
             if said.strip():
