@@ -57,7 +57,11 @@ BAD = {
     "cannot be read": ("usage", "{tmp}/damaged.json"),
     "No such option": ("usage", "{path}", "--color"),
     "not in the range": ("usage", "{path}", "--max-tokens", "-5"),
-    "not a valid integer": ("plan", "{path}", "--max-tokens", "many"),
+    "'32k' is not a whole number; write it out in digits": ("plan", "{path}", "--max-tokens", "32k"),
+    "'two' is not a whole number": ("usage", "{path}", "--images-kept", "two"),
+    "the name of a transcript is empty; pass a file, or -": ("usage", ""),
+    "no name is given for the file to write": ("process", "{path}", "-o", ""),
+    "xxx cannot be written: ": ("process", "{path}", "-o", "{tmp}/" + 300 * "x"),
     "target_ratio": ("plan", "{path}", "--target-ratio", "nan"),
     "did you mean": ("usage", "{path}", "--model", "claud-sonnet-4-5"),
     "is not known": ("process", "{path}", "--model", "nobody-knows-1", "-o", "{tmp}/out"),
@@ -81,6 +85,7 @@ def test_bad_input_is_one_line_and_exit_code_two(shell: Shell, path: str, tmp_pa
     code, out, err = shell(*(arg.format(tmp=tmp_path, path=path) for arg in BAD[told]))
     assert (code, out) == (2, "")
     assert told.lower() in err.lower()
+    assert "Errno" not in err
     assert err.startswith("context-window: ")
     assert err.count("\n") == 1
     assert sorted(tmp_path.iterdir()) == before
@@ -90,6 +95,24 @@ def test_bad_input_is_one_line_and_exit_code_two(shell: Shell, path: str, tmp_pa
 def test_a_file_that_may_not_be_read_is_bad_input(shell: Shell, path: str) -> None:
     Path(path).chmod(0)
     assert shell("usage", path)[0] == 2
+
+
+@POSIX
+def test_a_pipe_is_asked_for_on_standard_input(shell: Shell, tmp_path: Path) -> None:
+    """What a shell makes of `<(…)`: nothing is read from it, so nobody waits."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    code, out, err = shell("plan", pipe)
+    assert (code, out) == (2, "")
+    assert err == f"context-window: {pipe} is a pipe, and a transcript is read more than once; pipe it into standard input and pass -\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("command", [("usage",), ("process", "-o", "-")])
+def test_a_full_disk_is_told_in_words(path: str, command: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(program(*command, path), check=False, stdout=full, stderr=subprocess.PIPE, text=True, cwd=HERE)
+    assert (done.returncode, done.stderr) == (2, "context-window: standard output cannot be written: No space left on device\n")
 
 
 def test_no_command_shows_the_help_and_fails(shell: Shell) -> None:
@@ -104,6 +127,12 @@ def test_every_help_has_an_example(shell: Shell, command: tuple[str, ...]) -> No
     assert (code, err) == (0, "")
     assert re.search(r"Examples?:\n +context-window ", out)
     assert max(map(len, out.split("\n"))) <= 100
+
+
+def test_the_list_of_commands_has_whole_sentences(shell: Shell) -> None:
+    listed = shell("--help")[1].partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    assert len(listed) == 7
+    assert all(line.endswith(".") and not line.endswith("..") for line in listed)
 
 
 def test_names_in_a_session_do_not_steer_the_terminal(shell: Shell, tmp_path: Path) -> None:

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import Compaction, ContextWindow, ContextWindowManager, FunctionCallOutput, Image, Session
-from context_window.display.lines import width_of
+from context_window.display.glyphs import UNICODE
+from context_window.display.lines import plain, width_of
 from context_window.display.rendering import Draw, text_of
 from context_window.errors import ContextWindowError
 from context_window.repl.chat import Chat, ChatError, News
-from context_window.repl.commands import COMMANDS, find
+from context_window.repl.commands import COMMANDS, REPLAYED, find
 from context_window.repl.drawing import fault, item_lines, pairs, text_block, usage_line, used
 from context_window.repl.sessions import welcome
 from session.errors import SessionError
@@ -135,6 +136,22 @@ def test_a_name_may_be_cut_short_where_no_other_begins_so() -> None:
     for line in ("/p", "/", "/nothing", "/Context"):
         with pytest.raises(ChatError, match="is no command; there are"):
             find(line)
+
+
+def test_a_replay_offers_only_what_it_has() -> None:
+    with pytest.raises(ChatError) as told:
+        find("/foo", replaying=True)
+    assert str(told.value).partition("there are ")[2] == ", ".join(REPLAYED)
+    assert find("/co", replaying=True)[0].name == "/context"  # /compact needs a model
+    assert find("/compact", replaying=True)[0].name == "/compact"  # which says so itself
+    with pytest.raises(ChatError, match=r"there are /context, /compact$"):
+        find("/co")
+
+
+@pytest.mark.parametrize(("lines", "told"), [(1, "1 more line"), (2, "2 more lines")])
+def test_one_line_is_no_lines(lines: int, told: str) -> None:
+    drawn = text_block("\n".join("abcdef"[: 3 + lines]), most=3)(80, UNICODE)
+    assert plain(drawn[-1]).endswith(f" {told}")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from .chat import chat
 from .convert import convert
 from .demo import demo
 from .models import models
-from .output import BAD_INPUT, BROKEN_PROMISE, DONE, INTERRUPTED, PROGRAM, complain, prepare_streams, reader_may_go
+from .output import BAD_INPUT, BROKEN_PROMISE, DONE, INTERRUPTED, PROGRAM, complain, fault_of, prepare_streams, reader_may_go
 from .plan import plan
 from .process import process
 from .usage import usage
@@ -86,6 +86,6 @@ def run(args: Sequence[str] | None = None) -> int:
         complain(str(error))
         return BROKEN_PROMISE
     except (SessionError, ContextWindowError, OSError) as error:
-        complain(str(error))
+        complain(fault_of(error))
         return BAD_INPUT
     return code if isinstance(code, int) else DONE

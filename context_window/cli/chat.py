@@ -14,7 +14,7 @@ import click
 
 from .output import BadInputError, reader_may_go, show
 from .readable import READABLE
-from .settings import Settings
+from .settings import Settings, max_tokens_option
 
 if TYPE_CHECKING:
     from session.session import Session
@@ -41,14 +41,14 @@ Examples:
 
 @click.command(epilog=READABLE + EPILOG)
 @click.option("--model", metavar="NAME", help="The model. Default: ANTHROPIC_MODEL, else a current one; in a replay, the transcript's.")
-@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens a prompt may have. Default: what the model allows.")
+@max_tokens_option
 @click.option("--continue", "resume", is_flag=True, help="Go on with the last session.")
 @click.option("--replay", "transcript", metavar="TRANSCRIPT", help="Go through a session log instead; needs no key and no network.")
 @click.option("--auto", is_flag=True, help="With --replay: all turns, without waiting for Enter.")
 @click.option("--session", "session_id", metavar="ID", help="With --replay: the session to take, where there are several.")
 @click.option("--debug", is_flag=True, help="Let a fault of the program end the chat with Python's traceback, and show warnings.")
 def chat(transcript: str | None, resume: bool, auto: bool, session_id: str | None, debug: bool, **options: Any) -> None:
-    """Talk to a coding assistant that looks at the working directory, and see what fills its context window.
+    """Talk to a coding assistant, and see what fills its window.
 
     It can read, list and search files of the working directory, nothing else. The API is Anthropic's: the key is taken from
     ANTHROPIC_API_KEY, another address from ANTHROPIC_BASE_URL. Sessions are kept on this machine (CONTEXT_WINDOW_HOME says

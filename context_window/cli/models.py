@@ -26,10 +26,10 @@ Examples:
 @click.argument("words", nargs=-1, metavar="[FILTER]...")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON, one model a line.")
 def models(words: tuple[str, ...], as_json: bool) -> None:
-    """List the models that are known: windows, prices, tokenizers, image rules.
+    """List the known models: windows, prices, tokenizers, images.
 
-    FILTER is a part of the name, or several, in any case. A name in any spelling that a provider or reseller has for it shows that model
-    alone.
+    FILTER is a part of the name, or several, in any case. A name in the spelling of a provider or reseller shows the model that it
+    means.
     """
     from ..display.models import draw_models
     from ..models import PRICED_ON, alike, find_models

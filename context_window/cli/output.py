@@ -79,6 +79,13 @@ def say_values(values: dict[str, Any]) -> None:
     say(json.dumps(values))
 
 
+def fault_of(error: Exception) -> str:
+    """What went wrong, in words: of a fault of the system the file and the reason, without its number."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    return f"{error.filename} cannot be used: {error.strerror}" if error.filename else error.strerror
+
+
 def say_aside(told: dict[str, Any] | str) -> None:
     """Prints what was done on standard error, where standard output is taken: JSON alone, so that it can be read, or a line of ours."""
     if isinstance(told, str):
@@ -98,14 +105,18 @@ def complain(message: str) -> None:
 
 @contextlib.contextmanager
 def reader_may_go() -> Iterator[None]:
-    """Ends quietly where the reader of the output has gone, as in `| head`."""
+    """Ends quietly where the reader of the output has gone, as in `| head`.
+
+    Raises:
+        BadInputError: What is printed cannot be written to where it goes, such as a full disk.
+    """
     try:
         yield
     except BrokenPipeError:
         _reader_is_gone()
     except OSError as error:
         if error.errno is None or os.name != "nt":  # Windows tells of it as EINVAL
-            raise
+            raise BadInputError(f"standard output cannot be written: {error.strerror or error}") from None
         _reader_is_gone()
 
 

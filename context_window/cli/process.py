@@ -30,7 +30,7 @@ Examples:
 @click.option("--one-shot", is_flag=True, help="Trim the whole once, exactly to the budget, instead of once at each turn.")
 @click.option("--json", "as_json", is_flag=True, help="What was done as JSON.")
 def process(path: str, out: str, to: str, one_shot: bool, as_json: bool, **options: Any) -> None:
-    """Write what a model would be shown: the transcript, trimmed to the budget.
+    """Write the trimmed transcript: what a model would be shown.
 
     PATH is a session log, a saved session, or - for standard input. It is never changed. A view that ends in the model's answer is
     no request; that is said, and written all the same. With --strict nothing is written where it does not fit, or where the provider

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -87,6 +89,10 @@ def read_one(path: str, session_id: str | None) -> Transcript:
 def _read(path: str) -> tuple[tuple[Session, ...], int]:
     from session.transcripts import read_account
 
+    if not path:
+        raise BadInputError(f"the name of a transcript is empty; pass a file, or {STDIN} for standard input")
+    if _is_pipe(path):
+        raise BadInputError(f"{path} is a pipe, and a transcript is read more than once; pipe it into standard input and pass {STDIN}")
     with working(f"reading {printable(Path(path).name)}", _size(path)) as done:
         account = read_account(path, on_read=done)
     return account.sessions, account.equals
@@ -98,6 +104,14 @@ def _size(path: str) -> int | None:
         return Path(path).expanduser().stat().st_size
     except (OSError, RuntimeError, ValueError):
         return None
+
+
+def _is_pipe(path: str) -> bool:
+    """Whether it is one, as a shell makes with `<(…)`."""
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _read_stdin() -> tuple[tuple[Session, ...], int]:

@@ -22,14 +22,18 @@ def check_target(out: str, source: str, *, hint: str = HINT) -> None:
     """
     if out == STDOUT:
         return
-    target = Path(out)
-    if target.is_dir():
-        raise BadInputError(f"{out} is a folder; {hint} a file name in it")
-    if not target.parent.is_dir():
-        raise BadInputError(f"there is no folder {target.parent}; make it first, or {hint} another name")
-    read_from = Path(source).expanduser()  # as the readers do
-    if target.exists() and read_from.exists() and target.samefile(read_from):
-        raise BadInputError(f"{out} is the transcript itself, which is never overwritten; {hint} another name")
+    if not out:
+        raise BadInputError(f"no name is given for the file to write; {hint} one")
+    target, read_from = Path(out), Path(source).expanduser()  # as the readers do
+    try:
+        if target.is_dir():
+            raise BadInputError(f"{out} is a folder; {hint} a file name in it")
+        if not target.parent.is_dir():
+            raise BadInputError(f"there is no folder {target.parent}; make it first, or {hint} another name")
+        if _are_one(target, read_from):
+            raise BadInputError(f"{out} is the transcript itself, which is never overwritten; {hint} another name")
+    except OSError as error:  # a folder on the way there that may not be looked into
+        raise _unwritable(out, error, hint) from None
 
 
 def save(content: bytes, out: str, *, hint: str = HINT) -> None:
@@ -53,7 +57,18 @@ def save(content: bytes, out: str, *, hint: str = HINT) -> None:
         else:
             _replace(Path(os.path.realpath(out)), content, mode)
     except OSError as error:
-        raise BadInputError(f"{out} cannot be written: {error.strerror or error}; {hint} another name") from None
+        raise _unwritable(out, error, hint) from None
+
+
+def _are_one(target: Path, source: Path) -> bool:
+    try:
+        return target.samefile(source)
+    except OSError:  # one of them is not there, or may not be looked at: its reader or writer will say so
+        return False
+
+
+def _unwritable(out: str, error: OSError, hint: str) -> BadInputError:
+    return BadInputError(f"{out} cannot be written: {error.strerror or error}; {hint} another name")
 
 
 def _mode(out: str) -> int | None:

@@ -19,8 +19,25 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+
+class Whole(click.IntRange):
+    """A whole number, asked for in words that need no knowledge of types."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number. Fails where it is none, or too small."""
+        try:
+            int(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a whole number; write it out in digits, such as 32000.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+max_tokens_option = click.option(
+    "--max-tokens", type=Whole(min=1), metavar="N", help="Tokens a prompt may have. Default: what the model allows."
+)
+
 OPTIONS = (
-    click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens a prompt may have. Default: what the model allows."),
+    max_tokens_option,
     click.option("--model", metavar="NAME", help="The model to fit. Default: the one that the transcript names."),
     click.option(
         "--target-ratio",
@@ -28,7 +45,7 @@ OPTIONS = (
         metavar="R",
         help="Trim down to this part of the budget, so that the next turns change nothing (default 0.65).",
     ),
-    click.option("--images-kept", type=click.IntRange(min=0), metavar="N", help="Images, the newest, that stay (default 1)."),
+    click.option("--images-kept", type=Whole(min=0), metavar="N", help="Images, the newest, that stay (default 1)."),
     click.option(
         "--session", "session_id", metavar="ID", help="The session to take, where a transcript has several; its first letters do."
     ),

@@ -61,16 +61,21 @@ class Command:
         return f"{self.name} {self.takes}".rstrip()
 
 
-def find(line: str) -> tuple[Command, str]:
+def find(line: str, *, replaying: bool = False) -> tuple[Command, str]:
     """The command that the line names, and what stands behind the name. A name may be cut short where no other begins so.
+
+    Args:
+        line: What was typed.
+        replaying: Whether to offer only what a replay has. What needs a model is found by its whole name, and says so.
 
     Raises:
         ChatError: There is no such command.
     """
     name, _, rest = line.strip().partition(" ")
-    found = [command for command in COMMANDS if command.name == name] or [one for one in COMMANDS if one.name.startswith(name)]
+    offered = [command for command in COMMANDS if not (command.live and replaying)]
+    found = [command for command in COMMANDS if command.name == name] or [one for one in offered if one.name.startswith(name)]
     if len(found) != 1 or name == "/":
-        known = ", ".join(command.name for command in (found or COMMANDS))
+        known = ", ".join(command.name for command in (found or offered))
         raise ChatError(f"{name[:40]} is no command; there are {known}")
     return found[0], rest.strip()
 

@@ -85,11 +85,16 @@ def text_block(text: str, style: str = "", *, before: str = "", most: int | None
         indent = " " * width_of(before)
         drawn: list[Line] = [[Span(indent if place else before, STRONG), Span(line, style)] for place, line in enumerate(shown)]
         if left or len(text) > MUCH:
-            what = f"{left:,} more lines" if left else f"{len(text) - MUCH:,} more characters"
+            what = more(left, "line") if left else more(len(text) - MUCH, "character")
             drawn.append([Span(fitted(f"{indent}{glyphs.ellipsis} {what}", width, glyphs), QUIET)])
         return drawn
 
     return draw
+
+
+def more(number: int, unit: str) -> str:
+    """How many more there are."""
+    return f"{number:,} more {unit}{'' if number == 1 else 's'}"
 
 
 def quiet(text: str) -> Draw:

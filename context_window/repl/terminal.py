@@ -79,7 +79,7 @@ class Terminal:
 def obey(chat: Chat, line: str, terminal: Terminal, runner: asyncio.Runner) -> None:
     """Runs a command, and shows what it gives, or what was in its way."""
     try:
-        command, rest = find(line)
+        command, rest = find(line, replaying=chat.replaying)
         found = command.run(chat, rest)
         terminal.show_all(runner.run(_awaited(found)) if isawaitable(found) else found)
     except (SessionError, ContextWindowError, OSError) as error:
