@@ -11,14 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langchain.agents import create_agent
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langgraph.checkpoint.memory import InMemorySaver
-
 from context_window import ContextWindow, ContextWindowManager
-from context_window.integrations.langchain import ContextWindowMiddleware
+
+try:
+    from langchain.agents import create_agent
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+    from langchain_core.outputs import ChatGeneration, ChatResult
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    from context_window.integrations.langchain import ContextWindowMiddleware
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}. This example needs what this installs: pip install '.[integrations]'") from None
 
 shown: list[int] = []
 

@@ -11,11 +11,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
-
 from context_window import ContextWindow, ContextWindowManager
-from context_window.integrations.openai_agents import ContextWindowFilter
+
+try:
+    from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool
+    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+    from context_window.integrations.openai_agents import ContextWindowFilter
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}. This example needs what this installs: pip install '.[integrations]'") from None
 
 shown: list[int] = []
 

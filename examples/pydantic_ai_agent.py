@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import asyncio
 
-from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.models.function import AgentInfo, FunctionModel
-
 from context_window import ContextWindow, ContextWindowManager
-from context_window.integrations.pydantic_ai import ContextWindowCapability
+
+try:
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+    from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+    from context_window.integrations.pydantic_ai import ContextWindowCapability
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}. This example needs what this installs: pip install '.[integrations]'") from None
 
 shown: list[int] = []
 

@@ -40,3 +40,17 @@ def test_the_travel_planner_asks_claude_where_it_is_told_to_and_says_what_is_in_
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("the model did not answer")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("example", "package"), [("langchain_agent", "langchain"), ("openai_agents_run", "agents"), ("pydantic_ai_agent", "pydantic_ai")]
+)
+def test_an_example_without_its_framework_says_what_to_install(example: str, package: str) -> None:
+    without = (
+        f"import runpy, sys; sys.modules[{package!r}] = None; runpy.run_path({str(EXAMPLES / f'{example}.py')!r}, run_name='__main__')"
+    )
+    done = ran("-c", without)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert package in done.stderr
+    assert done.stderr.endswith(" This example needs what this installs: pip install '.[integrations]'\n")
+    assert done.stderr.count("\n") == 1
