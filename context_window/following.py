@@ -267,7 +267,10 @@ class Following:
             return Reason.SYSTEM
         if groups.own[place] == SUMMARY:
             return Reason.SUMMARY
-        return Reason.PINNED if groups.held[groups.head[place]] else Reason.FRONTIER
+        head = groups.head[place]
+        if groups.held[head] == HELD:
+            return Reason.SYSTEM if groups.firm.isdisjoint(groups.members(head)) else Reason.PINNED
+        return Reason.FRONTIER
 
 
 def _is_less(form: Form, before: Form) -> bool:

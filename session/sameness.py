@@ -18,6 +18,8 @@ AnyItem = TypeVar("AnyItem", bound=ItemBase)
 
 VIEW_MARK = "context_window"
 """The key in `extra` under which a view says what it did to an item."""
+VIEW_NOTE = "context_window_was"
+"""The key under which it says what the item was before."""
 ORIGINAL_ID = "merged_id"
 """The key in `extra` under which an item that got another id in a merge has the one that it had."""
 
@@ -79,7 +81,7 @@ def under(item: AnyItem, item_id: str) -> AnyItem:
 
 
 def _own_extra(item: Item) -> dict[str, Any]:
-    return {key: value for key, value in item.extra.items() if key not in (VIEW_MARK, ORIGINAL_ID)}
+    return {key: value for key, value in item.extra.items() if key not in (VIEW_MARK, VIEW_NOTE, ORIGINAL_ID)}
 
 
 def _same_but_images(ones: tuple[Part, ...], others: tuple[Part, ...]) -> bool:

@@ -49,7 +49,7 @@ messages = st.builds(Message, st.just("user"), parts, id=st.just("i8"))
         (Reasoning("", data="d" * 32), 4 + 6),
         (Reasoning("ab", signature="s" * 320, data="d" * 32), 4 + 2 + 6),
         (Reasoning(), 4),
-        (Compaction("summary"), 4 + 7),
+        (Compaction("summary"), 4 + len("[Conversation Summary]\n") + 7),
         (AgentHandoff("b", reason="why"), 0),
         (AgentConfigUpdate("be brief", ["Read"]), 0),
     ],

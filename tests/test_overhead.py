@@ -154,7 +154,7 @@ def test_messages_cost_what_providers_report_beside_their_texts(model: str, toke
         (FunctionCall("ab", '{"cd": "text"}', "c"), 22 + 1 + 12 + 3),
         (FunctionCall("ab", "[]", "c"), 22 + 1 + 1),
         (FunctionCallOutput("ab", "text", "c"), 22 + 2),
-        (Compaction("text"), 3 + 1),
+        (Compaction("text"), 3 + 5),  # its header is sent with it
         (FunctionCall("ab", "{}", "c", metadata={"thought_signature": "E" * 50}), 22 + 1),
     ],
 )

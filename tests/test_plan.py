@@ -235,7 +235,7 @@ def test_a_cut_takes_the_middle_of_all_texts_together() -> None:
     assert isinstance(done, FunctionCallOutput)
     marker = "\n[8 characters taken out here; recall id o]\n"
     assert done.output == (Text(f"ab{marker}jkl"), Text(image_placeholder(output, 1, IMAGE)))
-    assert done.extra == {"mine": 1, "context_window": "truncated"}
+    assert (done.extra["mine"], done.extra["context_window"]) == (1, "truncated")
 
 
 def test_an_item_whose_form_is_not_changed_is_the_same_object() -> None:

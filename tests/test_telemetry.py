@@ -94,7 +94,7 @@ def test_an_event_is_logged_with_its_name_its_severity_and_the_span_it_happened_
         "context_window.threshold_crossed",
     ]
     assert found[0].severity_text == "INFO"
-    assert str(found[0].body).startswith("context window at 7")
+    assert str(found[0].body).startswith("context window at 69%")
     context = get_current_span().get_span_context()
     assert {(one.trace_id, one.span_id) for one in found} == {(context.trace_id, context.span_id)}
     assert events_of_the_span() == [], "told once, not twice"

@@ -12,8 +12,10 @@ from threading import Lock, RLock
 
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from session.parts import Image, Part, Text
+from session.providers.additions import SUMMARY_HEADER
 
-from ..trimming.placeholders import MARK, cut_text, image_placeholder, output_placeholder
+from ..trimming.originals import original_of
+from ..trimming.placeholders import MARK, cut_text, image_placeholder, output_placeholder, output_text
 from ..trimming.plan import Cut
 from ..trimming.tally import Measured
 from .counter import TokenCounter
@@ -110,15 +112,15 @@ class Measurer:
         return known[1]
 
     def _cut(self, item: FunctionCallOutput, memo: _Memo, limit: int) -> Cut:
-        text = item.text
-        if not text:
+        text, was = output_text(item), original_of(item)
+        if not text or item.extra.get(MARK) == "cleared":
             return Cut(0, 0, memo.measured.tokens)
         beside = memo.name + memo.others
 
         def tokens(head: int, tail: int) -> int:
             return self.counter.count_text(cut_text(item, head, tail))
 
-        head, tail = longest_cut(text, limit - beside, tokens, memo.measured.tokens - beside)
+        head, tail = was.kept(*longest_cut(text, limit - beside, tokens, memo.measured.tokens - beside))
         return Cut(head, tail, beside + tokens(head, tail))
 
     def _memo(self, item: Item) -> _Memo:
@@ -156,7 +158,7 @@ class Measurer:
             case AgentHandoff() | AgentConfigUpdate():
                 tokens = 0
             case Compaction():
-                tokens = framing.message + count_text(item.summary)
+                tokens = framing.message + count_text(SUMMARY_HEADER + item.summary)
             case _:
                 sealed = item.data or (item.signature if not item.text else None)
                 tokens = framing.message + count_text(item.text) + sealed_tokens(sealed or "")
@@ -169,13 +171,18 @@ class Measurer:
 
     def _with_parts(self, item: Item, parts: tuple[Part, ...], name: int) -> _Memo:
         counts = [self.counter.count_part(part) for part in parts]
+        notes = original_of(item).notes if isinstance(item, FunctionCallOutput) and MARK in item.extra else ()
         pictures = [(place, part, counts[place]) for place, part in enumerate(parts) if isinstance(part, Image)]
         saved = tuple((place, tokens - self.counter.count_text(image_placeholder(item, place, part))) for place, part, tokens in pictures)
         return _Memo(
             self.counter,
             Measured(name + sum(counts), saved),
             name=name,
-            others=sum(tokens for part, tokens in zip(parts, counts, strict=True) if not isinstance(part, Text)),
+            others=sum(
+                tokens
+                for place, (part, tokens) in enumerate(zip(parts, counts, strict=True))
+                if not isinstance(part, Text) or place in notes
+            ),
             images=tuple(tokens for _, _, tokens in pictures),
         )
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from session.items import FunctionCallOutput, Item, Message
-from session.parts import Document, Image, Part, Text
+from session.parts import Image, Part, Text
 
+from .originals import WAS, original_of
 from .plan import Cut
 
 MARK = "context_window"
@@ -27,6 +28,8 @@ def image_id(item: Item, place: int) -> str:
 
 def image_placeholder(item: Item, place: int, image: Image) -> str:
     """What stands for an image: its size in pixels and, where known, its file."""
+    if isinstance(item, FunctionCallOutput):
+        place = original_of(item).places[place]
     size = f" {image.width}x{image.height}" if image.width and image.height else ""
     name = _name(image)
     return f"[image{size}{f' {name}' if name else ''} taken out; recall id {image_id(item, place)}]"
@@ -34,10 +37,10 @@ def image_placeholder(item: Item, place: int, image: Image) -> str:
 
 def output_placeholder(item: FunctionCallOutput) -> str:
     """What stands for a tool's output: the tool, the size taken out, the id."""
-    texts = sum(len(part.text) for part in item.output if isinstance(part, Text))
-    others = [(kind, sum(isinstance(part, cls) for part in item.output)) for kind, cls in (("image", Image), ("document", Document))]
-    sizes = [f"{texts:,} characters"] if texts or not any(count for _, count in others) else []
-    sizes += [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in others if count]
+    was = original_of(item)
+    others = [(kind, count) for kind, count in (("image", was.images), ("document", was.documents)) if count]
+    sizes = [f"{was.characters:,} characters"] if was.characters or not others else []
+    sizes += [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in others]
     return f"[{item.name} output taken out: {', '.join(sizes)}; recall id {item.id}]"
 
 
@@ -47,40 +50,60 @@ def cut_marker(item: FunctionCallOutput, taken: int) -> str:
 
 
 def output_text(item: FunctionCallOutput) -> str:
-    """The text that a cut of this output goes by: its text parts, one a line."""
-    return item.text
+    """The text that a cut of this output goes by: its text parts, one a line; of one that is cut already, what is left with the marker."""
+    return original_of(item).text(item)
 
 
 def cut_text(item: FunctionCallOutput, head: int, tail: int) -> str:
-    """The output's text with only `head` characters of its beginning and `tail` of its end left."""
-    text = output_text(item)
-    return text[:head] + cut_marker(item, len(text) - head - tail) + text[len(text) - tail :]
+    """The output's text with only `head` characters of its beginning and `tail` of its end left, where it has as many left."""
+    was = original_of(item)
+    text, (head, tail) = was.text(item), was.kept(head, tail)
+    return text[:head] + cut_marker(item, max(0, was.length - head - tail)) + text[len(text) - tail :]
 
 
 def cleared(item: FunctionCallOutput) -> FunctionCallOutput:
     """The output with its content replaced by a placeholder."""
-    return replace(item, output=(Text(output_placeholder(item)),), extra={**item.extra, MARK: "cleared"})
+    extra = {key: value for key, value in item.extra.items() if key != WAS}
+    return replace(item, output=(Text(output_placeholder(item)),), extra={**extra, MARK: "cleared"})
 
 
 def changed(item: Item, images: tuple[int, ...], cut: Cut | None) -> Item:
     """The item with images replaced by placeholders and its text truncated."""
-    parts: list[Part] = []
-    cut_done = False
-    for place, part in enumerate(_content(item)):
-        if place in images and isinstance(part, Image):
-            parts.append(Text(image_placeholder(item, place, part)))
-        elif cut is not None and isinstance(part, Text) and isinstance(item, FunctionCallOutput):
-            if not cut_done:
-                parts.append(Text(cut_text(item, cut.head, cut.tail)))
-            cut_done = True
-        else:
-            parts.append(part)
-    mark = {MARK: "truncated" if cut is not None else "images replaced"}
     if isinstance(item, FunctionCallOutput):
-        return replace(item, output=tuple(parts), extra={**item.extra, **mark})
+        return _changed_output(item, images, cut)
     if isinstance(item, Message):
-        return replace(item, content=tuple(parts), extra={**item.extra, **mark})
+        parts = (
+            Text(image_placeholder(item, place, part)) if place in images and isinstance(part, Image) else part
+            for place, part in enumerate(item.content)
+        )
+        return replace(item, content=tuple(parts), extra={**item.extra, MARK: "images replaced"})
     return item
+
+
+def _changed_output(item: FunctionCallOutput, images: tuple[int, ...], cut: Cut | None) -> FunctionCallOutput:
+    was = original_of(item)
+    parts: list[Part] = []
+    places, notes = [], []
+    cut_done = False
+    for place, part in enumerate(item.output):
+        if cut is not None and isinstance(part, Text) and place not in was.notes:
+            if cut_done:
+                continue
+            cut_done = True
+            part = Text(cut_text(item, cut.head, cut.tail))  # noqa: PLW2901 - what stands there from now on
+        elif place in images and isinstance(part, Image):
+            part = Text(image_placeholder(item, place, part))  # noqa: PLW2901
+            notes.append(len(parts))
+        elif place in was.notes:
+            notes.append(len(parts))
+        parts.append(part)
+        places.append(was.places[place])
+    if cut is not None:
+        head, tail = was.kept(cut.head, cut.tail)
+        was = replace(was, head=head, tail=tail)
+    said = replace(was, places=tuple(places), notes=tuple(notes)).to_extra()
+    mark = "truncated" if cut is not None or item.extra.get(MARK) == "truncated" else "images replaced"
+    return replace(item, output=tuple(parts), extra={**item.extra, MARK: mark, WAS: said})
 
 
 def _name(image: Image) -> str:
@@ -88,9 +111,3 @@ def _name(image: Image) -> str:
     if image.path:
         return image.path[:SHOWN]
     return image.url[:SHOWN] if image.url and image.url[:5].lower() != "data:" else ""
-
-
-def _content(item: Item) -> tuple[Part, ...]:
-    if isinstance(item, Message):
-        return item.content
-    return item.output if isinstance(item, FunctionCallOutput) else ()

@@ -196,7 +196,7 @@ class ViewState(Totals):
 
     def replace_image(self, place: int, part: int, saved: int) -> None:
         """An image of the item becomes a placeholder."""
-        self._alter(place, self._tokens[place] - saved, Reason.TOO_MANY_IMAGES)
+        self._alter(place, self._tokens[place] - saved, Reason.LAST_RESORT if place in self._cuts else Reason.TOO_MANY_IMAGES)
         self._set(self._replaced, place, (*self.replaced_images(place), part))
         self.tally.images -= 1
 

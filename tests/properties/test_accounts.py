@@ -13,7 +13,7 @@ from tests.support.checks import check_sums, protected
 from tests.support.counting import Letters
 from tests.support.harness import process, trim
 from tests.support.strategies import limits, reported, sessions
-from tests.support.twin import cost
+from tests.support.twin import cost, is_summary, unit_of
 
 
 @given(st.data())
@@ -35,7 +35,7 @@ def test_accounts(data: st.DataObject) -> None:
 REASONS = {
     Action.KEEP: {Reason.FITS, Reason.SYSTEM, Reason.PINNED, Reason.SUMMARY, Reason.FRONTIER},
     Action.REPLACE_IMAGES: {Reason.TOO_MANY_IMAGES},
-    Action.TRUNCATE: {Reason.LAST_RESORT, Reason.TOO_MANY_IMAGES},  # when it is older, its images may go too
+    Action.TRUNCATE: {Reason.LAST_RESORT},
     Action.CLEAR: {Reason.OVER_SHARE, Reason.OVER_BUDGET},
     Action.DROP: {
         Reason.OVER_SHARE,
@@ -53,7 +53,7 @@ def test_every_decision_has_a_reason_that_explains_it(data: st.DataObject) -> No
     """can always say what it did, why: what is kept is protected if the plan says so, and what is changed broke a limit"""
     log = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, log.items))))
-    kept_back = protected(list(log.items), log.response_breaks)
+    kept_back, units = protected(list(log.items), log.response_breaks), unit_of(list(log.items), log.response_breaks)
     for outcome in (process(log, bounds), trim(log, bounds)):
         for place, (item, one) in enumerate(zip(log.items, outcome.plan, strict=True)):
             event(f"{one.action.name} {one.reason.name}")
@@ -61,7 +61,10 @@ def test_every_decision_has_a_reason_that_explains_it(data: st.DataObject) -> No
             if one.action is Action.KEEP:
                 assert (one.reason is Reason.FITS) == (place not in kept_back)
                 assert (one.reason is Reason.PINNED) >= item.pinned
-                assert (one.reason is Reason.SYSTEM) == (item.category is MessageCategory.SYSTEM and not item.pinned)
+                unit = [log.items[member] for member in units[place]]
+                assert (one.reason is Reason.PINNED) <= any(member.pinned or is_summary(member) for member in unit)
+                assert (one.reason is Reason.SYSTEM) <= any(member.category is MessageCategory.SYSTEM for member in unit)
+                assert (one.reason is Reason.SYSTEM) >= (item.category is MessageCategory.SYSTEM and not item.pinned)
             assert (one.reason is Reason.BOUND_REASONING) <= (isinstance(item, Reasoning) and bounds.binds_thinking)
             assert one.reason is not Reason.TOO_MANY_ITEMS or bounds.items_max is not None
 

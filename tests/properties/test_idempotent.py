@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from context_window.trimming.limits import Limits
+from context_window.trimming.placeholders import MARK
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.session import Session
 from session.units import request_points
@@ -62,7 +64,12 @@ def test_a_view_goes_on_with_its_fold(data: st.DataObject) -> None:
     view = process(log, bounds).view
     assume(view is not log)
     assume(request_points(view)[-1] == len(view.items))  # nor where an output without a call was all that ended a response
+    more = [replace(item, id=f"later {item.id}") for item in data.draw(sessions(max_steps=8)).items if not isinstance(item, Compaction)]
     for session in (log, view):
         session.add_message("assistant", "answer", "answer", 1e6)
-        session.add_message("user", "and then?", "then", 1e6)
-    assert [item.id for item in process(view, bounds).view.items] == [item.id for item in process(log, bounds).view.items]
+        for item in more:
+            session.append(item)
+    whole, on = process(log, bounds), process(view, bounds)
+    assert list(on.view.items) == list(whole.view.items)
+    assert on.total == whole.total
+    event(f"changed again: {any(MARK in item.extra for item in view.items)}")

@@ -28,6 +28,7 @@ from session.items import (
     Reasoning,
 )
 from session.parts import Image
+from session.providers.additions import SUMMARY_HEADER
 from session.session import Session
 from tests.support.counting import Letters
 
@@ -49,7 +50,7 @@ def cost(item: Item) -> int:
     if isinstance(item, FunctionCallOutput):
         return 9 + len(item.name) + sum(COUNT.count_part(part) for part in item.output)
     if isinstance(item, Compaction):
-        return 4 + len(item.summary)
+        return 4 + len(SUMMARY_HEADER + item.summary)
     sealed = item.data or (item.signature if not item.text else None) or ""
     return 4 + len(item.text) + len(sealed) * 3 // 16
 
