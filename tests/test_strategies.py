@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from context_window.trimming.limits import Limits
 from context_window.trimming.plan import Action, Reason
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
-from session.parts import Image
+from session.parts import Document, Image
 from session.session import Session
 from session.units import request_points
 from tests.support.harness import Outcome, process, trim
@@ -57,6 +57,10 @@ LEAST_OFTEN: dict[str, float] = {
     "responses that stand apart": 1 / 20,
     "several images in one message": 1 / 20,
     "image in an output": 1 / 20,
+    "image by its bytes": 1 / 50,
+    "image in its address": 1 / 50,
+    "document in a message": 1 / 50,
+    "document in an output": 1 / 50,
     "summary": 1 / 20,
     "compaction": 1 / 20,
     "system message in the middle": 1 / 20,
@@ -140,15 +144,24 @@ def of_log(log: Session) -> Iterator[str]:
         elif isinstance(item, FunctionCallOutput):
             if any(isinstance(part, Image) for part in item.output):
                 yield "image in an output"
+            if any(isinstance(part, Document) for part in item.output):
+                yield "document in an output"
             if item.is_error:
                 yield "failed call"
         elif isinstance(item, Message):
             if sum(isinstance(part, Image) for part in item.content) > 1:
                 yield "several images in one message"
+            if any(isinstance(part, Document) for part in item.content):
+                yield "document in a message"
             if item.is_summary:
                 yield "summary"
             if item.role == "system" and place:
                 yield "system message in the middle"
+        images = [part for part in getattr(item, "content", getattr(item, "output", ())) if isinstance(part, Image)]
+        if any(image.data for image in images):
+            yield "image by its bytes"
+        if any((image.url or "").startswith("data:") for image in images):
+            yield "image in its address"
         if item.type == "compaction":
             yield "compaction"
     if len({item.agent_id for item in items}) > 1:

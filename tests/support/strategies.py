@@ -5,6 +5,7 @@ What is rare is drawn as the highest value, since failing examples are shrunk to
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -23,10 +24,11 @@ from session.items import (
     Reasoning,
     Role,
 )
-from session.parts import Image, Part, Text
+from session.parts import Document, Image, Part, Text
 from session.session import Session
 from session.units import is_answer
 from session.usage import Usage
+from tests.support.pictures import png
 from tests.support.twin import cost
 
 SIZES = (1, 3, 10, 40) * 4 + (120, 300, 900, 0)
@@ -39,6 +41,10 @@ STEPS = st.sampled_from(
     ("respond",) * 13 + ("answer",) * 13 + ("user",) * 6 + ("context",) * 3 + ("summary", "system", "handoff", "config", "compaction")
 )
 OPENINGS: tuple[tuple[Role, ...], ...] = (("system", "user"), ("system", "user"), ("system", "user"), ("user",), ("system",), ())
+WIDTHS = (1, 30, 200)
+"""Pixels: less than an image's placeholder costs, and more."""
+PICTURE = png(1, 1)
+DATA_URL = f"data:image/png;base64,{b64encode(PICTURE).decode()}"
 BLOCKS = st.lists(st.sampled_from("cctctrR"), min_size=1, max_size=5)
 """What a response consists of: calls, texts, reasoning with a text, and sealed."""
 BREAKS = st.lists(st.integers(0, 59), max_size=4)
@@ -74,7 +80,7 @@ class Draft:
         return f"i{len(self.items)}"
 
 
-_NUMBERS = {count: st.integers(0, count - 1) for count in (2, 4, 6, 8, 10, 16, 40 * 36, 14 * 8, 20 * 8)}
+_NUMBERS = {count: st.integers(0, count - 1) for count in (2, 4, 6, 8, 10, 16, 24, 40 * 36, 14 * 8, 20 * 8)}
 """By count: a number below it."""
 
 
@@ -92,13 +98,24 @@ def _text(draw: st.DrawFn, sizes: tuple[int, ...] = SIZES) -> str:
 
 
 def _parts(draw: st.DrawFn, sizes: tuple[int, ...] = SIZES) -> tuple[Part, ...]:
-    kind = draw(_NUMBERS[10])
-    if kind < 8:
+    kind = draw(_NUMBERS[24])
+    if kind < 19:
         return (Text(_text(draw, sizes)),)
-    images = [Image(url=f"u{n}", width=draw(st.sampled_from((1, 30, 200))), height=10) for n in range(draw(st.integers(1, 3)))]
-    if kind == 8:
+    if kind == 23:
+        return (Document(text=_text(draw, sizes)),) if draw(_NUMBERS[2]) else (Text(_text(draw)), Document(text=_text(draw, sizes)))
+    images = [_image(draw, place) for place in range(draw(st.integers(1, 3)))]
+    if kind < 21:
         return tuple(images)
     return (Text(_text(draw)), *images, Text(_text(draw)))
+
+
+def _image(draw: st.DrawFn, place: int) -> Image:
+    """An image that every converter sends as one: most by their addresses, a few by their bytes, or in their addresses."""
+    drawn = draw(_NUMBERS[3 * 8])
+    width, source = WIDTHS[drawn % 3], drawn // 3
+    if source < 6:
+        return Image(url=f"https://example.org/{place}.png", width=width, height=10)
+    return Image(data=PICTURE, width=width, height=10) if source == 6 else Image(url=DATA_URL, width=width, height=10)
 
 
 def _common(draw: st.DrawFn, draft: Draft) -> dict[str, object]:
