@@ -197,6 +197,17 @@ def test_percentages_sum_to_a_hundred(used: list[int], budget: int) -> None:
     assert sum(found) == (1000 if sum(used) <= budget else round(1000 * sum(used) / budget))
 
 
+def test_one_amount_is_one_percentage_in_every_table() -> None:
+    """545 of 10,000 are 5.45 %, and 1,535 are 15.35 %: the table rounds one of them down, so that its rows sum to a hundred."""
+    rows = tuple(Row(category, tokens, 2_500, 1) for category, tokens in zip(MessageCategory, (545, 0, 1_000, 1_535), strict=True))
+    tools, largest = (ToolRow("Read", 1_535, 1, 0),), (LargeItem("i", "user message", MessageCategory.SYSTEM, 545),)
+    report = UsageReport("s", "", rows, 0, 10_000, None, 0, tools, largest, 0, 0, 4, 4, 0, "letters")
+    text = usage_text(report, 90)
+    for amount in ("545", "1,535"):
+        first, second = re.findall(rf" {amount} +(\d+\.\d%)", text)
+        assert first == second
+
+
 # The plan
 
 

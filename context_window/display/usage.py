@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from session.items import MessageCategory
 
@@ -114,6 +114,13 @@ def _shares(report: UsageReport) -> list[str]:
     return [*shown, _percent(report.total, sum(found[:-1])), rest]
 
 
+def _share_of(report: UsageReport) -> Callable[[int], str]:
+    """The percentage of an amount in a list: of one that the table has too, the table's, which is rounded so that its rows sum up."""
+    amounts = [*(row.tokens for row in report.rows), report.overhead, report.total]
+    in_table = dict(zip(amounts, _shares(report), strict=False))
+    return lambda tokens: in_table.get(tokens) or percent(tokens, report.budget)
+
+
 def _table(report: UsageReport, width: int, glyphs: Glyphs) -> list[Line]:
     names = [row.category.value for row in report.rows] + [OVERHEAD, "total", FREE]
     tokens = [row.tokens for row in report.rows] + [report.overhead, report.total, report.available]
@@ -152,10 +159,11 @@ def _tools(report: UsageReport, width: int, glyphs: Glyphs, names: int = 0) -> l
     tools = report.tools[:TOOLS]
     if not tools:
         return []
+    share = _share_of(report)
     columns = [
         Column("Tools", [Span(glyphs.shown(tool.name)) for tool in tools], left=True, elastic=True, at_least=names),
         Column("tokens", [Span(f"{tool.tokens:,}") for tool in tools]),
-        Column("of budget", [Span(percent(tool.tokens, report.budget), QUIET) for tool in tools], keep=1),
+        Column("of budget", [Span(share(tool.tokens), QUIET) for tool in tools], keep=1),
         Column("calls", [Span(f"{tool.calls:,}") for tool in tools], keep=4),
     ]
     if any(tool.cleared for tool in tools):
@@ -170,12 +178,13 @@ def _largest(report: UsageReport, width: int, glyphs: Glyphs, names: int = 0) ->
     items = report.largest
     if not items:
         return []
+    share = _share_of(report)
     columns = [
         Column(
             LARGEST, [Span(glyphs.shown(item.what), STYLES[item.category.value]) for item in items], left=True, elastic=True, at_least=names
         ),
         Column("tokens", [Span(f"{item.tokens:,}") for item in items]),
-        Column("of budget", [Span(percent(item.tokens, report.budget), QUIET) for item in items], keep=2),
+        Column("of budget", [Span(share(item.tokens), QUIET) for item in items], keep=2),
         Column("id", [Span(fitted(item.item_id, 24, glyphs), QUIET) for item in items], left=True, elastic=True, keep=1),
     ]
     return table(columns, width, glyphs)
