@@ -24,7 +24,7 @@ from .drawing import text_block
 from .replay import Replay, empty_copy
 
 SAMPLE = "sample_session.jsonl"
-BUDGET = 36_000
+BUDGET = 27_000
 """Tokens: few enough that the last turn is trimmed."""
 TURNS = 1
 """Turns that are shown, the last."""
