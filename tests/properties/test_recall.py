@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import event, given
@@ -12,8 +13,9 @@ from context_window import ContextWindow, ContextWindowManager
 from context_window.errors import RecallError
 from context_window.recall import content_of, recall, recall_tool
 from context_window.trimming.placeholders import image_id
-from session.items import FunctionCallOutput, Message
-from session.parts import Text
+from context_window.trimming.plan import Action, Decision
+from session.items import FunctionCallOutput, Item, Message
+from session.parts import Image, Part, Text
 from session.session import Session
 from tests.support.harness import process
 from tests.support.strategies import limits, sessions
@@ -36,24 +38,49 @@ def test_recall(data: st.DataObject) -> None:
         assert (answer.output, answer.is_error) == (content_of(original), False)
         for place in decision.images:
             event("image")
-            assert isinstance(original, Message | FunctionCallOutput)
-            parts = original.content if isinstance(original, Message) else original.output
-            assert recall(log, image_id(original, place)) is parts[place]
+            assert recall(log, image_id(original, place)) is parts_of(original)[place]
 
 
 @given(st.data())
-def test_every_placeholder_names_an_id_that_gives_back_its_content(data: st.DataObject) -> None:
-    """Placeholders name the id for `recall`."""
+def test_every_placeholder_names_the_id_that_gives_back_what_it_stands_for(data: st.DataObject) -> None:
+    """Placeholders name the id for `recall`: of the very item that was cleared or cut, of the very image that was replaced."""
     log = data.draw(sessions())
     outcome = process(log, data.draw(limits(sum(map(cost, log.items)))))
     for decision in outcome.plan.changes:
         shown = outcome.view.get_by_id(decision.item_id)
-        if isinstance(shown, Message | FunctionCallOutput):
-            texts = [part.text for part in (shown.content if isinstance(shown, Message) else shown.output) if isinstance(part, Text)]
-            named = [text.rpartition("recall id ")[2].partition("]")[0] for text in texts if "recall id " in text]
-            assert named
-            for one in named:
-                assert recall(log, one) is not None
+        if shown is None:
+            continue
+        event(decision.action.name)
+        named = [id for part in parts_of(shown) if isinstance(part, Text) for id in NAMED.findall(part.text)]
+        lost = taken_out(log.get_by_id(decision.item_id), decision)
+        assert len(named) == len(lost) > 0
+        for source in (log, outcome.view):
+            for id, one in zip(named, lost, strict=True):
+                assert recall(source, id) is one
+
+
+NAMED = re.compile(r"recall id ([^\]]*)\]")
+
+
+def taken_out(item: Item | None, decision: Decision) -> list[Item | Image]:
+    """What the item's placeholders stand for, in their order."""
+    assert item is not None
+    if decision.action is Action.CLEAR:
+        return [item]
+    first_text = next((place for place, part in enumerate(parts_of(item)) if isinstance(part, Text)), None)
+    lost: list[Item | Image] = []
+    for place, part in enumerate(parts_of(item)):
+        if place in decision.images:
+            assert isinstance(part, Image)
+            lost.append(part)
+        elif decision.cut is not None and place == first_text:
+            lost.append(item)
+    return lost
+
+
+def parts_of(item: Item | None) -> tuple[Part, ...]:
+    assert isinstance(item, Message | FunctionCallOutput)
+    return item.content if isinstance(item, Message) else item.output
 
 
 @given(sessions(), st.text())
