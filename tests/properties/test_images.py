@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from context_window.trimming.placeholders import image_placeholder
 from context_window.trimming.plan import Action, Reason
-from session.items import FunctionCallOutput, Item, Message
+from session.items import FunctionCallOutput, Item, Message, MessageCategory
 from session.parts import Image, Part, Text
 from session.session import Session
 from tests.support.checks import frontier
-from tests.support.harness import process
+from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
+from tests.support.twin import category_of, is_summary, unit_of
 
 
 def parts_of(item: Item | None) -> tuple[Part, ...]:
@@ -40,11 +41,9 @@ def test_images(data: st.DataObject) -> None:
     # Where a summary has taken newer images away since, older ones were replaced while those were the newest.
     if all(reason is Reason.ORPHAN for item_id, reason in gone.items() if any(one == item_id for one, _ in pictures(log))):
         assert set(newest) <= set(shown), "one of the newest is gone"
-    ahead = {log.items[place].id for place in frontier(list(log.items), log.response_breaks)}
     if len(shown) > max(bounds.images_max, bounds.images_kept):
         event("protected images wait")
-        free = [picture for picture in shown if picture not in newest and may_go(log.get_by_id(picture[0]), ahead)]
-        assert free == [] or held_unit(outcome.plan.decisions, {one for one, _ in free})
+        assert [picture for picture in shown if picture not in newest and may_go(log, picture[0])] == []
     for item in outcome.view.items:
         before = parts_of(log.get_by_id(item.id))
         assert len(before) == len(parts_of(item))
@@ -56,13 +55,27 @@ def test_images(data: st.DataObject) -> None:
                 assert new is old
 
 
-def may_go(item: Item | None, ahead: set[str]) -> bool:
-    return item is not None and not (
-        item.id in ahead or item.pinned or item.category.value == "SYSTEM" or (isinstance(item, Message) and item.is_summary)
-    )
+@given(st.data())
+def test_one_trim_replaces_all_that_may_go_or_none(data: st.DataObject) -> None:
+    """Up to `images_max` images none is replaced; of more, all but the newest `images_kept` and the protected ones."""
+    log = data.draw(sessions())
+    bounds = replace(data.draw(limits(1)), budget=10**9, trigger=10**9, target=10**9, items_max=None)
+    outcome = trim(log, bounds)
+    gone = {one.item_id for one in outcome.plan if one.action is Action.DROP}
+    there = [picture for picture in pictures(log) if picture[0] not in gone]
+    due: list[tuple[str, int]] = []
+    if len(there) > bounds.images_max:
+        event("too many")
+        due = [picture for picture in there[: len(there) - bounds.images_kept] if may_go(log, picture[0])]
+    assert [picture for picture in there if picture not in due] == pictures(outcome.view)
 
 
-def held_unit(decisions: tuple[object, ...], ids: set[str]) -> bool:
-    """Whether these wait because something else of their unit is pinned or SYSTEM."""
-    reasons = {getattr(one, "item_id", ""): getattr(one, "reason", None) for one in decisions}
-    return all(getattr(reasons[one], "name", "") in ("PINNED", "SYSTEM", "TOO_MANY_IMAGES") for one in ids)
+def may_go(log: Session, item_id: str) -> bool:
+    """Whether nothing protects the item: neither its place, nor what it is, nor something else of its unit."""
+    items, place = list(log.items), log.position(item_id)
+    assert place is not None
+    if place in frontier(items, log.response_breaks) or is_summary(items[place]):
+        return False
+    unit = unit_of(items, log.response_breaks)[place]
+    system = MessageCategory.SYSTEM
+    return category_of(items, unit) is not system and not any(items[one].pinned or items[one].category is system for one in unit)
