@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from session.items import Compaction
 from session.parts import Image
+from session.session import Session
 from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
-from tests.support.twin import Twin, cost
+from tests.support.twin import Twin, cost, responses
 
 
 @given(st.data())
@@ -22,7 +23,7 @@ def test_untouched(data: st.DataObject) -> None:
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=False)
     whole = Twin(list(log.items), log.response_breaks, bounds)
     whole.grow(0)
-    most = max(total_at(whole, length) for length in range(len(log.items) + 1))
+    most = max(total_at(whole, length) for length in asked_at(log))
     assume(not whole.orphans())
     images = sum(isinstance(part, Image) for item in log.items for part in getattr(item, "content", getattr(item, "output", ())))
     enough = replace(bounds, budget=max(1, most), trigger=max(1, most), target=0, images_max=images, items_max=len(log.items))
@@ -30,6 +31,11 @@ def test_untouched(data: st.DataObject) -> None:
     assert trim(log, enough).view is log
     if process(log, replace(enough, budget=max(1, most) - 1, trigger=max(1, most) - 1)).view is not log:
         event("one token less is one too few")
+
+
+def asked_at(log: Session) -> list[int]:
+    """How long the log was at each request point. Its end is taken for one, since the model is about to be called."""
+    return [*(response[0] for response in responses(list(log.items), log.response_breaks)), len(log.items)]
 
 
 def total_at(whole: Twin, length: int) -> int:
