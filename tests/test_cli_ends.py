@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from context_window import Session
+from context_window.cli.output import fault_of
 from tests.support.screens import long_session, saved
 from tests.support.shell import HERE, POSIX, Shell, program
 
@@ -113,6 +114,19 @@ def test_a_full_disk_is_told_in_words(path: str, command: tuple[str, ...]) -> No
     with open("/dev/full", "wb") as full:
         done = subprocess.run(program(*command, path), check=False, stdout=full, stderr=subprocess.PIPE, text=True, cwd=HERE)
     assert (done.returncode, done.stderr) == (2, "context-window: standard output cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (PermissionError(13, "Permission denied", "some/file"), "some/file cannot be used: Permission denied"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError("odd"), "odd"),
+        (ValueError("wrong"), "wrong"),
+    ],
+)
+def test_a_fault_of_the_system_is_told_without_its_number(error: Exception, told: str) -> None:
+    assert fault_of(error) == told
 
 
 def test_no_command_shows_the_help_and_fails(shell: Shell) -> None:
