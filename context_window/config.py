@@ -88,7 +88,8 @@ class ContextWindow:
         summary_llm: Who writes summaries, where compaction is wanted.
         shares: Each category's part of the budget.
         trigger_ratio: A prompt above this part of the budget is trimmed …
-        target_ratio: … down to this part, so that the next turns change nothing and caches stay warm.
+        target_ratio: … down to this part, so that the next turns change nothing and caches stay warm. Where overhead and what is
+            protected take much of that, half of this part of the room they leave stays in use, lest nearly everything else go.
         images_kept: Image parts, the newest, that stay when there are too many.
         images_max: Too many are more than this; None: more than `images_kept`.
         strategy: How to trim: `PriorityTrim()`, another of `context_window.strategies`, or a function of (units, budget).

@@ -195,9 +195,9 @@ def test_all_lists_every_run_of_changes(shell: Shell, path: str) -> None:
 
 def test_the_demo_shows_a_trim(shell: Shell) -> None:
     code, out, err = shell("demo")
-    totals = [int(found.replace(",", "")) for found in re.findall(r"^([\d,]+) of 20,000 tokens", out, re.MULTILINE)]
+    totals = [int(found.replace(",", "")) for found in re.findall(r"^([\d,]+) of 32,000 tokens", out, re.MULTILINE)]
     assert (code, err) == (0, "")
-    assert totals[0] > 20_000 >= totals[1] > 0
+    assert totals[0] > 32_000 >= totals[1] > 0
     assert "items change" in out
 
 

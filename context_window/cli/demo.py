@@ -9,7 +9,7 @@ Example:
   context-window demo
 """
 SAMPLE = "sample_session.jsonl"
-BUDGET = 20_000
+BUDGET = 32_000
 """Tokens to fit the sample into: few enough to need every kind of trim, enough to keep the conversation."""
 
 
@@ -57,7 +57,7 @@ def demo() -> None:
         step(
             3,
             f"What the model is shown: {seen}.",
-            "A trim goes further than it must, to 65% of the budget: then many turns change nothing, and the prompt cache stays warm.",
+            "A trim goes further than it must: then many turns change nothing, and the prompt cache stays warm.",
         )
     )
     show(usage_draw(after, brief=True))
