@@ -7,9 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from context_window import ContextWindow, ContextWindowManager
 from context_window.trimming.apply import apply, shape
-from context_window.trimming.limits import BOUNDLESS, Limits, portion
+from context_window.trimming.limits import BOUNDLESS, Limits, goal_of, portion
 from context_window.trimming.placeholders import changed, cleared, image_placeholder, output_placeholder
 from context_window.trimming.plan import Action, Cut, Decision, Plan, Reason
 from context_window.trimming.summary import Run, Tally, headline, runs, tallies, text, values
@@ -285,6 +288,33 @@ def test_a_plan_made_for_another_log_is_refused(ids: tuple[str, ...]) -> None:
 def test_a_portion_is_exact_and_rounded_down() -> None:
     assert [portion(Fraction("0.35"), amount) for amount in (0, 1, 3, 100, 10**18 + 1)] == [0, 0, 1, 35, 35 * 10**16]
     assert portion(Fraction(1), 7) == 7
+
+
+def test_a_goal_is_the_target_where_little_must_stay_and_leaves_room_where_much_must() -> None:
+    assert [goal_of(1_000, 650, stays) for stays in (0, 400, 481, 482, 650, 800, 999)] == [650, 650, 650, 650, 763, 865, 999]
+    assert [goal_of(1_000, 650, stays) for stays in (1_000, 5_000)] == [650, 650]  # nothing is low enough
+    assert [goal_of(0, 0, 0), goal_of(1_000, 1_000, 700), goal_of(30, 1, 29)] == [0, 1_000, 29]
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 2 * 10**6))
+def test_a_goal_is_between_the_target_and_what_calls_for_the_trim(most: int, part: int, stays: int) -> None:
+    target = most * part // 10**6
+    goal = goal_of(most, target, stays)
+    assert target <= goal <= most
+    assert goal <= goal_of(most, target, stays + 1) or stays + 1 >= most
+
+
+def test_where_little_may_go_only_what_must_goes() -> None:
+    """A system prompt and the last turn fill most of the budget: no target that cannot be reached empties the rest."""
+    session = Session([Message("system", "s" * 596)])
+    for turn in range(8):
+        session.append(FunctionCall("read", "{}", f"c{turn}"))
+        session.append(FunctionCallOutput("read", "o" * 41, f"c{turn}"))
+        session.append(Message("user", "more"))
+    plan = ContextWindowManager(token_counter=len, context_window=ContextWindow(max_tokens=1_100)).plan_session(session)
+    assert plan.changes
+    assert 800 <= plan.after <= 1_100
+    assert sum(one.action is Action.KEEP for one in plan) >= 12  # of 25
 
 
 def test_without_limits_nothing_is_ever_trimmed_and_the_rest_stays() -> None:

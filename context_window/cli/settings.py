@@ -43,7 +43,7 @@ OPTIONS = (
         "--target-ratio",
         type=click.FloatRange(0, 1, min_open=True),
         metavar="R",
-        help="Trim down to this part of the budget, so that the next turns change nothing (default 0.65); less far where little may be taken.",
+        help="Trim down to this part of the budget, so that the next turns change nothing (default 0.65).",
     ),
     click.option("--images-kept", type=Whole(min=0), metavar="N", help="Images, the newest, that stay (default 1)."),
     click.option(
