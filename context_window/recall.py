@@ -173,7 +173,7 @@ def recall_tool(provider: Provider) -> RecallTool:
         "openai-responses": {"type": "function", **flat, "parameters": _SCHEMA},
         "google": {"function_declarations": [{**flat, "parameters": _SCHEMA}]},
     }
-    if provider not in forms:
+    if not isinstance(provider, str) or provider not in forms:
         raise BudgetError("provider", provider, f"pass one of {', '.join(forms)}")
     return RecallTool(forms[provider])
 

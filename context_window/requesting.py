@@ -20,6 +20,7 @@ from .settings import Settings
 from .switching import Switching
 from .tools import Tool, anthropic_tools
 from .trimming.limits import Limits, portion
+from .whole import as_whole
 
 logger = logging.getLogger(__name__)
 
@@ -125,9 +126,15 @@ class Requesting(Switching, ABC):
         Args:
             session: The session whose view was refused; nothing may have been added to it since.
             refusal: What the provider said.
+
+        Raises:
+            BudgetError: The one is no session, or the other no such error.
         """
+        if not isinstance(refusal, PromptTooLongError):
+            problem = "pass a PromptTooLongError, as model_error makes of what a client raised"
+            raise BudgetError("refusal", type(refusal), problem)
         sent, before = self._cost(session), self._lowered.get(session)
-        tokens = lower_budget(sent, refusal.tokens, refusal.limit)
+        tokens = lower_budget(sent, as_whole(refusal.tokens), as_whole(refusal.limit))
         self._lowered[session] = Lowered(tokens, self._budget)
         if self._cost(session) >= sent:
             if before is None:

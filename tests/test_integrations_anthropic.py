@@ -393,3 +393,17 @@ def test_what_streams_is_asked_for_in_another_way() -> None:
 def test_what_is_no_list_of_tools_is_told(tools: Any) -> None:
     with asked(AnthropicStub()) as client, pytest.raises(BudgetError, match="pass a list of tools"):
         create(manager(), client, asking(Session()), model=MODEL, max_tokens=10, tools=tools)
+
+
+@pytest.mark.parametrize("client", [None, 5, "key", anthropic.Anthropic, object()])
+def test_what_is_no_client_is_told(client: Any) -> None:
+    with pytest.raises(BudgetError, match=r"client=.*pass an anthropic\.Anthropic\(\)"):
+        create(manager(), client, asking(session_of(2)), model=MODEL, max_tokens=10)
+    with pytest.raises(BudgetError, match=r"client=.*AsyncAnthropic"):
+        asyncio.run(acreate(manager(), client, asking(session_of(2)), model=MODEL, max_tokens=10))
+
+
+@pytest.mark.parametrize("given", [None, 5, MODEL, ContextWindow()])
+def test_what_is_no_manager_is_told(given: Any) -> None:
+    with asked(AnthropicStub()) as client, pytest.raises(BudgetError, match=r"manager=.*pass a ContextWindowManager"):
+        create(given, client, asking(session_of(2)), model=MODEL, max_tokens=10)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from context_window import BudgetError, ContextWindowManager, PromptTooLongError, Session
+from context_window import BudgetError, ContextWindowManager, ModelError, PromptTooLongError, Session
 from context_window.requesting import lower_budget
 from tests.support.looping import manager
 
@@ -97,3 +99,22 @@ def test_a_refusal_that_takes_nothing_lowers_nothing() -> None:
     log.add_message("user", "all of this must stay")
     assert not limits.accept_refusal(log, refusal(3_000, 2_000))
     assert limits.plan_session(log, one_shot=True).budget == 3_000
+
+
+# What is none
+
+
+@pytest.mark.parametrize("refused", [None, 5, "prompt is too long", ValueError("prompt is too long"), ModelError("busy")])
+def test_what_is_no_refusal_is_told(refused: Any) -> None:
+    with pytest.raises(BudgetError, match="pass a PromptTooLongError"):
+        manager().accept_refusal(talk(), refused)
+
+
+@pytest.mark.parametrize("figures", [("9", "8"), (9.5, 8), ([9], [8]), (True, False)])
+def test_figures_that_are_no_numbers_count_as_none(figures: tuple[Any, Any]) -> None:
+    budgets = []
+    for told in ((None, None), figures):
+        limits, log = manager(3_000), talk()
+        assert limits.accept_refusal(log, refusal(*told))
+        budgets.append(limits.plan_session(log).budget)
+    assert budgets[0] == budgets[1]

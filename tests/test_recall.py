@@ -156,3 +156,9 @@ def test_a_model_that_passes_no_id_is_told_what_to_pass(arguments: Any) -> None:
 def test_a_model_may_take_the_quotes_off_a_number() -> None:
     log = Session([Message("user", "x", id="7")])
     assert recall_tool("anthropic").handle(log, json.dumps({"id": 7})).output == (Text("x"),)
+
+
+@pytest.mark.parametrize("provider", ["mistral", "", None, 5, ["anthropic"]])
+def test_a_provider_whose_form_is_not_known_is_told(provider: Any) -> None:
+    with pytest.raises(BudgetError, match="pass one of anthropic"):
+        manager(300).recall_tool(provider)

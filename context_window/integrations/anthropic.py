@@ -58,6 +58,7 @@ def create(
         ContextOverflowError: What must be kept does not fit, and the window is `strict`.
         BudgetError: An argument makes no sense, or nothing has been said yet.
     """
+    _check(manager, client)
     asked = _checked(more, model=model, max_tokens=max_tokens, tools=tools)
     attempts = _Attempts(manager, session)
     while True:
@@ -99,6 +100,7 @@ async def acreate(
     """
     import asyncio
 
+    _check(manager, client)
     asked = _checked(more, model=model, max_tokens=max_tokens, tools=tools)
     attempts = _Attempts(manager, session)
     while True:
@@ -159,6 +161,13 @@ class _Attempts:
     def _gives_way(self, refusal: PromptTooLongError) -> bool:
         last, self._last = self._last, True
         return not last and self._manager.accept_refusal(self._session, refusal)
+
+
+def _check(manager: object, client: object) -> None:
+    if not isinstance(manager, ContextWindowManager):
+        raise BudgetError("manager", type(manager), "pass a ContextWindowManager")
+    if isinstance(client, type) or not callable(getattr(getattr(client, "messages", None), "create", None)):
+        raise BudgetError("client", type(client), "pass an anthropic.Anthropic() to create, an anthropic.AsyncAnthropic() to acreate")
 
 
 def _checked(more: Mapping[str, Any], **asked: Any) -> dict[str, Any]:
