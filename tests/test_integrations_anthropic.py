@@ -407,3 +407,9 @@ def test_what_is_no_client_is_told(client: Any) -> None:
 def test_what_is_no_manager_is_told(given: Any) -> None:
     with asked(AnthropicStub()) as client, pytest.raises(BudgetError, match=r"manager=.*pass a ContextWindowManager"):
         create(given, client, asking(session_of(2)), model=MODEL, max_tokens=10)
+
+
+def test_an_asynchronous_client_is_sent_to_where_it_is_awaited() -> None:
+    client = anthropic.AsyncAnthropic(api_key="none", base_url="http://127.0.0.1:9", max_retries=0)
+    with pytest.raises(BudgetError, match=r"await acreate"):
+        create(manager(), client, asking(session_of(2)), model=MODEL, max_tokens=10)  # type: ignore[arg-type]

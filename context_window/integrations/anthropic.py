@@ -6,6 +6,7 @@ The requests are made by the manager (`requesting.py`), what the API says is rea
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from session.session import Session
@@ -68,6 +69,9 @@ def create(
         except Exception as error:  # noqa: BLE001 - raised again where it is not about the prompt's length
             attempts.refused(error)
         else:
+            if isawaitable(answer):
+                getattr(answer, "close", lambda: None)()  # a coroutine that nobody awaits is warned about
+                raise BudgetError("client", type(client), "pass an anthropic.Anthropic(), or await acreate(…) with this one")
             if attempts.settled(answer, request["max_tokens"]):
                 return answer
 
