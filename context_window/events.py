@@ -81,7 +81,7 @@ class Trimmed(WindowEvent):
     def __str__(self) -> str:
         kinds = [_many(number, "reasoning item" if kind == "reasoning" else kind) for kind, number in self.kinds]
         out = " and ".join(part for part in (", ".join(kinds[:-1]), *kinds[-1:]) if part) or _many(self.items, "item")
-        return f"{WindowEvent.__str__(self)}, trimmed {out}: {_many(self.freed, 'token')} freed in all"
+        return f"{WindowEvent.__str__(self)}, trimmed {out}: {_many(self.freed, 'token')} freed"
 
 
 @dataclass(frozen=True, slots=True)

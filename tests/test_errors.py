@@ -135,10 +135,10 @@ def test_a_wrong_value_is_repeated_in_few_words(value: Any) -> None:
     [
         (WindowEvent("s", 80, 200), "context window at 40% capacity (80/200 tokens)"),
         (ThresholdCrossed("s", 1999, 2000, 0.9), "context window at 99% capacity (1,999/2,000 tokens), above 90%"),
-        (Trimmed("s", 100, 200, 1, 1), "context window at 50% capacity (100/200 tokens), trimmed 1 item: 1 token freed in all"),
+        (Trimmed("s", 100, 200, 1, 1), "context window at 50% capacity (100/200 tokens), trimmed 1 item: 1 token freed"),
         (
             Trimmed("s", 100, 200, 1200, 5000),
-            "context window at 50% capacity (100/200 tokens), trimmed 1,200 items: 5,000 tokens freed in all",
+            "context window at 50% capacity (100/200 tokens), trimmed 1,200 items: 5,000 tokens freed",
         ),
         (
             OverBudget("s", 2100, 2000),

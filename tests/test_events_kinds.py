@@ -42,7 +42,7 @@ def trims(told: list[Event]) -> list[Trimmed]:
 )
 def test_a_trim_says_what_it_took(kinds: Kinds, said: str) -> None:
     one = Trimmed("s", 35_200, 40_000, 14, 12_410, kinds)
-    assert str(one) == f"context window at 88% capacity (35,200/40,000 tokens), {said}: 12,410 tokens freed in all"
+    assert str(one) == f"context window at 88% capacity (35,200/40,000 tokens), {said}: 12,410 tokens freed"
     assert pickle.loads(pickle.dumps(one)) == one
 
 
