@@ -48,7 +48,7 @@ class Tally:
         aside: Units that `dropped_to` passed over because they were protected then.
         shown: The positions in the view; None while all are.
         pictured: Items with images in the view, and some that had.
-        thoughts: Reasoning in the view, where it may have to go.
+        thoughts: Reasoning that may have to go: what of it is in the view, and some that left with its unit.
         compacted: Items that a summary stands for and that are still to go.
         fresh: Tokens in the view that are not in the request that was reported last.
         said: Those of them that belong to the response to that request.
