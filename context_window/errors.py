@@ -27,7 +27,19 @@ BESIDE = "tools, instructions and what else is beside the items"
 FEWER_TOOLS = "Send fewer or shorter tools and instructions, or allow more tokens"
 """What to do where that stands in the way."""
 
-_shown = Repr()
+
+class _Shown(Repr):
+    """Values of any size in few words."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        """A number; of one that Python will not write out, its size."""
+        try:
+            return super().repr_int(x, level)
+        except ValueError:
+            return f"<a number of {x.bit_length():,} bits>"
+
+
+_shown = _Shown()
 _shown.maxstring = _shown.maxother = 100
 _shown.maxlevel = 1
 """Characters of a wrong value that a message repeats: it may be megabytes, or fail to show itself."""
@@ -198,14 +210,16 @@ class RecallError(ContextWindowError, KeyError):
 
     Attributes:
         item_id: What was asked for.
+        problem: Why there is nothing, and what to do.
     """
 
     def __init__(self, item_id: str, problem: str) -> None:
         self.item_id = item_id
-        super().__init__(f"recall id {item_id!r}: {problem}")
+        self.problem = problem
+        super().__init__(item_id, problem)
 
-    def __str__(self) -> str:
-        return str(self.args[0])  # a KeyError would show the message in quotes
+    def __str__(self) -> str:  # a KeyError would show what it was made of
+        return f"recall id {_shown.repr(self.item_id)}: {self.problem}"
 
 
 class ModelError(ContextWindowError):

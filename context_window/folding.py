@@ -29,7 +29,11 @@ class Folding(Requesting):
 
     def _state(self, session: Session) -> Kept:
         if not isinstance(session, Session):
-            raise BudgetError("session", type(session), "pass a Session; Session() makes one, to add messages to")
+            raise BudgetError(
+                "session",
+                type(session),
+                "pass a Session; Session.from_openai(…) and from_anthropic(…) make one of messages",
+            )
         with self._lock:
             state = self._states.get(session)
             if state is None:

@@ -147,7 +147,8 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
             id: The id that a placeholder names, or any item's.
 
         Raises:
-            RecallError: Nothing has this id, or the session is a saved view without its log.
+            RecallError: Nothing has this id, or two things have; or the session is a view whose log is not at hand.
+            BudgetError: The session is none, or the id is no text.
         """
         return recall(session, id)
 

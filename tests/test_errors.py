@@ -14,6 +14,7 @@ from context_window import (
     ContextWindowManager,
     CountingError,
     OverBudget,
+    RecallError,
     Session,
     ThresholdCrossed,
     Trimmed,
@@ -70,6 +71,7 @@ SAID = [
             "Pass ContextWindow(max_tokens=…) with the tokens its prompt may have, or ModelConfig(name, max_tokens=…) for the model."
         ),
     ),
+    (RecallError("x1", "nothing has it"), "recall id 'x1': nothing has it"),
     (CountingError("len", -1), "the token counter 'len' answered -1; it must give a whole number of tokens, 0 or more"),
 ]
 
@@ -122,11 +124,13 @@ class Unspeakable:
 
 
 @pytest.mark.parametrize(
-    "value", ["x" * 1_000_000, [["x" * 100] * 100] * 100, Unspeakable(), 10**4000], ids=["text", "lists", "repr", "int"]
+    "value",
+    ["x" * 1_000_000, [["x" * 100] * 100] * 100, Unspeakable(), 10**4000, [10**5000]],
+    ids=["text", "lists", "repr", "int", "large"],
 )
 def test_a_wrong_value_is_repeated_in_few_words(value: Any) -> None:
     """It may be a whole transcript passed in the wrong place, or unable to show itself."""
-    for error in (BudgetError("f", value, "p"), CountingError("c", value), UnknownModelError(value)):
+    for error in (BudgetError("f", value, "p"), CountingError("c", value), UnknownModelError(value), RecallError(value, "p")):
         assert len(str(error)) < 2000
 
 

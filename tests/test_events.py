@@ -176,9 +176,7 @@ def test_a_one_shot_trim_tells_what_it_took_and_not_again_what_the_last_one_had(
     assert folded.items > one_shot.items
     say(session, 50)
     asked.trim_session(session)
-    assert [str(one) for one in told[2:]] == [
-        "context window at 100% capacity (200/200 tokens), trimmed 3 messages: 150 tokens freed"
-    ]
+    assert [str(one) for one in told[2:]] == ["context window at 100% capacity (200/200 tokens), trimmed 3 messages: 150 tokens freed"]
 
 
 def test_two_sessions_are_watched_apart() -> None:

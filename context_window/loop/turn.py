@@ -115,7 +115,11 @@ async def run_turn(
 
 def _check(session: object, model: object, manager: object) -> None:
     if not isinstance(session, Session):
-        raise BudgetError("session", type(session), "pass a Session; Session() makes one")
+        raise BudgetError(
+            "session",
+            type(session),
+            "pass a Session; Session.from_openai(…) and from_anthropic(…) make one of messages",
+        )
     if isinstance(model, type) or not callable(getattr(model, "answer", None)):
         raise BudgetError("model", model if isinstance(model, str) else type(model), "pass what can be asked, such as an AnthropicModel")
     if not isinstance(manager, ContextWindowManager):
