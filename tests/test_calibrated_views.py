@@ -145,6 +145,22 @@ def test_reports_are_gone_by_over_many_trims_whatever_a_count_is_worth(percent: 
     assert statistics.fmean(one.covered for one in asked[1:]) > 0.95
 
 
+def test_nothing_is_learned_from_what_a_view_said_of_itself() -> None:
+    """It is a bound already: the report after it is less by what the bound had to spare."""
+    session = Session([Message("user", "q" * 96)])
+    session.restore_seams(frozenset(), 1, 50)
+    session.append(Message("user", "r" * 96))
+    session.append(Message("assistant", "a" * 96, usage=Usage(400, 0, 0, 100)))
+    manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=10_000))
+    following = manager._follow(session, manager._state(session))
+    assert following.fold.increments is not None
+    assert (following.fold.reported, len(following.fold.increments)) == (400, 0)
+    session.append(Message("user", "r" * 96))
+    session.append(Message("assistant", "a" * 96, usage=Usage(700, 0, 0, 100)))
+    following = manager._follow(session, manager._state(session))
+    assert len(following.fold.increments or ()) == 1
+
+
 def test_a_log_that_is_sent_whole_does_not_shrink_its_views_to_nothing() -> None:
     """reports that are not of this view are not gone by: a session that another tool sends as it is"""
     manager, log = manager_of(12_000), turns(100)

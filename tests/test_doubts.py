@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
@@ -44,3 +47,29 @@ def test_every_report_is_judged_as_the_rules_say(heard: list[Heard | None], amou
         event(f"believed: {believed}")
         assert doubts.foretold(amount) == (None if sure is None else sure.tokens + sure.worth(amount - sure.counted))
     event(f"something is sure: {judged(heard)[1] is not None}")
+
+
+FIRST = (
+    (),
+    (Heard(100, 100, 100, 0),),
+    (Heard(90, 100, 130, 0),),
+    (Heard(130, 100, 130, 0),),
+    (Heard(60, 100, 100, 0), Heard(95, 90, 140, 0)),
+)
+
+
+def seconds() -> Iterator[Heard]:
+    """Requests that have lost this much, reported as this: around every limit that the rules have."""
+    for counted, lost, unsaid in product((0, 10, 59, 109), (0, 1, 2, 20, 21, 25, 26, 30, 31, 60, 110, 111), (0, 7)):
+        for tokens in range(1, 2 * counted + lost + 40, 3):
+            yield Heard(tokens, counted, counted + lost, unsaid)
+
+
+def test_every_report_of_a_small_request_is_judged_as_the_rules_say() -> None:
+    for first, one in product(FIRST, seconds()):
+        doubts = Doubts()
+        for before in first:
+            doubts.hear(before.tokens, Asked(before.counted, before.unsaid, 0, before.whole), before.sent)
+        believed, sure = judged([*first, one])
+        assert doubts.hear(one.tokens, Asked(one.counted, one.unsaid, 0, one.whole), one.sent) == believed, (first, one)
+        assert doubts.foretold(50) == (None if sure is None else sure.tokens + sure.worth(50 - sure.counted)), (first, one)

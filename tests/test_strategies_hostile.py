@@ -190,6 +190,33 @@ def test_a_strategy_that_names_everything_takes_no_more_than_is_needed() -> None
     assert 1000 - 400 < asked.after <= 1000
 
 
+@dataclass(frozen=True)
+class Eager:
+    """Names all that it may, as outputs to clear or as units to drop, and is asked at every call."""
+
+    drops: bool
+    above_units: int = 0
+
+    def __call__(self, units: Any, _budget: Any) -> list[Choice]:
+        return [unit.drop(Reason.BY_STRATEGY) if self.drops else unit.clear(Reason.OUT_OF_WINDOW) for unit in free(units)]
+
+
+@pytest.mark.parametrize("drops", [True, False])
+def test_of_a_view_that_is_as_large_as_it_may_be_nothing_is_taken(*, drops: bool) -> None:
+    session = session_of(6)
+    total = manager(10**6).analyze_session(session)["total_tokens"]
+    for window in ({"max_tokens": total}, {"max_tokens": 10**6, "max_context_items": len(session.items)}):
+        assert not manager(**window, target_ratio=0.5, strategy=Eager(drops)).plan_session(session).changes
+    assert manager(total - 1, target_ratio=0.5, strategy=Eager(drops)).plan_session(session).changes
+
+
+def test_the_plan_tells_the_reason_that_a_strategy_gave() -> None:
+    session = session_of(6)
+    for drops, action, reason in ((True, Action.DROP, Reason.BY_STRATEGY), (False, Action.CLEAR, Reason.OUT_OF_WINDOW)):
+        plan = manager(1900, strategy=Eager(drops)).plan_session(session)
+        assert (plan.changes[0].action, plan.changes[0].reason) == (action, reason)
+
+
 def test_one_that_takes_nothing_is_helped_out() -> None:
     session = session_of(6)
     lazy = manager(1000, strategy=lambda _units, _budget: ()).plan_session(session)
