@@ -153,12 +153,11 @@ def test_nothing_is_learned_from_what_a_view_said_of_itself() -> None:
     session.append(Message("assistant", "a" * 96, usage=Usage(400, 0, 0, 100)))
     manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=10_000))
     following = manager._follow(session, manager._state(session))
-    assert following.fold.increments is not None
     assert (following.fold.reported, len(following.fold.increments)) == (400, 0)
     session.append(Message("user", "r" * 96))
     session.append(Message("assistant", "a" * 96, usage=Usage(700, 0, 0, 100)))
     following = manager._follow(session, manager._state(session))
-    assert len(following.fold.increments or ()) == 1
+    assert len(following.fold.increments) == 1
 
 
 def test_a_log_that_is_sent_whole_does_not_shrink_its_views_to_nothing() -> None:

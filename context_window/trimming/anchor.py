@@ -59,6 +59,10 @@ class Anchor:
     exact: bool
     edits: int
 
+    def unsaid(self, said: int) -> int:
+        """Tokens of the response that were reported and are not in the local count, which is `said`."""
+        return max(0, self.answered - said)
+
 
 class Increments:
     """How far increments were above their local counts: the scores of those seen last, in thousandths.

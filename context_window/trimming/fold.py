@@ -126,7 +126,7 @@ class Fold(ViewState):
         self.roll_back()
         self._concluded = False
         start, known, asked = self.groups.starts[-1], self.anchor, self._asked
-        if self.increments is None or self.limits.calibration is None:
+        if self.limits.calibration is None:
             return True
         if start < self._settled or start == self._heard:
             return True
@@ -158,8 +158,7 @@ class Fold(ViewState):
         self.anchor = None
         self._heard = NONE
         self._doubts.forget()
-        if self.limits.calibration is not None:
-            self.increments = Increments(self.limits.calibration)
+        self.increments = Increments(self.increments.rule)
 
     def go_by(self, other: Fold) -> None:
         """Takes over what another fold of the same log knows of reports: this one's view is not what was sent."""
@@ -171,7 +170,7 @@ class Fold(ViewState):
         """The request that is about to be answered."""
         tally, counted = self.tally, self.counted
         whole = counted + self._logged - tally.total if tally.altered else counted
-        unsaid = 0 if self.anchor is None else self._unsaid
+        unsaid = 0 if self.anchor is None else self.anchor.unsaid(tally.said)
         return Asked(counted, unsaid, tally.fresh + unsaid, whole, tally.edits)
 
     def _anchor(self, anchor: Anchor) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from session.units import KIND_CALL, KIND_SILENT, KIND_USER, Grouping
 
-from .anchor import THOUSAND, Anchor, Increments
+from .anchor import THOUSAND, Anchor, CalibrationRule, Increments
 from .limits import Limits
 from .tally import Tally
 
@@ -29,7 +29,7 @@ class Totals:
         self.groups = Grouping()
         self.tally = Tally()
         self.anchor: Anchor | None = None
-        self.increments = None if limits.calibration is None else Increments(limits.calibration)
+        self.increments = Increments(limits.calibration or CalibrationRule())
         self._tokens = array("q")
         self._gone = bytearray()  # why an item is not in the view, as a number; 0 where it is
 
@@ -72,15 +72,15 @@ class Totals:
         counted = self.overhead + self.tally.total  # as `counted`, of which this is asked most often
         if self.anchor is None:
             return counted
-        return max(0, counted + self._correction(self.tally.fresh, self.tally.removed))
+        return max(0, counted + self._correction(self.anchor, self.tally.fresh, self.tally.removed))
 
     @property
     def estimate(self) -> int:
         """The same as the likeliest figure instead of a bound."""
-        if self.anchor is None or self.increments is None:
+        anchor, fresh = self.anchor, self.tally.fresh
+        if anchor is None:
             return self.counted
-        fresh = self.tally.fresh
-        return self.counted + self.anchor.offset + self.increments.likely(self.anchor.tokens, fresh + self._unsaid) - fresh
+        return self.counted + anchor.offset + self.increments.likely(anchor.tokens, fresh + anchor.unsaid(self.tally.said)) - fresh
 
     def total_of(self, places: Sequence[int]) -> int:
         """Tokens of the request with these items of the view alone, what converters add as it is now."""
@@ -90,7 +90,7 @@ class Totals:
             return self.overhead + tokens
         fresh = sum(self.tokens(place) for place in places if place >= anchor.place)
         removed = tally.removed + (tally.total - tally.fresh) - (tokens - fresh)
-        return max(0, self.overhead + tokens + self._correction(fresh, removed))
+        return max(0, self.overhead + tokens + self._correction(anchor, fresh, removed))
 
     def overhead_of(self, costs: Mapping[int, int]) -> int:
         """Tokens of a request beside its items, if these were in it and nothing had been taken out: by place, what each costs."""
@@ -103,43 +103,32 @@ class Totals:
         tokens = sum(costs.values())
         fresh = sum(cost for place, cost in costs.items() if place >= anchor.place)
         said = sum(cost for place, cost in costs.items() if groups.response[place] == anchor.place)
-        return max(-tokens, overhead + self._correction(fresh, 0, self._unsaid_of(said)))
+        return max(-tokens, overhead + self._correction(anchor, fresh, 0, said))
 
     def room_for(self, places: Sequence[int]) -> int:
         """What may be left of the tokens of these items, so that the request is within the budget; negative where nothing may."""
-        tokens, excess = sum(map(self.tokens, places)), self.total - self.limits.budget
-        if self.anchor is None or not places:
+        tokens, excess, anchor = sum(map(self.tokens, places)), self.total - self.limits.budget, self.anchor
+        if anchor is None or not places:
             return tokens - excess
         fresh, removed = self.tally.fresh, self.tally.removed
         ways = set()  # what a lost token is worth depends on whether it was in the reported request
-        if places[-1] >= self.anchor.place:
+        if places[-1] >= anchor.place:
             ways.add((1, 0))
-        if places[0] < self.anchor.place:
+        if places[0] < anchor.place:
             ways.add((0, 1))
 
         def gained(less: int) -> int:
-            return less + min(
-                self._correction(fresh, removed) - self._correction(fresh - new * less, removed + old * less) for new, old in ways
-            )
+            now = self._correction(anchor, fresh, removed)
+            return less + min(now - self._correction(anchor, fresh - new * less, removed + old * less) for new, old in ways)
 
         return tokens - (bisect_left(range(tokens), excess, key=gained) if gained(tokens) >= excess else max(tokens, excess))
 
-    @property
-    def _unsaid(self) -> int:
-        """Tokens of the last response that were reported, and are not in the local count."""
-        return self._unsaid_of(self.tally.said)
-
-    def _unsaid_of(self, said: int) -> int:
-        return 0 if self.anchor is None else max(0, self.anchor.answered - said)
-
-    def _correction(self, fresh: int, removed: int, unsaid: int | None = None) -> int:
-        anchor, increments = self.anchor, self.increments
-        if anchor is None or increments is None:
-            return 0
-        fresh_and_unsaid = fresh + (self._unsaid if unsaid is None else unsaid)
+    def _correction(self, anchor: Anchor, fresh: int, removed: int, said: int | None = None) -> int:
         gone, request = max(0, removed), anchor.tokens - anchor.offset
-        kept_back = gone - gone * increments.rule.removed * min(anchor.tokens, request) // (THOUSAND * max(1, request))
-        return anchor.offset + increments.bound(anchor.tokens, fresh_and_unsaid) - fresh + kept_back
+        worth = self.increments.rule.removed * min(anchor.tokens, request)
+        kept_back = gone - gone * worth // (THOUSAND * max(1, request))
+        new = fresh + anchor.unsaid(self.tally.said if said is None else said)
+        return anchor.offset + self.increments.bound(anchor.tokens, new) - fresh + kept_back
 
     def _needs_preamble(self) -> bool:
         """Whether the first item of the view that becomes a message is not the user's."""

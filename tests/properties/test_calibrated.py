@@ -47,7 +47,7 @@ def test_calibrated_twin(data: st.DataObject) -> None:
             compare(following, log, known)
     compare(following, log, known)
     event(f"anchored: {following.fold.anchor is not None}")
-    event(f"learned: {len(following.fold.increments or ())}")
+    event(f"learned: {len(following.fold.increments)}")
     event(f"trimmed: {bool(following.fold.tally.altered)}")
 
 

@@ -52,6 +52,8 @@ def test_what_a_strategy_is_given_is_what_is_in_the_view(data: st.DataObject) ->
     """measured units and budget in: each item of the view is in one unit, with its tokens, and with what protects it"""
     log = data.draw(sessions(max_steps=12))
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), newest_first=data.draw(st.booleans()))
+    if data.draw(st.booleans()):  # as it is, with much to clear in it
+        bounds = bounds.boundless()
     outcome = trim(log, bounds)
     twin = StrategicTwin(list(log.items), log.response_breaks, exact(bounds))
     twin.grow(len(log.items))
@@ -62,4 +64,5 @@ def test_what_a_strategy_is_given_is_what_is_in_the_view(data: st.DataObject) ->
     assert units[1:] == tuple(twin.measured()[1:])
     assert budget_of(fold, fold.limits) == twin.budget()
     assert sum(unit.tokens for unit in units) + twin.budget().overhead == outcome.total
+    event(f"something can be cleared: {any(unit.clearing_saves for unit in units)}")
     assert sorted(place for unit in units for place in unit.places) == list(fold.shown)
