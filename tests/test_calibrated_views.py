@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
 from context_window.following import Following
+from context_window.trimming.fold import Fold
 from session.items import Message
 from session.parts import Image, Text
 from session.session import Session
@@ -158,6 +159,25 @@ def test_nothing_is_learned_from_what_a_view_said_of_itself() -> None:
     session.append(Message("assistant", "a" * 96, usage=Usage(700, 0, 0, 100)))
     following = manager._follow(session, manager._state(session))
     assert len(following.fold.increments) == 1
+
+
+def heard(*reports: int) -> Fold:
+    """A fold of turns of 200 tokens each, whose requests were reported so."""
+    session = Session()
+    for tokens in reports:
+        session.append(Message("user", "q" * 96))
+        session.append(Message("assistant", "a" * 96, usage=Usage(tokens, 0, 0, 100)))
+    manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=10_000))
+    return manager._follow(session, manager._state(session)).fold
+
+
+def test_what_is_learned_lies_between_two_reports_that_grow() -> None:
+    assert [len(heard(*reports).increments) for reports in ((300,), (300, 520), (300, 300), (300, 299), (300, 520, 740))] == [0, 1, 0, 0, 2]
+
+
+def test_a_report_that_is_not_gone_by_leaves_the_one_before_and_teaches_nothing() -> None:
+    assert (heard(300, 520).reported, heard(300, 20).reported, heard(300, 20, 800).reported) == (520, 300, 800)
+    assert [len(heard(*reports).increments) for reports in ((300, 20), (300, 20, 800), (300, 20, 800, 1_000))] == [0, 0, 1]
 
 
 def test_a_log_that_is_sent_whole_does_not_shrink_its_views_to_nothing() -> None:

@@ -111,25 +111,21 @@ class Fold(ViewState):
         """Whether the request that the log's last response answers was reported."""
         return bool(self.groups.starts) and self._heard == self.groups.starts[-1]
 
-    def report(self, tokens: int, answered: int, counted: int | None = None) -> bool:
+    def report(self, tokens: int, answered: int, counted: int | None = None) -> None:
         """The provider has reported the request that the log's last response answers. Once a response, before the next begins.
+
+        A report that cannot be of this view is not gone by: of a log that was sent otherwise than decided here, or by another's count.
 
         Args:
             tokens: Of the request.
             answered: Of the response.
             counted: The local count of the request that was sent, where it is known: it may have been another view than this one.
-
-        Returns:
-            Whether it can be of this view. What cannot be is not gone by: of a log that was sent otherwise than decided here, or
-            by another's count.
         """
         self.roll_back()
         self._concluded = False
         start, known, asked = self.groups.starts[-1], self.anchor, self._asked
-        if self.limits.calibration is None:
-            return True
-        if start < self._settled or start == self._heard:
-            return True
+        if self.limits.calibration is None or start < self._settled or start == self._heard:
+            return
         self._heard = start
         believed = self._doubts.hear(tokens, asked, counted)
         exact = counted is None or counted == asked.counted
@@ -144,7 +140,6 @@ class Fold(ViewState):
             self.anchor = None
             if known is not None and foretold is not None:
                 self._anchor(Anchor(start, foretold, known.reported, foretold - asked.counted, answered, exact=False, edits=asked.edits))
-        return believed
 
     def go_on_from(self, tokens: int) -> None:
         """The log so far is a view that was made elsewhere, and costs so much."""
