@@ -24,7 +24,7 @@ NEW = st.one_of(st.integers(-5, 2), st.integers(-50, 50_000))
 
 @example(rule=CalibrationRule(), steps=[(100, 10, 15)] * 5, anchored=1_000, new=0)
 @example(rule=CalibrationRule(), steps=[(100, 10, 15)] * 5, anchored=1_000, new=-1)
-@example(rule=CalibrationRule(least=0), steps=[(0, 3, 4)] * 5, anchored=0, new=30_000)  # a third more, in whole thousandths
+@example(rule=CalibrationRule(least=0, prior=0), steps=[(0, 3, 4)] * 5, anchored=0, new=30_000)  # a third more, in whole thousandths
 @given(rule=RULES, steps=STEPS, anchored=st.integers(0, 200_000), new=NEW)
 def test_a_bound_and_the_likeliest_follow_the_rule_whatever_was_learned(
     rule: CalibrationRule, steps: list[tuple[int, int, int]], anchored: int, new: int
