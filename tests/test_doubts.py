@@ -63,6 +63,8 @@ def seconds() -> Iterator[Heard]:
     for counted, lost, unsaid in product((0, 10, 59, 109), (0, 1, 2, 20, 21, 25, 26, 30, 31, 60, 110, 111), (0, 7)):
         for tokens in range(1, 2 * counted + lost + 40, 3):
             yield Heard(tokens, counted, counted + lost, unsaid)
+    for tokens, sent in product((1, 24, 25, 26, 30, 60), (None, 60, 100, 400)):  # about a fourth of the count, and of what was sent
+        yield Heard(tokens, 100, 140, 7, sent)
 
 
 def test_every_report_of_a_small_request_is_judged_as_the_rules_say() -> None:

@@ -210,6 +210,23 @@ def test_of_a_view_that_is_as_large_as_it_may_be_nothing_is_taken(*, drops: bool
     assert manager(total - 1, target_ratio=0.5, strategy=Eager(drops)).plan_session(session).changes
 
 
+def test_a_strategy_is_asked_of_more_units_than_it_says_and_of_no_fewer() -> None:
+    asked: list[int] = []
+
+    class Counts:
+        def __init__(self, above_units: int) -> None:
+            self.above_units = above_units
+
+        def __call__(self, units: Any, _budget: Any) -> list[Choice]:
+            asked.append(len(units))
+            return []
+
+    session = session_of(1)  # a system message, and three units
+    for above in (4, 3, 2):
+        manager(10**6, strategy=Counts(above)).trim_session(session)
+    assert asked == [4]
+
+
 def test_the_plan_tells_the_reason_that_a_strategy_gave() -> None:
     session = session_of(6)
     for drops, action, reason in ((True, Action.DROP, Reason.BY_STRATEGY), (False, Action.CLEAR, Reason.OUT_OF_WINDOW)):
