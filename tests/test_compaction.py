@@ -72,8 +72,8 @@ def test_older_turns_are_summed_up_when_the_log_outgrows_its_budget() -> None:
     assert (recent[0], recent[-1]) == ("u7", summary.id)
     assert len(llm.prompts) == 1
     (event,) = manager.compacted
-    before = 4 * 7 + 36 * 14 + 4 * 7 + 7 * (9 + 4 + 2) + 7 * (9 + 4 + 300)
-    assert (event.items, event.before, event.after) == (28, before, 4 + len(SUMMARY_HEADER + SHORT))
+    replaced = 4 * 7 + 36 * 14 + 4 * 7 + 7 * (9 + 4 + 2) + 7 * (9 + 4 + 300)
+    assert (event.items, event.before, event.after) == (28, replaced, 4 + len(SUMMARY_HEADER + SHORT))
     assert event.tokens == manager.get_token_usage()["total"]
 
 
