@@ -20,6 +20,12 @@ from .trimming.fold import Fold
 from .trimming.limits import Limits
 
 
+def check_session(session: object) -> None:
+    """Raises BudgetError where this is no session."""
+    if not isinstance(session, Session):
+        raise BudgetError("session", type(session), "pass a Session; Session.from_openai(…) and from_anthropic(…) make one of messages")
+
+
 class Folding(Requesting):
     """The folds of the sessions that a manager serves."""
 
@@ -28,12 +34,7 @@ class Folding(Requesting):
     _lock: Lock
 
     def _state(self, session: Session) -> Kept:
-        if not isinstance(session, Session):
-            raise BudgetError(
-                "session",
-                type(session),
-                "pass a Session; Session.from_openai(…) and from_anthropic(…) make one of messages",
-            )
+        check_session(session)
         with self._lock:
             state = self._states.get(session)
             if state is None:

@@ -13,7 +13,7 @@ from session.parts import Image, Part, Text
 from session.session import Session
 
 from .errors import BudgetError, RecallError
-from .trimming.placeholders import MARK
+from .trimming.placeholders import MARK, TAKEN
 
 Provider: TypeAlias = Literal["anthropic", "openai", "openai-responses", "google"]
 
@@ -29,8 +29,6 @@ _SCHEMA = {
 }
 
 
-_TAKEN = ("cleared", "truncated", "images replaced")
-"""What `extra[MARK]` says of an item that is not whole. Anything else there is the caller's own."""
 _NOT_HERE = (
     "its content was taken out, and this session does not know the log it is a view of (saved, copied or forked): recall it from the log"
 )
@@ -105,7 +103,7 @@ def _original(session: Session, id: str) -> Item | None:
 
 
 def _is_taken(item: Item) -> bool:
-    return item.extra.get(MARK) in _TAKEN
+    return item.extra.get(MARK) in TAKEN
 
 
 @dataclass(frozen=True, slots=True)

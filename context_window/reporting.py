@@ -16,7 +16,7 @@ from .counting.measure import Measurer
 from .following import Following
 from .ledger import Noted, rows_of
 from .trimming.limits import portion
-from .trimming.placeholders import MARK
+from .trimming.placeholders import CLEARED, MARK
 from .trimming.plan import Reason
 from .usage import LargeItem, Row, SessionStats, ToolRow, UsageReport, describe
 
@@ -110,7 +110,7 @@ def _tool_rows(costs: Iterable[tuple[Item, int]]) -> tuple[ToolRow, ...]:
             row = sums[item.name]
             row[0] += tokens
             row[1] += isinstance(item, FunctionCall)
-            row[2] += isinstance(item, FunctionCallOutput) and item.extra.get(MARK) == "cleared"
+            row[2] += isinstance(item, FunctionCallOutput) and item.extra.get(MARK) == CLEARED
     rows = (ToolRow(name, *figures) for name, figures in sums.items())
     return tuple(sorted(rows, key=lambda row: (-row.tokens, row.name)))
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
-from context_window.trimming import placeholders
+from context_window.trimming import originals, placeholders
 from session import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Image, Message, Session, Text, Usage
 from session.items import Item
-from session.sameness import ORIGINAL_ID, VIEW_MARK, is_same
+from session.sameness import ORIGINAL_ID, VIEW_MARK, VIEW_NOTE, is_same
 from tests.support.counting import Letters
 from tests.support.derived import check_derived, ids, pairs
 from tests.support.strategies import sessions
@@ -147,6 +147,7 @@ def test_an_item_is_the_same_if_it_says_the_same(one: Item, other: Item, *, same
 
 def test_the_mark_of_views_is_the_one_that_views_have() -> None:
     assert VIEW_MARK == placeholders.MARK
+    assert VIEW_NOTE == originals.WAS
 
 
 @given(sessions(max_steps=20), st.integers(1, 800))

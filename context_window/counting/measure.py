@@ -15,7 +15,7 @@ from session.parts import Image, Part, Text
 from session.providers.additions import SUMMARY_HEADER
 
 from ..trimming.originals import original_of
-from ..trimming.placeholders import MARK, cut_text, image_placeholder, output_placeholder, output_text
+from ..trimming.placeholders import CLEARED, MARK, cut_text, image_placeholder, output_placeholder, output_text
 from ..trimming.plan import Cut
 from ..trimming.tally import Measured
 from .counter import TokenCounter
@@ -93,7 +93,7 @@ class Measurer:
         """Tokens of an output with a placeholder for content; of what is cleared already, what it costs now."""
         memo = self._memo(item)
         if memo.cleared is None:
-            if not isinstance(item, FunctionCallOutput) or item.extra.get(MARK) == "cleared":
+            if not isinstance(item, FunctionCallOutput) or item.extra.get(MARK) == CLEARED:
                 memo.cleared = memo.measured.tokens
             else:
                 memo.cleared = memo.name + self.counter.count_text(output_placeholder(item))
@@ -113,7 +113,7 @@ class Measurer:
 
     def _cut(self, item: FunctionCallOutput, memo: _Memo, limit: int) -> Cut:
         text, was = output_text(item), original_of(item)
-        if not text or item.extra.get(MARK) == "cleared":
+        if not text or item.extra.get(MARK) == CLEARED:
             return Cut(0, 0, memo.measured.tokens)
         beside = memo.name + memo.others
 

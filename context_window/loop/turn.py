@@ -18,6 +18,7 @@ from session.session import Session
 from session.usage import Usage
 
 from ..errors import BudgetError, PromptTooLongError
+from ..folding import check_session
 from ..manager import ContextWindowManager
 from .model import CUT_OFF, PAUSE_TURN, Answer, Model, OnText, answer_of
 from .pending import awaits_model, unanswered
@@ -114,12 +115,7 @@ async def run_turn(
 
 
 def _check(session: object, model: object, manager: object) -> None:
-    if not isinstance(session, Session):
-        raise BudgetError(
-            "session",
-            type(session),
-            "pass a Session; Session.from_openai(…) and from_anthropic(…) make one of messages",
-        )
+    check_session(session)
     if isinstance(model, type) or not callable(getattr(model, "answer", None)):
         raise BudgetError("model", model if isinstance(model, str) else type(model), "pass what can be asked, such as an AnthropicModel")
     if not isinstance(manager, ContextWindowManager):

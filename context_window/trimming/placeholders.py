@@ -16,6 +16,8 @@ from .plan import Cut
 
 MARK = "context_window"
 """The key in `extra` under which an item says what was done to it."""
+CLEARED, TRUNCATED, REPLACED = TAKEN = ("cleared", "truncated", "images replaced")
+"""What it says. Anything else there is the caller's own."""
 
 SHOWN = 200
 """Characters of a path or URL that a placeholder repeats, as converters' notes do: an address may be longer than its image is dear."""
@@ -64,7 +66,7 @@ def cut_text(item: FunctionCallOutput, head: int, tail: int) -> str:
 def cleared(item: FunctionCallOutput) -> FunctionCallOutput:
     """The output with its content replaced by a placeholder."""
     extra = {key: value for key, value in item.extra.items() if key != WAS}
-    return replace(item, output=(Text(output_placeholder(item)),), extra={**extra, MARK: "cleared"})
+    return replace(item, output=(Text(output_placeholder(item)),), extra={**extra, MARK: CLEARED})
 
 
 def changed(item: Item, images: tuple[int, ...], cut: Cut | None) -> Item:
@@ -76,7 +78,7 @@ def changed(item: Item, images: tuple[int, ...], cut: Cut | None) -> Item:
             Text(image_placeholder(item, place, part)) if place in images and isinstance(part, Image) else part
             for place, part in enumerate(item.content)
         )
-        return replace(item, content=tuple(parts), extra={**item.extra, MARK: "images replaced"})
+        return replace(item, content=tuple(parts), extra={**item.extra, MARK: REPLACED})
     return item
 
 
@@ -102,7 +104,7 @@ def _changed_output(item: FunctionCallOutput, images: tuple[int, ...], cut: Cut 
         head, tail = was.kept(cut.head, cut.tail)
         was = replace(was, head=head, tail=tail)
     said = replace(was, places=tuple(places), notes=tuple(notes)).to_extra()
-    mark = "truncated" if cut is not None or item.extra.get(MARK) == "truncated" else "images replaced"
+    mark = TRUNCATED if cut is not None or item.extra.get(MARK) == TRUNCATED else REPLACED
     return replace(item, output=tuple(parts), extra={**item.extra, MARK: mark, WAS: said})
 
 

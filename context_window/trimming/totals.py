@@ -117,8 +117,9 @@ class Totals:
         if places[0] < anchor.place:
             ways.add((0, 1))
 
+        now = self._correction(anchor, fresh, removed)
+
         def gained(less: int) -> int:
-            now = self._correction(anchor, fresh, removed)
             return less + min(now - self._correction(anchor, fresh - new * less, removed + old * less) for new, old in ways)
 
         return tokens - (bisect_left(range(tokens), excess, key=gained) if gained(tokens) >= excess else max(tokens, excess))

@@ -10,6 +10,7 @@ from context_window.following import Following
 from context_window.trimming.limits import Limits
 from context_window.trimming.plan import Plan
 from session.session import Session
+from session.units import grouping, is_answer, request_points
 from tests.support.counting import Letters
 
 MEASURER = Measurer(Letters())
@@ -38,6 +39,18 @@ def again(following: Following, session: Session) -> Outcome:
     """As another call of `process_session`."""
     following.catch_up(session)
     return Outcome(session, following.view(session), following.plan(), following)
+
+
+def can_go_on(log: Session, view: Session) -> bool:
+    """Whether a view decides as its log does from then on, where it is the log.
+
+    Not where nothing was decided for good; nor where an output without a call was all that ended a response; nor where the last response
+    was reasoning bound to what went, and nothing else.
+    """
+    if view is log or any(request_points(one)[-1] != len(one.items) for one in (log, view)):
+        return False
+    groups, shown = grouping(log), {item.id for item in view.items}
+    return not groups.starts or any(item.id in shown for item in log.items[groups.starts[-1] :] if is_answer(item))
 
 
 def trim(session: Session, limits: Limits) -> Outcome:
