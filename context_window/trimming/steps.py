@@ -75,6 +75,9 @@ def take_images(view: ViewState) -> None:
         frontier = place >= groups.frontier or place == groups.last_user
         if not (frontier or groups.own[place] != FREE or groups.held[groups.head[place]] == HELD):
             view.replace_image(place, part, saved)
+            if saved < 0:  # an output that was passed over, since it cost less than its placeholder, may be worth clearing now
+                queue = view.queues[SYSTEM_OUTPUT]
+                tally.cleared_to = min(tally.cleared_to, bisect_left(queue, groups.last[groups.head[place]]))
 
 
 def take_tokens(view: ViewState, goal: int) -> None:
