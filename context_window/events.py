@@ -11,7 +11,7 @@ from sys import modules
 from traceback import extract_tb
 from typing import ClassVar, Literal, TypeAlias
 
-from .errors import BudgetError
+from .errors import BudgetError, overhead_told
 from .trimming.limits import BOUNDLESS, portion
 
 logger = logging.getLogger(__name__)
@@ -86,12 +86,19 @@ class Trimmed(WindowEvent):
 
 @dataclass(frozen=True, slots=True)
 class OverBudget(WindowEvent):
-    """A view does not fit although all that could go is gone. Told of every such view."""
+    """A view does not fit although all that could go is gone. Told of every such view.
+
+    Attributes:
+        overhead: Tokens among them that are in no item: tools, instructions, and what the provider's reports say beyond the local count.
+    """
 
     stage: ClassVar[Stage] = "trim"
+    overhead: int = 0
 
     def __str__(self) -> str:
-        return f"{WindowEvent.__str__(self)}, over budget: what must be kept is {self.tokens - self.budget:,} tokens too large"
+        beside = f" (with {overhead_told(self.overhead)})" if self.overhead else ""
+        too_large = f"what must be kept{beside} is {_many(self.tokens - self.budget, 'token')} too large"
+        return f"{WindowEvent.__str__(self)}, over budget: {too_large}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +214,14 @@ class Watch:
         self._out = {one_shot: (items, BOUNDLESS) for one_shot, (items, _) in self._out.items()}
 
     def news(
-        self, now: Trimmed, marks: Marks, *, lost: bool | None, one_shot: bool = False, kinds: Callable[[], Kinds] = tuple
+        self,
+        now: Trimmed,
+        marks: Marks,
+        *,
+        lost: bool | None,
+        one_shot: bool = False,
+        kinds: Callable[[], Kinds] = tuple,
+        overhead: int = 0,
     ) -> Iterator[Event]:
         """What is to be told of a view.
 
@@ -217,6 +231,7 @@ class Watch:
             kinds: The kinds of what is out: asked only where that is told.
             lost: Whether something is out that was not before; None where only the sums can say.
             one_shot: Whether the view is a one-shot trim.
+            overhead: What the request costs beside its items.
         """
         before, self._out[one_shot] = self._out[one_shot], (now.items, now.freed)
         if lost is None:
@@ -230,7 +245,7 @@ class Watch:
                 self._above.add(threshold)
                 yield ThresholdCrossed(now.session_id, now.tokens, now.budget, threshold)
         if now.tokens > now.budget:
-            yield OverBudget(now.session_id, now.tokens, now.budget)
+            yield OverBudget(now.session_id, now.tokens, now.budget, overhead)
 
 
 def _many(number: int, what: str) -> str:

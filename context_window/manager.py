@@ -21,7 +21,7 @@ from .counting.counter import TokenCounter
 from .counting.provider import AnthropicClient
 from .counting.told import Options, checked_options
 from .errors import BudgetError, ContextOverflowError
-from .events import CalibrationReset, Event, Listener, Trimmed, check_listener
+from .events import CalibrationReset, Listener, Trimmed, check_listener
 from .folding import Folding
 from .following import Following
 from .kept import Kept
@@ -263,10 +263,12 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
         state.note_sent(len(fold), Counted(fold.counted, settings.budget.counter.name))
         kinds = KindsOut() if one_shot else state.kinds
         now = Trimmed(view.id, total, budget, fold.tally.altered, following.freed)
-        events: list[Event] = list(state.watch.news(now, settings.marks, lost=lost, one_shot=one_shot, kinds=lambda: kinds.of(following)))
+        news = state.watch.news(
+            now, settings.marks, lost=lost, one_shot=one_shot, kinds=lambda: kinds.of(following), overhead=noted.rows.overhead
+        )
         strict = total > budget and self.context_window.strict
         overflow = ContextOverflowError(total, budget, following.culprits(), fold.overhead + fold.correction) if strict else None
-        return Step(view.id, noted, lambda _: view, events, settings, overflow, self._question(view, total, settings))
+        return Step(view.id, noted, lambda _: view, list(news), settings, overflow, self._question(view, total, settings))
 
     def _note(self, following: Following, shown: Shown, settings: Settings) -> Noted:
         fold = following.fold

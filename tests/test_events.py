@@ -203,6 +203,20 @@ def test_over_budget_is_told_of_every_view_that_does_not_fit() -> None:
     assert str(told[0]) == "context window at 130% capacity (130/100 tokens), over budget: what must be kept is 30 tokens too large"
 
 
+def test_over_budget_names_what_is_in_no_item() -> None:
+    told: list[Event] = []
+    tool = {"name": "look", "description": "d" * 90, "input_schema": {"type": "object"}}
+    window = ContextWindow(max_tokens=100, warn_at=())
+    asked = ContextWindowManager(token_counter=Letters(), context_window=window, tools=[tool], on_event=told.append)
+    session = Session(id="s")
+    say(session, 60)
+    asked.process_session(session)
+    (over,) = told
+    assert isinstance(over, OverBudget)
+    assert (over.tokens, over.overhead) == (60 + over.overhead, asked.get_token_usage()["overhead"])
+    assert f"(with overhead ({over.overhead:,} tokens: tools, instructions and what else is beside the items))" in str(over)
+
+
 def test_strict_tells_before_it_raises() -> None:
     told: list[Event] = []
     session = Session(id="s")

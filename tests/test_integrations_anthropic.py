@@ -413,3 +413,8 @@ def test_an_asynchronous_client_is_sent_to_where_it_is_awaited() -> None:
     client = anthropic.AsyncAnthropic(api_key="none", base_url="http://127.0.0.1:9", max_retries=0)
     with pytest.raises(BudgetError, match=r"await acreate"):
         create(manager(), client, asking(session_of(2)), model=MODEL, max_tokens=10)  # type: ignore[arg-type]
+
+
+def test_a_synchronous_client_is_sent_to_where_nobody_awaits_it() -> None:
+    with asked(AnthropicStub()) as client, pytest.raises(BudgetError, match=r"pass an anthropic.AsyncAnthropic\(\), or call create"):
+        asyncio.run(acreate(manager(), client, asking(session_of(2)), model=MODEL, max_tokens=10))  # type: ignore[arg-type]

@@ -110,10 +110,13 @@ async def acreate(
     while True:
         request = await manager.aanthropic_request(session, **asked)
         try:
-            answer: Message = await client.messages.create(**request)
+            asking = client.messages.create(**request)
+            answer: Message | None = await asking if isawaitable(asking) else None
         except Exception as error:  # noqa: BLE001 - raised again where it is not about the prompt's length
             await asyncio.to_thread(attempts.refused, error)
         else:
+            if answer is None:
+                raise BudgetError("client", type(client), "pass an anthropic.AsyncAnthropic(), or call create(…) with this one")
             if await asyncio.to_thread(attempts.settled, answer, request["max_tokens"]):
                 return answer
 
