@@ -111,10 +111,8 @@ class Following:
             fold.add(item, measured, breaks=bool(breaks) and item.id in breaks, replaces=replaces)
             self.log_tokens += measured.tokens
             self.message_count += isinstance(item, Message)
-            if item.usage is not None:
-                hearing.hear(item, session.metadata)
-            elif recorded:
-                hearing.look_up(recorded, item, self.items[place - 1] if place else None)
+            if recorded or item.usage is not None:
+                hearing.hear(item, self.items[place - 1] if place else None, session.metadata)
             if isinstance(item, AgentConfigUpdate):
                 hearing.configure(item)
             if place == last_settled:

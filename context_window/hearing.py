@@ -12,6 +12,11 @@ from .calibration import Counted, Report, Reports
 from .trimming.fold import Fold
 
 
+def speaks(item: Item) -> bool:
+    """Whether the item itself says what its request cost. Some logs hold the answer's tokens alone."""
+    return item.usage is not None and item.usage.total_input > 0
+
+
 class Hearing:
     """Hands a fold what is reported of its log.
 
@@ -27,31 +32,29 @@ class Hearing:
         self._from: tuple[str | None, str | None] | None = None
         self._configured: dict[str | None, tuple[object, object]] = {}
 
-    def hear(self, item: Item, metadata: Mapping[str, Any]) -> None:
-        """Takes what the item that was folded last reports of the request before it.
+    def hear(self, item: Item, before: Item | None, metadata: Mapping[str, Any]) -> None:
+        """Takes what is reported of the request that the log's last response answers: by the item, or where that says nothing of a
+        request, beside the log.
 
         Args:
-            item: The item.
+            item: The item that was folded last.
+            before: The one before it.
             metadata: The session's, which may name the model.
         """
-        if item.usage is not None and self._fold.groups.response[-1] != NONE:
+        if self._fold.groups.response[-1] == NONE:
+            return
+        if not speaks(item) and (recorded := self._beside_the_log(before)) is not None:
+            self.take(recorded, item.agent_id)
+        elif item.usage is not None:
             model = item.extra.get("model", metadata.get("model"))
             counted = Counted.found_in(item.extra.get("counted"))
             self.take(Report(item.usage, model if isinstance(model, str) else None, counted), item.agent_id)
 
-    def look_up(self, recorded: Mapping[str, Report], item: Item, before: Item | None) -> None:
-        """Takes what was reported beside the log of the request that the item is the answer to.
-
-        Args:
-            recorded: What there is.
-            item: The item that was folded last, without a report of its own.
-            before: The one before it.
-        """
+    def _beside_the_log(self, before: Item | None) -> Report | None:
+        """What was recorded of the request that ended in this item, where the item that was folded last begins the answer."""
         groups = self._fold.groups
-        if groups.response[-1] != NONE and groups.starts[-1] == len(groups) - 1:
-            known = recorded.get("" if before is None else before.id)
-            if known is not None:
-                self.take(known, item.agent_id)
+        begins = groups.starts[-1] == len(groups) - 1
+        return self.reports.recorded().get("" if before is None else before.id) if begins else None
 
     def take(self, report: Report, agent: str | None) -> None:
         """The request that the log's last response answers was reported. Of another agent or model, all that was before is forgotten."""

@@ -260,7 +260,8 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
         whole = not fold.tally.altered  # then the view is the session itself, which may have grown since
         shown = Shown(view, following.items, following.lineage) if whole else Shown(view, view.items, view.lineage)
         noted = self._note(following, shown, settings)
-        state.note_sent(len(fold), Counted(fold.counted, settings.budget.counter.name))
+        if not one_shot or len(fold) not in state.sent:  # a look at a one-shot trim says nothing of the view that was sent
+            state.note_sent(len(fold), Counted(fold.counted, settings.budget.counter.name))
         kinds = KindsOut() if one_shot else state.kinds
         now = Trimmed(view.id, total, budget, fold.tally.altered, following.freed)
         news = state.watch.news(

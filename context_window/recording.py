@@ -6,15 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from session.items import Item
+from session.items import AgentConfigUpdate, Item
 from session.session import Session
 from session.units import is_answer
 from session.usage import Usage
 
 from .calibration import Calibration, Counted, Report
 from .errors import BudgetError
+from .following import Following
+from .hearing import speaks
 from .kept import Kept
 from .switching import Switching
+
+ADVICE = "pass a Usage(input_tokens=…), or the usage that the provider's client gave"
 
 
 class Recording(Switching, ABC):
@@ -42,6 +46,8 @@ class Recording(Switching, ABC):
             BudgetError: It reports no input tokens, or there is no view yet.
         """
         reported = _usage(usage)
+        if not reported.total_input:
+            raise BudgetError("usage", reported, f"it reports no input tokens: {ADVICE}")
         if session is None:
             shown = self._ledger.noted.shown
             if shown is None:
@@ -89,13 +95,20 @@ class Recording(Switching, ABC):
             if state.census is not None:
                 state.census.hearing.any = True
             view = state.view
-            if view is None or point is None or point >= len(view.fold):
+            if view is None or point is None or point >= len(view.fold) or speaks(view.items[point]):
                 return
-            starts = view.fold.groups.starts
-            if view.follows(log) and starts and starts[-1] == point and not view.fold.is_reported:
+            if view.follows(log) and _is_as_asked(view, point):
                 view.hearing.take(report, view.items[point].agent_id)
             else:
                 state.view = None
+
+
+def _is_as_asked(view: Following, point: int) -> bool:
+    """Whether the fold is as if it had heard of the request with so many items when the answer came, but for the report itself."""
+    fold = view.fold
+    if fold.groups.starts[-1:] != [point] or fold.is_reported or not fold.is_as_asked:
+        return False
+    return not any(isinstance(item, AgentConfigUpdate) for item in view.items[point : len(fold)])
 
 
 def _asked_at(items: Sequence[Item]) -> int:
@@ -120,5 +133,5 @@ def _usage(reported: object) -> Usage:
     values = reported.model_dump() if hasattr(reported, "model_dump") else reported
     found = usage_of(values)
     if found is None:
-        raise BudgetError("usage", type(reported), "pass a Usage(input_tokens=…), or the usage that the provider's client gave")
+        raise BudgetError("usage", type(reported), ADVICE)
     return found

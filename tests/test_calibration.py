@@ -16,7 +16,7 @@ from context_window.errors import BudgetError
 from context_window.events import Event
 from context_window.ledger import rows_of
 from session.errors import FormatError
-from session.items import Item, Message, MessageCategory
+from session.items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory
 from session.session import Session
 from session.usage import Usage
 from tests.support.counting import Letters
@@ -26,6 +26,11 @@ from tests.support.twin import cost
 
 def a_manager(tokens: int = 10_000, **more: object) -> ContextWindowManager:
     return ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=tokens, **more))  # type: ignore[arg-type]
+
+
+def sized(role: str, tokens: int, **more: object) -> Message:
+    """A message that costs so much, by `Letters`."""
+    return Message(role, "x" * (tokens - 4), **more)  # type: ignore[arg-type]
 
 
 def asked(*, usage: Usage | None = None, **extra: object) -> Session:
@@ -154,32 +159,51 @@ def test_use_model_leaves_the_reports_of_the_former_model_behind() -> None:
 # Reports beside the log
 
 
-def in_turn(log: Session, manager: ContextWindowManager, *, late: bool, seen: bool) -> Session:
-    """The log played to a manager: what its items report is recorded instead, before the answer is appended or after.
+def in_turn(log: Session, manager: ContextWindowManager, *, late: int, seen: bool) -> Session:
+    """The log played to a manager: what its items report is recorded instead.
+
+    Args:
+        log: The log.
+        manager: Who is told.
+        late: How many items are appended before the report comes, from the answer on; 0 for a report that comes before the answer.
+        seen: Whether the answer has been folded by then.
 
     Returns:
         The log as a loop of ours would have written it, each report with what the request was counted as.
     """
     session, noted = Session(id=log.id), []
     session.restore_seams(log.response_breaks, 0)
+    waiting: list[tuple[int, Usage, Session]] = []
     for item in log.items:
         notes = manager.answer_notes(session)
-        if item.usage is not None and not late:
-            manager.record_usage(item.usage, session)
+        if item.usage is not None:
+            sent = Session.showing(session, list(session.items), breaks=session.response_breaks, settled=0)
+            waiting.append((len(session.items) + late, item.usage, sent))
+        record(manager, waiting, len(session.items))
         session.append(bare(item))
-        if item.usage is not None and late:
-            if seen:
-                manager.process_session(session)
-            manager.record_usage(item.usage, session)
+        if seen:
+            manager.process_session(session)
+        record(manager, waiting, len(session.items))
         manager.process_session(session)
         noted.append(item if item.usage is None else replace(item, extra={**item.extra, **notes}))
+    record(manager, waiting, len(session.items) + late)
+    if log.items:
+        manager.process_session(session)
     written = Session(noted, id=log.id)
     written.restore_seams(log.response_breaks, 0)
     return written
 
 
+def record(manager: ContextWindowManager, waiting: list[tuple[int, Usage, Session]], length: int) -> None:
+    """Gives the manager the reports that come when the log is so long."""
+    while waiting and waiting[0][0] <= length:
+        _, usage, sent = waiting.pop(0)
+        manager.record_usage(usage, sent)
+
+
 def bare(item: Item) -> Item:
-    return replace(item, usage=None)
+    """The item without what it reports of its request: some logs hold the tokens of answers alone."""
+    return item if item.usage is None else replace(item, usage=Usage(output_tokens=3) if item.id.endswith("1") else None)
 
 
 @given(st.data())
@@ -190,7 +214,7 @@ def test_a_recorded_report_does_what_one_in_the_log_does(data: st.DataObject) ->
     budget = data.draw(limits(sum(map(cost, log.items)))).budget
     window = ContextWindow(max_tokens=budget)
     manager = ContextWindowManager(token_counter=Letters(), context_window=window)
-    log = in_turn(log, manager, late=data.draw(st.booleans()), seen=data.draw(st.booleans()))
+    log = in_turn(log, manager, late=data.draw(st.sampled_from((0, 1, 1, 2, 3, 4))), seen=data.draw(st.booleans()))
     direct = ContextWindowManager(token_counter=Letters(), context_window=window)
     view = direct.process_session(log)
     assert not log.items or manager.get_token_usage() == direct.get_token_usage()
@@ -203,12 +227,12 @@ def test_a_recorded_report_does_what_one_in_the_log_does(data: st.DataObject) ->
 
 
 def plain(log: Session) -> Session:
-    """The log without what only an item can say: which model it was; and without runs of several responses, of which a
-    recorded report means the last."""
+    """The log without what only an item can say: which model it was, or that nothing was read; and without runs of several responses,
+    of which a recorded report means the last."""
     items, before = [], False
     for item in log.items:
         answer = item.type in {"reasoning", "function_call"} or (isinstance(item, Message) and item.role == "assistant")
-        usage = None if before and answer else item.usage
+        usage = None if (before and answer) or item.usage is None or not item.usage.total_input else item.usage
         items.append(replace(item, extra={name: value for name, value in item.extra.items() if name != "model"}, usage=usage))
         before = answer
     twin = Session(items, id=log.id)
@@ -243,6 +267,59 @@ def test_a_report_that_is_recorded_again_is_what_it_is_from_cold(in_log: bool) -
     assert [one.analyze_session(session)["reported_tokens"] for one in (manager, restored)] == [expected, expected]
 
 
+LATE_ANSWER = FunctionCallOutput("t", "late", "c")
+
+
+@pytest.mark.parametrize(
+    ("since", "then"),
+    [
+        (AgentConfigUpdate("other rules"), [sized("user", 400)]),
+        (LATE_ANSWER, [sized("user", 10), sized("assistant", 400), sized("user", 700)]),
+        (sized("user", 10), [sized("user", 400)]),
+    ],
+    ids=["other instructions", "an answer to what was dropped", "a message"],
+)
+def test_a_report_that_comes_after_more_than_the_answer_is_what_it_is_from_cold(since: Item, then: list[Item]) -> None:
+    """the same log and the same reports give the same view"""
+    manager = a_manager(1_500)
+    session = Session([FunctionCall("t", "x" * 500, "c"), sized("user", 400), sized("assistant", 400), sized("user", 400)], id="s")
+    view = manager.process_session(session)
+    assert len(view.items) < len(session.items)
+    sent = manager.get_token_usage()["total"]
+    session.append(sized("assistant", 100))
+    session.append(since)
+    manager.process_session(session)
+    manager.record_usage(Usage(sent + 100), view)
+    for item in then:
+        manager.process_session(session)
+        session.append(item)
+    cold = a_manager(1_500)
+    cold.calibration.restore(manager.calibration.to_dict())
+    ids = [[item.id for item in one.process_session(session).items] for one in (manager, cold)]
+    assert ids[0] == ids[1]
+    assert manager.get_token_usage() == cold.get_token_usage()
+
+
+def test_what_is_used_is_the_same_however_often_it_is_asked() -> None:
+    session = Session([sized("user", 500, id="q"), sized("assistant", 500, id="a", usage=Usage(700)), sized("user", 100)], id="s")
+    session.append(Compaction("s" * 20, ("q", "a")))
+    manager = a_manager()
+    assert len({manager.analyze_session(session)["total_tokens"] for _ in range(3)}) == 1
+
+
+def test_a_look_at_a_one_shot_trim_is_no_request() -> None:
+    """What the answer is noted with is what the view that was sent was counted as"""
+    sizes = (("user", 600), ("assistant", 300), ("user", 400), ("assistant", 300), ("user", 100))
+    session, manager = Session([sized(role, tokens) for role, tokens in sizes]), a_manager(1_500)
+    manager.process_session(session)
+    notes = manager.answer_notes(session)
+    manager.trim_session(session)
+    assert manager.answer_notes(session) == notes
+    session.append(sized("user", 10))
+    manager.trim_session(session)
+    assert manager.answer_notes(session) != notes
+
+
 def test_record_usage_takes_what_the_clients_give() -> None:
     session = asked()
     given: list[object] = [
@@ -262,6 +339,8 @@ def test_record_usage_refuses_what_reports_nothing() -> None:
     manager = a_manager()
     with pytest.raises(BudgetError, match="usage"):
         manager.record_usage({"tokens": 5}, asked())
+    with pytest.raises(BudgetError, match=r"usage=.*no input tokens"):
+        manager.record_usage({"input_tokens": 0, "output_tokens": 5}, asked())
     with pytest.raises(BudgetError, match="session"):
         manager.record_usage(Usage(input_tokens=5))
     with pytest.raises(BudgetError, match="session"):

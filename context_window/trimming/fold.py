@@ -100,9 +100,13 @@ class Fold(ViewState):
 
     def go_on_by(self, limits: Limits) -> None:
         """Other amounts hold from the last request on; what was decided before it stays, since it was sent so."""
+        self._reopen()
+        self.limits = limits
+
+    def _reopen(self) -> None:
+        """Takes back what was decided as if the model were called: what that went by is another thing now."""
         self.roll_back()
         self._concluded = False
-        self.limits = limits
 
     # What the provider reports
 
@@ -110,6 +114,13 @@ class Fold(ViewState):
     def is_reported(self) -> bool:
         """Whether the request that the log's last response answers was reported."""
         return bool(self.groups.starts) and self._heard == self.groups.starts[-1]
+
+    @property
+    def is_as_asked(self) -> bool:
+        """Whether nothing has changed the request that the log's last response answers: a report of it that comes now is as good as one
+        that came with the response."""
+        tally = self.tally if self._before is None else self._before
+        return self.limits.calibration is None or tally.edits == self._asked.edits
 
     def report(self, tokens: int, answered: int, counted: int | None = None) -> None:
         """The provider has reported the request that the log's last response answers. Once a response, before the next begins.
@@ -121,8 +132,7 @@ class Fold(ViewState):
             answered: Of the response.
             counted: The local count of the request that was sent, where it is known: it may have been another view than this one.
         """
-        self.roll_back()
-        self._concluded = False
+        self._reopen()
         start, known, asked = self.groups.starts[-1], self.anchor, self._asked
         if self.limits.calibration is None or start < self._settled or start == self._heard:
             return
@@ -157,6 +167,7 @@ class Fold(ViewState):
 
     def go_by(self, other: Fold) -> None:
         """Takes over what another fold of the same log knows of reports: this one's view is not what was sent."""
+        self._reopen()
         self.increments, self.anchor = other.increments, None
         if other.anchor is not None:
             self._anchor(other.anchor)
