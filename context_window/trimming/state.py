@@ -12,7 +12,7 @@ from copy import copy
 from itertools import chain
 from typing import Any
 
-from session.units import HELD, KIND_CALL, KIND_OUTPUT, KIND_REASONING, NONE, PRIORITY
+from session.units import FREE, HELD, KIND_CALL, KIND_OUTPUT, KIND_REASONING, NONE, PRIORITY
 
 from .limits import Limits
 from .plan import Cut, Reason
@@ -103,10 +103,17 @@ class ViewState(Totals):
         head = self.groups.head[place]
         return bool(self.groups.held[head]) or self.in_frontier(head)
 
+    def keeps_images(self, place: int) -> bool:
+        """Whether the item's images are never replaced, whatever comes."""
+        groups = self.groups
+        return groups.own[place] != FREE or groups.held[groups.head[place]] == HELD
+
     def staying(self) -> list[int]:
         """The items of the view that no trim could take, were it made now."""
-        groups = self.groups
-        heads = {groups.head[place] for place in chain(groups.kept, range(groups.frontier, len(self)))}
+        groups, tally = self.groups, self.tally
+        tally.kept = [place for place in chain(tally.kept, groups.kept[tally.kept_to :]) if not self._gone[place]]
+        tally.kept_to = len(groups.kept)
+        heads = {groups.head[place] for place in chain(tally.kept, range(groups.frontier, len(self)))}
         if groups.last_user != NONE:
             heads.add(groups.head[groups.last_user])
         return [member for head in heads for member in groups.members(head) if not self._gone[member]]
@@ -143,10 +150,14 @@ class ViewState(Totals):
             self.tally.shown = array("q", range(here))
 
     def summarise(self, places: Collection[int]) -> None:
-        """A summary stands for these items: they are to go."""
+        """A summary stands for these items: they are to go, with what one before it stands for of the same units."""
+        groups, summarised = self.groups, self._summarised
         for place in places:
-            self._summarised[place] = 1
-        self.tally.compacted = sorted({*self.tally.compacted, *places})
+            summarised[place] = 1
+        units = {groups.head[place] for place in places}
+        self.tally.compacted = sorted(
+            {*self.tally.compacted, *(member for head in units for member in groups.members(head) if summarised[member])}
+        )
 
     def recategorise(self, place: int, rank: int) -> None:
         """An item counts for another category than for `rank`."""
@@ -169,10 +180,11 @@ class ViewState(Totals):
             tally.unanswered += groups.kind[place] == KIND_CALL and not groups.answered[place]
             tally.altered -= not self._is_altered(place)
             tally.first = min(tally.first, place)
+            if groups.own[place] != FREE:
+                tally.kept = [*tally.kept, place]
             if place in self._images:
                 tally.images += len(self.live_images(place))
-                if place not in tally.pictured:
-                    insort(tally.pictured, place)
+                tally.pictured = list(filter(self.live_images, self._images))
             if tally.shown is not None:
                 insort(tally.shown, place)
         self.summarise([place for place in groups.members(head) if self._summarised[place]])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile
 
 from session.units import CONTEXT, DIALOG, FREE, HELD, KIND_OUTPUT, NONE, SYSTEM_OUTPUT
 
@@ -52,14 +53,17 @@ def _take_by_priority(view: ViewState) -> None:
 
 
 def take_compacted(view: ViewState) -> None:
-    """Drops what a summary stands for, whole units only; what is in the frontier waits until it is not."""
+    """Drops what a summary stands for, whole units only; what is in the frontier waits until it is not.
+
+    A unit of which a part is summarised is not waited for: another summary brings it up again.
+    """
     groups = view.groups
     waiting = []
     for place in view.tally.compacted:
         head = groups.head[place]
-        if view.gone(place) or groups.held[head] == HELD:
+        if view.gone(place) or groups.held[head] == HELD or not view.is_summarised(head):
             continue
-        if view.in_frontier(head) or not view.is_summarised(head):
+        if view.in_frontier(head):
             waiting.append(place)
         else:
             view.drop(head, Reason.COMPACTED)
@@ -69,15 +73,15 @@ def take_compacted(view: ViewState) -> None:
 def take_images(view: ViewState) -> None:
     """Replaces all images but the newest; those in SYSTEM, pinned and frontier items wait until they are in none."""
     groups, tally = view.groups, view.tally
-    tally.pictured = [place for place in tally.pictured if view.live_images(place)]
     live = [(place, *image) for place in tally.pictured for image in view.live_images(place)]
-    for place, part, saved in live[: len(live) - view.limits.images_kept]:
+    for place, part, saved in live[: max(0, len(live) - view.limits.images_kept)]:
         frontier = place >= groups.frontier or place == groups.last_user
-        if not (frontier or groups.own[place] != FREE or groups.held[groups.head[place]] == HELD):
+        if not (frontier or view.keeps_images(place)):
             view.replace_image(place, part, saved)
             if saved < 0:  # an output that was passed over, since it cost less than its placeholder, may be worth clearing now
                 queue = view.queues[SYSTEM_OUTPUT]
                 tally.cleared_to = min(tally.cleared_to, bisect_left(queue, groups.last[groups.head[place]]))
+    tally.pictured = list(dropwhile(view.keeps_images, filter(view.live_images, tally.pictured)))
 
 
 def take_tokens(view: ViewState, goal: int) -> None:

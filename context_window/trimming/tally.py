@@ -47,7 +47,9 @@ class Tally:
         dropped_to: By rank: how far the queue of units has been dropped.
         aside: Units that `dropped_to` passed over because they were protected then.
         shown: The positions in the view; None while all are.
-        pictured: Items with images in the view, and some that had.
+        pictured: Items with images in the view, and some that had; without those before all others whose images stay for good.
+        kept: Items in the view that no trim may take, and some that were; of the first `kept_to` of all that there ever were.
+        kept_to: How far the log's own have been looked at.
         thoughts: Reasoning that may have to go: what of it is in the view, and some that left with its unit.
         compacted: Items that a summary stands for and that are still to go.
         fresh: Tokens in the view that are not in the request that was reported last.
@@ -67,6 +69,8 @@ class Tally:
         "fresh",
         "images",
         "items",
+        "kept",
+        "kept_to",
         "pictured",
         "removed",
         "said",
@@ -87,6 +91,8 @@ class Tally:
         self.pictured: list[int] = []
         self.thoughts: list[int] = []
         self.compacted: list[int] = []
+        self.kept: list[int] = []
+        self.kept_to = 0
         self.fresh = self.said = self.removed = self.edits = 0
 
     def __copy__(self) -> Tally:
