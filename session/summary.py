@@ -18,7 +18,7 @@ from .excerpts import Excerpt, Reading, joined, read, turns_from, whole_number
 from .items import AgentConfigUpdate, Item, Message
 from .rendering import render_items
 from .session import Session
-from .units import HELD, is_summary
+from .units import HELD, NONE, is_summary
 
 HEADER = "[Conversation Summary]"
 SUB_AGENT_HEADER = "[Sub-agent Summary]"
@@ -88,6 +88,9 @@ def replaced(session: Session, due: Job, text: str) -> Excerpt:
         raise SummaryError("while it was written, all that it stands for was pinned; unpin it, or leave it as it is")
     last = max((place for place in gone if not _is_own_summary(log, place)), default=max(gone))
     message = Message("assistant", headed(HEADER, text), created_at=log.items[last].created_at, extra={"summary": True})
+    start = log.groups.response[last]
+    if start != NONE and not gone.issuperset(range(start, last)):
+        last = start  # in the middle of a response it would make two of it, and calls that are in flight interrupted ones
     before = (log.piece(place) for place in range(last) if place not in gone)
     after = (log.piece(place) for place in range(last, len(log.items)) if place not in gone)
     return joined((*before, (message, None), *after), log.breaks)

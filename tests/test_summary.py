@@ -342,6 +342,17 @@ def test_a_session_in_which_nothing_was_said_has_no_summary() -> None:
     assert llm.prompts == []
 
 
+def test_a_summary_makes_no_two_responses_of_one() -> None:
+    """The text between a call that is in flight and what was thought after it is summed up: the call is in flight still"""
+    session = turns(1)
+    session.append(FunctionCall("look", "{}", "c", id="call"))
+    session.append(Message("assistant", "I look", id="said"))
+    session.append(Reasoning("hm", signature="s", id="thought"))
+    session.append(Message("user", "well?", id="user"))
+    assert summarized(session, keep=1) == ["system", "new", "call", "thought", "user"]
+    assert session.response_breaks == frozenset()
+
+
 @given(sessions(), st.integers(0, 4), st.integers(0, 3))
 def test_a_summary_keeps_what_has_to_stay_and_parts_nothing(session: Session, keep: int, more: int) -> None:
     origin = session.copy()
