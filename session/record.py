@@ -125,6 +125,7 @@ class Record:
         self.id = state["id"]
         self.metadata = state["metadata"]
         self._origin = None  # a copy of a view stands for itself
+        self._items, self._length, self._settled = [], 0, 0
         self._rewrite(state["items"])
         self.restore_seams(state["breaks"], state["settled"], state["settled_tokens"])
 
@@ -147,7 +148,8 @@ class Record:
     def settled(self) -> int:
         """How many leading items were decided on when this view was made; 0 for a log that is no view.
 
-        Likewise of a log that items were left out of, if any of the others carries a `usage`: it is of a prompt that had them.
+        Likewise of a log that items were left out of, if any of the others carries a `usage`: it is of a prompt that had them. An edit
+        keeps it at the last item that it was about: what comes in before that is decided on with it.
         """
         return self._settled
 
@@ -356,14 +358,19 @@ class Record:
         return self._places
 
     def _rewrite(self, items: list[Item]) -> None:
-        """Every edit but growth ends here: a new list tells whoever follows the log that it must begin anew."""
+        """Every edit but growth ends here: a new list tells whoever follows the log that it must begin anew.
+
+        What was decided on stays so: a report among it is of a prompt that had more in it, and must not count again.
+        """
+        if self._settled:
+            decided = {item.id for item in self._items[: self._settled]}
+            self._settled = next((place for place in range(len(items), 0, -1) if items[place - 1].id in decided), 0)
+        self._settled_tokens = None
         self._items = items
         self._length = len(items)
         self._owned = True
         self._places = None
         self._by_call = None
-        self._settled = 0
-        self._settled_tokens = None
 
     def _calls(self) -> CallIndex:
         if self._by_call is None:
@@ -380,6 +387,14 @@ def listed(items: Iterable[Item], where: str) -> Iterable[Item]:
     if not isinstance(items, Iterable):
         raise FormatError(where, f"{short(items)} where several items are expected; pass a list of them, such as `session.items`")
     return items
+
+
+def reported(items: Sequence[Item]) -> int:
+    """Of a log that others were left out of, what `settled` has to be: all of it, where an item says what a prompt had; else 0.
+
+    That prompt had the others in it, so these count as decided on, and reports from here on alone are of this log.
+    """
+    return len(items) if any(item.usage is not None for item in items) else 0
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import UnknownItemError
 from .items import Item, Message
-from .record import AnyItem, Record
+from .record import AnyItem, Record, reported
 
 if TYPE_CHECKING:
     from .excerpts import Excerpt
@@ -432,7 +432,7 @@ class Session(Record):
         made = Session(metadata={**self.metadata, "forked_from": self.id} if forked else self.metadata)
         whole = len(found.items) == len(self.items) and all(map(is_, found.items, self.items))
         made._rewrite(found.items)
-        made.restore_seams(found.breaks, *((self.settled, self.settled_tokens) if whole else (_reported(found.items), None)))
+        made.restore_seams(found.breaks, *((self.settled, self.settled_tokens) if whole else (reported(found.items), None)))
         return made
 
     def _become(self, found: Excerpt) -> None:
@@ -445,7 +445,7 @@ class Session(Record):
             there = {item.id for item in found.items}
             shorter = any(item.id not in there for item in self.items)
             self._rewrite(found.items)
-            self._settled = _reported(found.items) if shorter else 0
+            self._settled = max(self._settled, reported(found.items) if shorter else 0)
         self._breaks = found.breaks
 
     def _say(self, message: Message) -> None:
@@ -475,9 +475,3 @@ class Session(Record):
         self._rewrite([*self._items[:place], twin, *self._items[place + 1 : self._length]])
         self._settled, self._settled_tokens = settled, tokens
         return twin
-
-
-def _reported(items: list[Item]) -> int:
-    """Of a log that others were left out of: all of its items, where one says what a prompt had. That prompt had the others in it, so
-    these count as decided on, and reports from here on alone are of this log."""
-    return len(items) if any(item.usage is not None for item in items) else 0

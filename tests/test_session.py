@@ -1,5 +1,6 @@
 """The log: it grows, it is edited in place only where that is asked for, and what was read from it stays."""
 
+import asyncio
 import copy
 import dataclasses
 import json
@@ -379,8 +380,47 @@ def test_an_edit_of_a_view_is_its_own() -> None:
     assert not shown[0].pinned
     assert (view.settled, view.response_breaks) == (2, frozenset("y"))
     view.add_message("system", "new", replace=True)
-    assert view.settled == 0  # what was decided on is no longer what leads
+    assert view.settled == 3  # what is put before decided items is decided on with them
     assert view.response_breaks == {"y"}
+
+
+async def summary(_: str) -> str:
+    return "summary"
+
+
+EDITS: dict[str, Callable[[Session], object]] = {
+    "pin": lambda session: session.pin("b"),
+    "insert": lambda session: session.insert(Message("user", "", created_at=1.5)),
+    "merge": lambda session: asyncio.run(session.merge(Session([Message("user", "", created_at=1.5)]))),
+    "replace": lambda session: session.add_message("system", "new", replace=True),
+    "truncate": lambda session: session.truncate(max_items=len(session.items) - 1),
+    "summarize": lambda session: asyncio.run(session.summarize(summary, keep_recent_turns=1)),
+}
+"""Edits of a session of user messages; the one under the id "b" stays in each."""
+
+
+@pytest.mark.parametrize("settled", [0, 2, 4])
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+def test_what_was_decided_on_still_is_after_any_edit(edit: Callable[[Session], object], settled: int) -> None:
+    """Else reports of prompts with more in them would count again."""
+    session = Session(Message("user", id_, id=id_, created_at=time, pinned=id_ == "b") for time, id_ in enumerate("abcd", 1))
+    session.restore_seams(frozenset(), settled)
+    decided = ids(session)[:settled]
+    edit(session)
+    assert session.settled == max((place for place, id_ in enumerate(ids(session), 1) if id_ in decided), default=0)
+
+
+def test_a_log_that_lost_items_goes_by_no_report_that_it_has() -> None:
+    session = Session(Message("assistant", id_, id=id_, created_at=time, usage=Usage(9)) for time, id_ in enumerate("abcd"))
+    session.truncate(max_items=3)
+    assert session.settled == 3
+    session.append(Message("user", "e", id="e", created_at=9))
+    session.insert(Message("user", "x", id="x", created_at=8))
+    assert (ids(session), session.settled) == (["b", "c", "d", "x", "e"], 3)
+    session.truncate(max_items=4)
+    assert (ids(session), session.settled) == (["c", "d", "x", "e"], 4)
+    session.cleanup()
+    assert session.settled == 0
 
 
 def test_calls_of_a_view_are_those_it_shows() -> None:

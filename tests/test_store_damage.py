@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from session import FormatError, Image, Message, Session, StoreBusyError, StoreDamagedError, StoreError, UnknownSessionError
+from session import FormatError, Image, Message, Session, StoreBusyError, StoreDamagedError, StoreError, UnknownSessionError, Usage
 from session.store import Salvage, SessionStore, salvage
 from session.store.journal import Row, checksum
 from session.store.pages import Pages, _local, varint
@@ -450,6 +450,32 @@ def test_rows_missing_at_the_end_are_noticed(files: Files, folder: Path) -> None
         store.load("small")
     (small,) = (one for one in salvage(path).sessions if one.session.id == "small")
     assert (small.lost, len(small.session.items)) == (1, 5)
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_of_a_log_that_rows_are_lost_of_no_report_counts(tmp_path: Path, edited: bool) -> None:
+    """Each is of a prompt that had in it what is lost."""
+    path = tmp_path / "s.db"
+    with SessionStore(path) as store:
+        session = store.create("s")
+        for number in range(6):
+            session.append(Message("assistant", f"{number}", id=f"{number}", created_at=number, usage=Usage(9)))
+        if edited:
+            session.truncate(max_items=5)
+            session.restore_seams(frozenset("5"), session.settled)
+    database(path, "DELETE FROM journal WHERE number = 4")
+    (one,) = salvage(path).sessions
+    assert one.lost == 1
+    assert one.session.settled == len(one.session.items) > 3
+    assert one.session.response_breaks == (frozenset("5") if edited else frozenset())
+
+
+def test_where_no_prompt_was_reported_salvage_takes_nothing_for_decided(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    twin = HELLO[1].replace('"a"', '"b"')
+    forged(path, FIRST, HELLO, ("item", twin), ("seams", '{"settled":2}'), ("metadata", "5"))
+    (one,) = salvage(path).sessions
+    assert (len(one.session.items), one.session.settled) == (2, 0)
 
 
 def test_what_waits_for_an_edit_that_is_lost_is_there(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from session.errors import FormatError, StoreError, short
 from session.items import Item
+from session.record import reported
 from session.serial import item_from_dict
 from session.session import Session
 
@@ -269,9 +270,9 @@ class _Mending:
                 session.append(item)
             else:
                 self._problems.append(f"a second item of the id {item.id!r} was left out")
-        breaks = self._seams.get("breaks")
-        if isinstance(breaks, list):
-            session.restore_seams(frozenset(one for one in breaks if isinstance(one, str) and session.position(one) is not None), 0)
+        told = self._seams.get("breaks")
+        breaks = (one for one in told if isinstance(one, str) and session.position(one) is not None) if isinstance(told, list) else ()
+        session.restore_seams(frozenset(breaks), reported(session.items))
         return session
 
     def _items(self) -> Iterator[Item]:
