@@ -17,6 +17,7 @@ from .errors import ContextOverflowError
 from .events import CounterFellBack, Event, Listener, ProviderOverBudget, tell
 from .ledger import Ledger, Noted
 from .settings import Settings
+from .threads import in_thread
 from .usage import SessionStats
 
 T = TypeVar("T")
@@ -104,9 +105,7 @@ class Asking(ABC):
         return self._told(step, None if provider is None or step.question is None else provider.ask(step.question))
 
     async def _afinished(self, work: Callable[[], Step[T]]) -> T:
-        import asyncio
-
-        step = await asyncio.to_thread(work)
+        step = await in_thread(work)
         provider = step.settings.provider
         return self._told(step, None if provider is None or step.question is None else await provider.aask(step.question))
 

@@ -2,71 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window import BudgetError, ContextWindowManager, CountingError, RecallError
+from context_window import BudgetError, ContextWindowManager, RecallError
 from context_window.integrations.conversations import Conversations
-from session.items import FunctionCall, FunctionCallOutput, Item, Message
-from session.providers.additions import PREAMBLE
 from tests.support.agents import manager
 from tests.support.counting import Letters
+from tests.support.lines import Line, Lines, conversations, talk
 from tests.support.managing import manager as bending
-
-
-@dataclass(frozen=True)
-class Line:
-    """A message of a framework that has three kinds of them: `user` and `model` say something, `tool` answers a call of its own."""
-
-    who: str
-    text: str
-
-
-class _Lines:
-    answers_whole = True
-
-    def digest(self, message: Line) -> bytes:
-        return hashlib.sha256(f"{message.who}:{message.text}".encode()).digest()
-
-    def items(self, message: Line, ids: Iterator[str]) -> list[Item]:
-        if message.who == "tool":
-            call_id = next(ids)
-            call = FunctionCall("look", "{}", call_id, id=next(ids), created_at=0.0)
-            return [call, FunctionCallOutput("", message.text, call_id, id=next(ids), created_at=0.0)]
-        return [Message("user" if message.who == "user" else "assistant", message.text, id=next(ids), created_at=0.0)]
-
-    def partly(self, message: Line, items: Sequence[Item], shown: Sequence[Item | None]) -> Line | None:
-        texts = [item.text for item in shown if isinstance(item, Message | FunctionCallOutput)]
-        return Line(message.who, texts[0]) if texts else None
-
-    def unbound(self, message: Line) -> Line:
-        return message
-
-    def joined(self, earlier: Line, later: Line) -> Line:
-        return Line(later.who, f"{earlier.text}{later.text}")
-
-    def preamble(self) -> Line:
-        return Line("user", PREAMBLE)
-
-    def is_system(self, message: Line) -> bool:
-        return False
-
-
-def conversations(one: ContextWindowManager | None = None, **more: int) -> Conversations[Line]:
-    return Conversations(one or manager(1_000), _Lines(), **more)
-
-
-def talk(name: str, turns: int) -> list[Line]:
-    said = [("user", "Go, {}."), ("tool", "found {} " + "x" * 100), ("model", "Done, {}.")]
-    return [Line(who, text.format(f"{name}{turn}")) for turn in range(turns) for who, text in said] + [Line("user", f"And now, {name}?")]
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9)), max_size=5), st.integers(1, 3))
@@ -127,19 +76,6 @@ def test_threads_that_ask_of_the_same_conversation_get_the_same() -> None:
     assert found == [conversations().fit(messages) for messages in asked]
 
 
-def test_a_conversation_whose_count_failed_begins_anew() -> None:
-    answers: list[object] = []
-    one = ContextWindowManager(token_counter=lambda text: answers.pop() if answers else len(text))  # type: ignore[arg-type, return-value]
-    adapter = conversations(one)
-    messages = talk("a", 3)
-    adapter.fit(messages)
-    answers.append("many")
-    with pytest.raises(CountingError):
-        adapter.fit([*messages, Line("model", "Well?")])
-    assert adapter.fit([*messages, Line("model", "Well.")])[-1].text == "Well."
-    assert len(adapter._order) == 1
-
-
 def test_no_messages_are_no_messages() -> None:
     assert conversations().fit([]) == []
 
@@ -147,12 +83,12 @@ def test_no_messages_are_no_messages() -> None:
 @pytest.mark.parametrize("remembered", [0, "many", None])
 def test_what_cannot_be_remembered_is_said(remembered: object) -> None:
     with pytest.raises(BudgetError, match="remembered"):
-        Conversations(manager(), _Lines(), remembered=remembered)  # type: ignore[arg-type]
+        Conversations(manager(), Lines(), remembered=remembered)  # type: ignore[arg-type]
 
 
 def test_a_manager_is_asked_for() -> None:
     with pytest.raises(BudgetError, match="pass a ContextWindowManager"):
-        Conversations("claude", _Lines())  # type: ignore[arg-type]
+        Conversations("claude", Lines())  # type: ignore[arg-type]
 
 
 def test_no_framework_is_imported_before_its_adapter_is() -> None:

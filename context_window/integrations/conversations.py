@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import accumulate
 from operator import is_
 from threading import Lock
@@ -26,6 +27,7 @@ from ..errors import BudgetError, PromptTooLongError, RecallError
 from ..manager import ContextWindowManager
 from ..recall import content_of
 from ..refusals import model_error
+from ..threads import in_thread
 from ..tools import Tool, tool_texts
 from .words import START, Copy, Followed, Words, linked, named, new_ids
 
@@ -77,14 +79,17 @@ class Conversations(Generic[M]):
         """
         told = _about_length(refusal)
         followed = self._begin(messages, system, tools)
-        if refusal is not None and told is not None:
-            self._give_way(followed, told, refusal)
-        return self._end(followed, self._manager.process_session(followed.session))
+        try:
+            if refusal is not None and told is not None:
+                self._give_way(followed, told, refusal)
+            return self._end(followed, self._manager.process_session(followed.session))
+        finally:
+            self._keep(followed)
 
     async def afit(
         self, messages: Sequence[M], *, system: str = "", tools: Iterable[Tool] = (), refusal: Exception | None = None
     ) -> list[M]:
-        """The same, and the event loop goes on meanwhile.
+        """The same, and the event loop goes on meanwhile. Who is cancelled waits until what is being counted is counted.
 
         Args:
             messages: All that were said. Neither the list nor a message is changed.
@@ -96,14 +101,18 @@ class Conversations(Generic[M]):
             ContextOverflowError: What must be kept does not fit, and the window is `strict`.
             Exception: `refusal` itself, where it is not about the prompt's length, or nothing can be taken.
         """
-        import asyncio
-
         told = _about_length(refusal)
-        followed = await asyncio.to_thread(self._begin, messages, system, tools)
-        if refusal is not None and told is not None:
-            await asyncio.to_thread(self._give_way, followed, told, refusal)
-        view = await self._manager.aprocess_session(followed.session)
-        return await asyncio.to_thread(self._end, followed, view)
+        taken: list[Followed[M]] = []
+        try:
+            await in_thread(lambda: taken.append(self._begin(messages, system, tools)))
+            (followed,) = taken
+            if refusal is not None and told is not None:
+                await in_thread(partial(self._give_way, followed, told, refusal))
+            view = await self._manager.aprocess_session(followed.session)
+            return await in_thread(lambda: self._end(followed, view))
+        finally:
+            for followed in taken:  # none where it broke off before
+                self._keep(followed)
 
     def recall(self, id: str) -> str:
         """What was taken out of a conversation, as text: an image or a document is named.
@@ -128,7 +137,7 @@ class Conversations(Generic[M]):
     # Inside
 
     def _begin(self, messages: Sequence[M], system: str, tools: Iterable[Tool]) -> Followed[M]:
-        """The conversation that these messages are, brought up to date; nobody else has it until `_end`."""
+        """The conversation that these messages are, brought up to date; nobody else has it until `_keep`."""
         self._count(tools)
         digests = [self._words.digest(message) for message in messages]
         chain = list(accumulate(digests, linked, initial=START))
@@ -138,11 +147,12 @@ class Conversations(Generic[M]):
             followed = Followed(Session(id=hashlib.sha256(chain[min(1, len(digests))] + said_before).hexdigest()[:12]), said_before)
             if system:
                 followed.session.append(Message("system", system, id="system", created_at=0.0))
-        elif chain[known] == followed.chain:
-            followed.messages[:] = messages[:known]  # the same by content: the framework may have read them anew
-        for message, digest in zip(messages[known:], digests[known:], strict=True):
-            self._append(followed, message, digest)
-        followed.keys = {(said_before, chain[-1]), (said_before, followed.chain)}
+        try:
+            self._go_on(followed, messages, digests, chain, known)
+        except BaseException:
+            if known:
+                self._keep(followed)
+            raise
         return followed
 
     def _count(self, tools: Iterable[Tool]) -> None:
@@ -167,38 +177,49 @@ class Conversations(Generic[M]):
             if self._known.get(key) is followed:
                 del self._known[key]
 
-    def _append(self, followed: Followed[M], message: M, digest: bytes) -> None:
-        session = followed.session
-        followed.chain = linked(followed.chain, digest)
-        items = [named(item, followed.names) for item in self._words.items(message, new_ids(followed.chain))]
-        if not items:
-            raise FormatError("messages", f"a {type(message).__name__} became no item")
+    def _go_on(self, followed: Followed[M], messages: Sequence[M], digests: list[bytes], chain: list[bytes], known: int) -> None:
+        """Appends what the conversation does not have yet: nothing where one of the messages cannot be read."""
+        said, names = followed.chain, dict(followed.names)
+        new: list[list[Item]] = []
+        for message, digest in zip(messages[known:], digests[known:], strict=True):
+            said = linked(said, digest)
+            new.append([named(item, names) for item in self._words.items(message, new_ids(said))])
+            if not new[-1]:
+                raise FormatError("messages", f"a {type(message).__name__} became no item")
+        followed.keys = set()  # nobody goes on with one that an interrupt leaves half appended: it is there to be recalled
+        for items in new:
+            self._append(followed.session, items)
+        if chain[known] == followed.chain:
+            followed.messages[:] = messages[:known]  # the same by content: the framework may have read them anew
+        followed.messages += messages[known:]
+        followed.items += new
+        followed.chain, followed.names = said, names
+        followed.keys = {(followed.system, chain[-1]), (followed.system, said)}
+
+    def _append(self, session: Session, items: list[Item]) -> None:
         last = session.items[-1] if session.items else None
         apart = last is not None and self._words.answers_whole and is_answer(last) and is_answer(items[0])
         for item in items:
             session.append(item)
         if apart:
             session.restore_seams(session.response_breaks | {items[0].id}, 0)
-        followed.messages.append(message)
-        followed.items.append(items)
 
     def _give_way(self, followed: Followed[M], refusal: PromptTooLongError, error: Exception) -> None:
         if not self._manager.accept_refusal(followed.session, refusal):
-            self._keep(followed)
             raise error
 
     def _end(self, followed: Followed[M], view: Session) -> list[M]:
-        """The messages that show the view; and the conversation is to be found again."""
+        """The messages that show the view; the conversation is found by them too."""
         whole = view is followed.session
         shown = list(followed.messages) if whole else self._shown(followed, view)
         chain = START
         for message in shown:
             chain = linked(chain, self._words.digest(message))
         followed.keys.add((followed.system, chain))
-        self._keep(followed)
         return shown
 
     def _keep(self, followed: Followed[M]) -> None:
+        """The conversation is to be found again, whatever came of the call that had it."""
         with self._lock:
             self._order[followed] = None
             for key in followed.keys:
