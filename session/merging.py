@@ -57,6 +57,8 @@ def merged(mine: Session, theirs: Session) -> Excerpt | None:
     3. An item that both hold is taken once, and ties the two together: what follows it in the other log follows it here. One that
        only has the id of an item here is another item, and gets an id of its own (see `sameness`).
     4. An answer to a call that has one here is left out; one to a call that waits here comes as soon after it as may be.
+    5. What a provider reported comes along with an item while this log is the very log that it was reported of: up to the item, all
+       is as in the other log, which had lost nothing before. Else it counts another prompt, and is left behind.
     """
     here, there = read(mine), read(theirs)
     shared, renamed = _known(mine, there)
@@ -67,17 +69,38 @@ def merged(mine: Session, theirs: Session) -> Excerpt | None:
     used_twice = _call_ids(here, range(len(here.items))) & _call_ids(there, fresh)
     ours, theirs_in_blocks = _blocks(here, used_twice), _blocks(there, used_twice)
     responses = _responses(here, there, shared)
-    pieces: list[Piece] = []
+    order: list[tuple[Reading, int]] = []
     taken = 0
     for run in _runs(there, theirs_in_blocks, shared, fresh, ours):
         while taken < len(ours) and (taken < run.low or (taken < run.high and ours[taken][1] <= run.time)):
-            pieces += map(here.piece, ours[taken][0])
+            order += ((here, place) for place in ours[taken][0])
             taken += 1
-        pieces += ((_here(there.items[place], renamed), responses.get(there.response(place))) for place in run.places)
+        order += ((there, place) for place in run.places)
     for places, _ in ours[taken:]:
-        pieces += map(here.piece, places)
+        order += ((here, place) for place in places)
+    alike = _alike(order, there, shared)
+    pieces: list[Piece] = []
+    for number, (log, place) in enumerate(order):
+        if log is here:
+            pieces.append(here.piece(place))
+        else:
+            item = _here(there.items[place], renamed)
+            if item.usage is not None and not theirs.settled <= number < alike:
+                item = changed(item, usage=None)
+            pieces.append((item, responses.get(there.response(place))))
     broken = (there.items[place].id for place in fresh if there.items[place].id in there.breaks)
     return joined(pieces, here.breaks | {renamed.get(item_id, item_id) for item_id in broken})
+
+
+def _alike(order: list[tuple[Reading, int]], there: Reading, shared: dict[int, int]) -> int:
+    """How many leading items of the merged log, each a position in one of the two, are those that lead the other log."""
+    known = {ours: place for place, ours in shared.items()}
+    found = 0
+    for log, place in order:
+        if (place if log is there else known.get(place)) != found:
+            break
+        found += 1
+    return found
 
 
 def _known(mine: Session, there: Reading) -> tuple[dict[int, int], dict[str, str]]:

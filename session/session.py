@@ -266,7 +266,8 @@ class Session(Record):
 
         Each log keeps its order, so that a summary stays before what it was put before, however young it is; at equal times this
         session's items come first. Nothing is put into a response, nor between it and its outputs. Where both answer one call, this
-        session's answer counts. An item that only has the id of one here, and says something else, comes in under another id.
+        session's answer counts. An item that only has the id of one here, and says something else, comes in under another id. What a
+        provider reported of a prompt that was not this session's is left behind.
 
         Raises:
             FormatError: `other` is no session.

@@ -143,6 +143,41 @@ def test_the_rest_of_a_shared_response_joins_it() -> None:
     assert (ids(session), session.response_breaks) == (["u", "r", "a"], frozenset())
 
 
+def reports(session: Session) -> dict[str, Usage | None]:
+    return {item.id: item.usage for item in session.items if isinstance(item, Message) and item.role == "assistant"}
+
+
+def test_what_was_reported_of_another_prompt_is_left_behind() -> None:
+    """It would count this log's prompt too low."""
+    ours = log(user(0, "u"), said(1, "a", usage=Usage(9)), user(2, "v"), said(3, "b", usage=Usage(90)))
+    theirs = ours.fork_brief("search", "find", "child")
+    theirs.append(said(5e9, "found", usage=Usage(7)))
+    merge(ours, theirs)
+    assert reports(ours) == {"a": Usage(9), "b": Usage(90), "found": None}
+    lineage = ours.lineage
+    assert merge(ours, theirs).lineage is lineage
+
+
+def test_what_was_reported_of_this_very_prompt_comes_along() -> None:
+    ours = log(user(0, "u"), said(1, "a", usage=Usage(9)))
+    theirs = ours.fork()
+    theirs.append(user(2, "v"))
+    theirs.append(said(3, "b", usage=Usage(90)))
+    theirs.append(user(5, "w"))
+    theirs.append(said(6, "c", usage=Usage(900)))
+    for mine in (Session(), ours.copy()):
+        assert reports(merge(mine, theirs)) == reports(theirs)
+    ours.append(user(4, "mine"))  # from here on, theirs is another prompt
+    assert (ids(merge(ours, theirs)), reports(ours)) == (["u", "a", "v", "b", "mine", "w", "c"], reports(theirs) | {"c": None})
+
+
+def test_what_was_reported_before_their_log_lost_items_is_left_behind() -> None:
+    theirs = log(user(0, "u"), said(1, "a", usage=Usage(9)), user(2, "v"))
+    theirs.truncate(max_items=2)
+    theirs.append(said(3, "b", usage=Usage(5)))
+    assert reports(merge(Session(), theirs)) == {"a": None, "b": Usage(5)}
+
+
 @pytest.mark.parametrize("other", [None, [], {"items": []}], ids=range(3))
 def test_what_is_no_session_is_refused(other: Any) -> None:
     session = log(user(1, "a"))
