@@ -455,6 +455,27 @@ def test_what_is_done_together_is_written_together(store: SessionStore) -> None:
     assert said(store.load("s")) == ["one", "two", "three"]
 
 
+@pytest.mark.parametrize("time", [0.5, 9], ids=["between", "after"])
+def test_many_items_are_written_all_or_none_and_kept_in_memory(store: SessionStore, monkeypatch: pytest.MonkeyPatch, time: float) -> None:
+    session = store.create("s")
+    session.append(Message("user", "old", created_at=1))
+    tries = []
+
+    def full(_: Session) -> int:
+        tries.append(len(session.items))
+        raise StoreError("s.db", "the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "save", full)
+        with pytest.raises(StoreError, match="the disk is full"):
+            session.insert_many(Message("user", f"new{number}", created_at=time) for number in range(3))
+    assert tries == [4]
+    assert said(store.load("s")) == ["old"]
+    assert sorted(said(session)) == ["new0", "new1", "new2", "old"]
+    session.save()
+    same(store.load("s"), session)
+
+
 # A stored session among others
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +124,17 @@ class StoredSession(Session):
                 usage=usage,
                 extra=extra,
             )
+
+    def insert_many(self, items: Iterable[Item]) -> list[Item]:
+        """The items, each now where `insert` would have put it: as `Session.insert_many`, and on the disk, all of them or none.
+
+        Raises:
+            DuplicateItemError: An id is taken, or given twice.
+            FormatError: Something is no item.
+            StoreError: They could not be written; all of them are in the log in memory.
+        """
+        with self.together():
+            return super().insert_many(items)
 
     def restore_seams(self, breaks: frozenset[str], settled: int, settled_tokens: int | None = None) -> None:
         """Sets what these are called: for readers of saved views and transcripts."""
