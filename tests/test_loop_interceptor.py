@@ -182,6 +182,40 @@ def test_without_a_report_nothing_changes() -> None:
     assert limits.get_token_usage() == before
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [
+        Usage(),
+        Usage(output_tokens=5),
+        {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+        {"input_tokens": 0, "output_tokens": 3},
+        {"prompt_token_count": None},
+        anthropic.types.Usage(input_tokens=0, output_tokens=1),
+    ],
+    ids=str,
+)
+def test_a_report_of_no_input_tokens_is_passed_over(usage: object) -> None:
+    session, limits = long_talk(3), manager(10_000)
+    hooks = TurnInterceptor(limits)
+    hooks.before_model_call(session)
+    before = limits.get_token_usage()
+    hooks.after_model_call(session, usage)
+    asyncio.run(hooks.aafter_model_call(session, usage))
+    hooks.before_model_call(session)
+    assert limits.get_token_usage() == before
+    with pytest.raises(BudgetError, match="no input tokens"):
+        limits.record_usage(usage, session)
+
+
+@pytest.mark.parametrize("usage", [7, "much", {}, {"tokens": 3}, [Usage(5)]], ids=str)
+def test_what_is_no_report_is_said(usage: object) -> None:
+    session = long_talk(1)
+    hooks = TurnInterceptor(manager(10_000))
+    hooks.before_model_call(session)
+    with pytest.raises(BudgetError, match="usage"):
+        hooks.after_model_call(session, usage)
+
+
 class Noting(Interceptor):
     """Says in the view that it was here, and notes when it was told."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from session.session import Session
+from session.usage import Usage
 
 from ..errors import BudgetError
 from ..manager import ContextWindowManager
@@ -69,7 +70,7 @@ class TurnInterceptor(Interceptor):
         return await self.manager.manage(session)
 
     async def aafter_model_call(self, session: Session, usage: object = None) -> None:
-        """Gives the manager what the provider reported for the view that was sent.
+        """Gives the manager what the provider reported for the view that was sent. A report of no input tokens is passed over.
 
         Args:
             session: The session that `before_model_call` was given.
@@ -79,8 +80,16 @@ class TurnInterceptor(Interceptor):
         Raises:
             BudgetError: It is no report.
         """
-        if usage is not None:
+        if usage is not None and not _says_nothing(usage):
             self.manager.record_usage(usage, session)
+
+
+def _says_nothing(usage: object) -> bool:
+    """Whether this is a report of no input tokens, as of an answer that was stopped: nobody's mistake in a loop that passes on all."""
+    from session.transcripts.usages import usage_of
+
+    read = usage if isinstance(usage, Usage) else usage_of(usage.model_dump() if hasattr(usage, "model_dump") else usage)
+    return read is not None and not read.total_input
 
 
 class _Both(Interceptor):
