@@ -104,8 +104,8 @@ class Calibration:
         """
         return Reports(lambda: self._reports.get(session_id, {}), counter, speaks_for, self.version)
 
-    def record(self, session_id: str, item_id: str, report: Report) -> None:
-        """Adds a report, in the place of one of the same request.
+    def record(self, session_id: str, item_id: str, report: Report) -> bool:
+        """Adds a report, in the place of one of the same request. Says whether that makes a difference.
 
         Args:
             session_id: The session.
@@ -113,10 +113,12 @@ class Calibration:
             report: The report.
         """
         with self._lock:
-            self._reports.setdefault(session_id, {})[item_id] = report
+            reports = self._reports.setdefault(session_id, {})
+            before, reports[item_id] = reports.get(item_id), report
             self._reports.move_to_end(session_id)
             while len(self._reports) > SESSIONS:
                 self._reports.popitem(last=False)
+        return report != before
 
     def to_dict(self) -> dict[str, Any]:
         """The reports as JSON values. No content is in them, only ids and numbers."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from threading import Lock
 from weakref import WeakKeyDictionary
 
+from session.read_only import source_of
 from session.session import Session
 
 from .budget import limits_of
@@ -35,6 +36,7 @@ class Folding(Requesting):
 
     def _state(self, session: Session) -> Kept:
         check_session(session)
+        session = source_of(session)
         with self._lock:
             state = self._states.get(session)
             if state is None:

@@ -43,9 +43,11 @@ class Hearing:
         """
         if self._fold.groups.response[-1] == NONE:
             return
-        if not speaks(item) and (recorded := self._beside_the_log(before)) is not None:
-            self.take(recorded, item.agent_id)
-        elif item.usage is not None:
+        if item.usage is None or not speaks(item):
+            recorded = self._beside_the_log(before)
+            if recorded is not None:
+                self.take(recorded, item.agent_id)
+        else:
             model = item.extra.get("model", metadata.get("model"))
             counted = Counted.found_in(item.extra.get("counted"))
             self.take(Report(item.usage, model if isinstance(model, str) else None, counted), item.agent_id)

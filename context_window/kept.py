@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from threading import RLock
+
+from session.items import FunctionCallOutput, Item
+from session.read_only import source_of
+from session.session import Session
+from session.units import is_answer
 
 from .calibration import Counted
 from .events import Watch
@@ -12,6 +19,28 @@ from .settings import Settings
 
 REMEMBERED = 8
 """Views whose counts are kept: a report may come some items after its request."""
+
+
+def log_of(session: Session) -> Session:
+    """The log that a session stands for: that of a view as it was given out. A view that was gone on with is a log itself."""
+    session = source_of(session)
+    origin = session.origin
+    return session if origin is None or len(session.items) > session.settled else source_of(origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A view that was given out, most likely to be sent.
+
+    Attributes:
+        counted: What it was counted as.
+        model: The model that it was made for, where its name is known.
+        one_shot: Whether it was one trim's.
+    """
+
+    counted: Counted
+    model: str | None
+    one_shot: bool
 
 
 class Kept:
@@ -25,7 +54,7 @@ class Kept:
         kinds: The kinds of its items.
         before: The view's fold by other settings, until there is a view by these.
         watch: What was told.
-        sent: The local counts of the views given out last, by how many items the log had.
+        sent: The views given out last, by how many items the log had.
     """
 
     __slots__ = ("before", "census", "kinds", "lock", "sent", "settings", "view", "watch")
@@ -38,14 +67,25 @@ class Kept:
         self.before: Following | None = None
         self.kinds = KindsOut()
         self.watch = Watch()
-        self.sent: dict[int, Counted] = {}
+        self.sent: dict[int, Sent] = {}
 
-    def note_sent(self, length: int, counted: Counted) -> None:
-        """A view of so many items of the log is given out."""
+    def note_sent(self, length: int, sent: Sent) -> None:
+        """A view of so many items of the log is given out. A look at a one-shot trim says nothing of a view that was sent."""
+        before = self.sent.get(length)
+        if before is not None and sent.one_shot and not before.one_shot:
+            return
         self.sent.pop(length, None)
-        self.sent[length] = counted
+        self.sent[length] = sent
         if len(self.sent) > REMEMBERED:
             del self.sent[next(iter(self.sent))]
+
+    def asked_at(self, items: Sequence[Item]) -> int:
+        """How many of the log's items the last request had: those of a view that only answers and their outputs have followed; where
+        none is known, all before the answer at the end."""
+        length = len(items)
+        while length and (is_answer(items[length - 1]) or (length not in self.sent and isinstance(items[length - 1], FunctionCallOutput))):
+            length -= 1
+        return length if length in self.sent else before_the_answer(items)
 
     def go_by(self, settings: Settings) -> None:
         """Lets go of what was decided by other settings. The caller holds the lock."""
@@ -54,3 +94,11 @@ class Kept:
         if not settings.decides_as(self.settings):
             self.before, self.view, self.census = self.before or self.view, None, None
         self.settings = settings
+
+
+def before_the_answer(items: Sequence[Item]) -> int:
+    """How many items there are without the answer at the end, if there is one."""
+    length = len(items)
+    while length and is_answer(items[length - 1]):
+        length -= 1
+    return length

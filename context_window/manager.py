@@ -24,7 +24,7 @@ from .errors import BudgetError, ContextOverflowError
 from .events import CalibrationReset, Listener, Trimmed, check_listener
 from .folding import Folding
 from .following import Following
-from .kept import Kept
+from .kept import Kept, Sent
 from .kinds import KindsOut
 from .ledger import Ledger, Noted, Shown
 from .recall import Provider, RecallTool, recall, recall_tool
@@ -87,6 +87,7 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
         self._on_event = on_event
         self._states: WeakKeyDictionary[Session, Kept] = WeakKeyDictionary()
         self._summing: WeakKeyDictionary[Session, Memory] = WeakKeyDictionary()
+        self._given_out: Shown | None = None
         self._lowered: WeakKeyDictionary[Session, Lowered] = WeakKeyDictionary()
         self._lock = Lock()
         self._ledger = Ledger()
@@ -230,7 +231,7 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
             following = self._follow(session, state, settings)
             view, lost, reset = following.view(session), following.has_lost(), following.was_reset()
             if state.before is not None:
-                reset = state.before.fold.anchor is not None
+                reset = state.before.fold.anchor is not None and following.fold.anchor is None
                 lost, state.before = lost_between(state.before, following, session), None
             step = self._conclude(view, following, state, settings, lost=lost)
             if reset:
@@ -260,8 +261,8 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
         whole = not fold.tally.altered  # then the view is the session itself, which may have grown since
         shown = Shown(view, following.items, following.lineage) if whole else Shown(view, view.items, view.lineage)
         noted = self._note(following, shown, settings)
-        if not one_shot or len(fold) not in state.sent:  # a look at a one-shot trim says nothing of the view that was sent
-            state.note_sent(len(fold), Counted(fold.counted, settings.budget.counter.name))
+        self._given_out = shown
+        state.note_sent(len(fold), Sent(Counted(fold.counted, settings.budget.counter.name), settings.budget.model, one_shot))
         kinds = KindsOut() if one_shot else state.kinds
         now = Trimmed(view.id, total, budget, fold.tally.altered, following.freed)
         news = state.watch.news(

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from session.items import AgentConfigUpdate, Item
+from session.read_only import source_of
 from session.session import Session
-from session.units import is_answer
 from session.usage import Usage
 
-from .calibration import Calibration, Counted, Report
+from .calibration import Calibration, Report
 from .errors import BudgetError
 from .following import Following
 from .hearing import speaks
-from .kept import Kept
+from .kept import Kept, Sent, before_the_answer, log_of
+from .ledger import Shown
 from .switching import Switching
 
 ADVICE = "pass a Usage(input_tokens=…), or the usage that the provider's client gave"
@@ -25,6 +26,7 @@ class Recording(Switching, ABC):
     """What was reported beside the log."""
 
     calibration: Calibration
+    _given_out: Shown | None  # the last view
 
     @abstractmethod
     def _state(self, session: Session) -> Kept: ...
@@ -48,25 +50,31 @@ class Recording(Switching, ABC):
         reported = _usage(usage)
         if not reported.total_input:
             raise BudgetError("usage", reported, f"it reports no input tokens: {ADVICE}")
+        log, session_id, items = self._asked_for(session)
+        last = items[-1].id if items else ""
+        point = None if log is None else _point(log, last)
+        sent = None if log is None or point is None else self._sent(log, point)
+        counted, model = (None, self._settings.budget.model) if sent is None else (sent.counted, sent.model)
+        report = Report(reported, model, counted)
+        if self.calibration.record(session_id, last, report) and log is not None:
+            self._tell_fold(log, point, report)
+
+    def _asked_for(self, session: Session | None) -> tuple[Session | None, str, Sequence[Item]]:
+        """The log of the request that is reported, where it is there; its id, and what the request had."""
         if session is None:
-            shown = self._ledger.noted.shown
+            shown = self._given_out
             if shown is None:
                 raise BudgetError("session", session, "nothing was processed yet: pass the session")
-            items, session_id = shown.items, shown.session_id
-            session = shown.session()
-        elif isinstance(session, Session):
-            session_id, items = session.id, session.items
-        else:
+            live = shown.session()
+            return None if live is None else log_of(live), shown.session_id, shown.items[: before_the_answer(shown.items)]
+        if not isinstance(session, Session):
             raise BudgetError("session", type(session), "pass the Session that was sent, or its log")
-        length = _asked_at(items)
-        last = items[length - 1].id if length else ""
-        log = None if session is None else session.origin or session
-        point = None if log is None else _point(log, last)
-        counted = None if log is None or point is None else self._counted(log, point)
-        report = Report(reported, self._settings.budget.model, counted)
-        self.calibration.record(session_id, last, report)
-        if log is not None:
-            self._tell_fold(log, point, report)
+        log, items = log_of(session), session.items
+        if log is not source_of(session):
+            return log, session.id, items[: before_the_answer(items)]
+        state = self._state(log)
+        with state.lock:
+            return log, session.id, items[: state.asked_at(items)]
 
     def answer_notes(self, session: Session) -> dict[str, Any]:
         """What the first item of an answer shall carry in `extra` beside its `usage`: the model, and what the request was counted as.
@@ -77,13 +85,13 @@ class Recording(Switching, ABC):
         Args:
             session: The log, before the answer is appended to it.
         """
-        log = session.origin or session
-        counted = self._counted(log, len(log.items))
-        model = self._settings.budget.model
-        return {**({} if model is None else {"model": model}), **({} if counted is None else {"counted": counted.to_dict()})}
+        log = log_of(session)
+        sent = self._sent(log, len(log.items))
+        model = self._settings.budget.model if sent is None else sent.model
+        return {**({} if model is None else {"model": model}), **({} if sent is None else {"counted": sent.counted.to_dict()})}
 
-    def _counted(self, log: Session, point: int) -> Counted | None:
-        """What the request with so many items of the log was counted as."""
+    def _sent(self, log: Session, point: int) -> Sent | None:
+        """The view of so many items of the log that was given out."""
         state = self._state(log)
         with state.lock:
             return state.sent.get(point)
@@ -109,14 +117,6 @@ def _is_as_asked(view: Following, point: int) -> bool:
     if fold.groups.starts[-1:] != [point] or fold.is_reported or not fold.is_as_asked:
         return False
     return not any(isinstance(item, AgentConfigUpdate) for item in view.items[point : len(fold)])
-
-
-def _asked_at(items: Sequence[Item]) -> int:
-    """How many items the last request had: all, or those before the answer where that is there already."""
-    length = len(items)
-    while length and is_answer(items[length - 1]):
-        length -= 1
-    return length
 
 
 def _point(log: Session, last: str) -> int | None:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from session.read_only import source_of
 from session.session import Session
 
 from .budget import Budget
 from .counting.told import TOLD
 from .errors import BudgetError, PromptTooLongError
 from .following import Following
+from .kept import log_of
 from .payload import Asked, payload_of
 from .settings import Settings
 from .switching import Switching
@@ -124,7 +126,7 @@ class Requesting(Switching, ABC):
         their budgets, and `total_budget` stays what was asked for. It holds until the manager's model changes.
 
         Args:
-            session: The session whose view was refused; nothing may have been added to it since.
+            session: The session whose view was refused, or that view; nothing may have been added to it since.
             refusal: What the provider said.
 
         Raises:
@@ -133,17 +135,26 @@ class Requesting(Switching, ABC):
         if not isinstance(refusal, PromptTooLongError):
             problem = "pass a PromptTooLongError, as model_error makes of what a client raised"
             raise BudgetError("refusal", type(refusal), problem)
-        sent, before = self._cost(session), self._lowered.get(session)
+        log = log_of(session) if isinstance(session, Session) else session
+        sent, before = self._cost(log), self._lowered.get(log)
         tokens = lower_budget(sent, as_whole(refusal.tokens), as_whole(refusal.limit))
-        self._lowered[session] = Lowered(tokens, self._budget)
-        if self._cost(session) >= sent:
-            if before is None:
-                self._lowered.pop(session, None)
-            else:
-                self._lowered[session] = before
+        self._lowered[log] = Lowered(tokens, self._budget)
+        helps = False
+        try:
+            helps = self._cost(log) < sent
+        finally:
+            if not helps:
+                self._restore(log, before)
+        if not helps:
             return False
         logger.warning("a prompt counted here as %s tokens was too long: views of the session cost at most %s from now on", sent, tokens)
         return True
+
+    def _restore(self, log: Session, before: Lowered | None) -> None:
+        if before is None:
+            self._lowered.pop(log, None)
+        else:
+            self._lowered[log] = before
 
     def _cost(self, session: Session) -> int:
         """Tokens of the request with the session's view."""
@@ -160,7 +171,7 @@ class Requesting(Switching, ABC):
 
     def _lowered_to(self, session: Session, settings: Settings) -> int | None:
         """Tokens that views of this session may cost since one was refused; None where none was."""
-        lowered = self._lowered.get(session)
+        lowered = self._lowered.get(source_of(session))
         return lowered.tokens if lowered is not None and lowered.budget is settings.budget else None
 
     def _asked(self, model: str, max_tokens: int, tools: Iterable[Tool], more: dict[str, Any]) -> Asked:

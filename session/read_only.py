@@ -118,3 +118,8 @@ class ReadOnlySession(Session):
     merge_result = _refused("merge_result")
     merge_with_summary = _refused("merge_with_summary")
     restore_seams = _refused("restore_seams")
+
+
+def source_of(session: Session) -> Session:
+    """The session itself: what a read-only one shows."""
+    return getattr(session, _SLOT) if isinstance(session, ReadOnlySession) else session

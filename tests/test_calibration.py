@@ -177,7 +177,7 @@ def in_turn(log: Session, manager: ContextWindowManager, *, late: int, seen: boo
     for item in log.items:
         notes = manager.answer_notes(session)
         if item.usage is not None:
-            sent = Session.showing(session, list(session.items), breaks=session.response_breaks, settled=0)
+            sent = Session.showing(session, list(session.items), breaks=session.response_breaks, settled=len(session.items))
             waiting.append((len(session.items) + late, item.usage, sent))
         record(manager, waiting, len(session.items))
         session.append(bare(item))

@@ -277,13 +277,13 @@ def fold_anchored(session: Session, limits: Limits, known: Facts | None = None) 
         for member in said[place]:
             item = twin.items[member]
             twin.grow(member + 1)
-            if item.usage is not None:
+            if item.usage is not None and item.usage.total_input:  # else it says nothing of a request
                 source = (item.agent_id, item.extra.get("model"))
                 if reporter not in (None, source):
                     twin.forget()
                     heard = False
                 reporter = source
-                if item.usage.total_input and not heard and asked.place >= session.settled:
+                if not heard and asked.place >= session.settled:
                     sent = item.extra.get("counted", {"by": "another"})
                     known = sent["tokens"] if sent["by"] == "" else None
                     heard = True
