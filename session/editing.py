@@ -12,7 +12,7 @@ from .excerpts import Excerpt, Piece, Reading, joined, read, whole_number
 from .items import ITEM_TYPES, AgentConfigUpdate, AgentHandoff, Item
 from .record import listed
 from .session import Session
-from .units import FREE, NONE
+from .units import FREE, NONE, is_answer
 
 
 def earliest_after(items: Iterable[Item]) -> list[float]:
@@ -46,18 +46,29 @@ def checked_new(session: Session, items: Iterable[Item]) -> list[Item]:
 
 
 def inserted(session: Session, new: list[Item]) -> Excerpt:
-    """The log with these items, which are in order of time, each after the last one that is not younger: linear but for the search."""
+    """The log with these items, which are in order of time, each after the last one that is not younger: linear but for the search.
+
+    Where that is within a response, it is after the response. One that came in before, and is an answer too, is part of it.
+    """
     log = read(session)
     times = earliest_after(log.items)
     pieces: list[Piece] = []
     here = 0
     for item in new:
-        place = bisect_right(times, item.created_at)
+        place = max(here, bisect_right(times, item.created_at))
         pieces += map(log.piece, range(here, place))
+        while pieces and place < len(log.items) and _goes_on(log.items[place], pieces[-1][0], log.breaks):
+            pieces.append(log.piece(place))
+            place += 1
         pieces.append((item, None))
         here = place
     pieces += map(log.piece, range(here, len(log.items)))
     return joined(pieces, log.breaks)
+
+
+def _goes_on(item: Item, before: Item, breaks: frozenset[str]) -> bool:
+    """Whether the item is part of the response that the one before it is part of."""
+    return is_answer(before) and is_answer(item) and before.agent_id == item.agent_id and item.id not in breaks
 
 
 def truncated(session: Session, max_items: int | None, max_tokens: int | None) -> Excerpt | None:

@@ -64,6 +64,8 @@ class Session(Record):
     def insert(self, item: AnyItem) -> AnyItem:
         """The item, now after the last one that is not younger. A log need not be in order of time: see `merge`.
 
+        Nothing is put into a response: where its place would be there, it comes right after the response.
+
         Raises:
             DuplicateItemError: Its id is taken.
             FormatError: It is no item.
@@ -72,7 +74,7 @@ class Session(Record):
         return item
 
     def insert_many(self, items: Iterable[Item]) -> list[Item]:
-        """The items, each now where `insert` would have put it, one after the other. All come in, or none.
+        """The items, each now where `insert` would have put it, one after the other, the oldest first. All come in, or none.
 
         Raises:
             DuplicateItemError: An id is taken, or given twice.

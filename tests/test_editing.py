@@ -1,6 +1,7 @@
 """Insertions, truncations and cleaning up: what they do to a log, and what they never do."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,8 +22,9 @@ from session import (
     Session,
 )
 from session.estimate import estimate_item
+from session.excerpts import read
 from session.items import Item
-from tests.support.derived import check_derived, ids
+from tests.support.derived import check_derived, ids, response_of
 from tests.support.strategies import sessions
 from tests.support.twin import answers, is_summary, is_system, responses, unit_of
 
@@ -123,6 +125,55 @@ def test_many_at_once_stand_where_one_after_the_other_would(session: Session, ti
         if item in new:
             assert all(later.created_at > item.created_at for later in session.items[place + 1 :] if later not in new)
     check_derived(session)
+
+
+def test_nothing_is_inserted_into_a_response() -> None:
+    """Its first calls would no longer wait for their outputs, and a signed response would go out in two halves."""
+    session = Session([at(0, "u"), Reasoning("r", "sig", id="r", created_at=1)])
+    session.append(FunctionCall("f", "{}", "1", id="c", created_at=2))
+    session.append(FunctionCall("f", "{}", "2", id="d", created_at=4))
+    for when in (1, 2, 3):
+        steered = session.fork()
+        steered.insert(at(when, "x"))
+        assert (ids(steered), steered.lineage is session.lineage) == (["u", "r", "c", "d", "x"], False)
+        assert [steered.items[place].id for place in read(steered).in_flight()] == ["c", "d"]
+    session.append(FunctionCallOutput("f", "", "1", id="o", created_at=5))
+    session.insert_many([at(0.5, "w"), at(3, "x"), at(5, "y"), at(1, "v")])
+    assert ids(session) == ["u", "w", "r", "c", "d", "v", "x", "o", "y"]
+
+
+def test_what_is_inserted_between_two_responses_stands_there() -> None:
+    session = Session(
+        Message("assistant", "", id=id_, created_at=when, agent_id=id_[0]) for when, id_ in enumerate(["a1", "a2", "b1", "b2"])
+    )
+    session.restore_seams(frozenset({"a2"}), 0)
+    for when, between in ((0, ["a1", "x", "a2", "b1", "b2"]), (1, ["a1", "a2", "x", "b1", "b2"]), (2, ["a1", "a2", "b1", "b2", "x"])):
+        one = session.copy()
+        one.insert(at(when, "x"))
+        assert ids(one) == between
+
+
+NEW: list[Callable[[str, float], Item]] = [
+    lambda id_, when: at(when, id_),
+    lambda id_, when: Message("assistant", id_, id=id_, created_at=when),
+    lambda id_, when: Message("assistant", id_, id=id_, created_at=when, agent_id="b"),
+    lambda id_, when: Reasoning(id_, "sig", id=id_, created_at=when),
+    lambda id_, when: FunctionCall("f", "{}", id_, id=id_, created_at=when),
+]
+
+
+@given(sessions(max_steps=8), st.lists(st.tuples(st.integers(-1, 30), st.sampled_from(NEW)), max_size=8))
+def test_many_of_any_kind_stand_where_the_oldest_first_would_and_part_no_response(
+    session: Session, made: list[tuple[int, Callable[[str, float], Item]]]
+) -> None:
+    new = [make(f"new{number}", float(when)) for number, (when, make) in enumerate(sorted(made, key=lambda one: one[0]))]
+    origin, one_by_one = session.copy(), session.fork()
+    for item in new:
+        one_by_one.insert(item)
+    session.insert_many(new)
+    assert (ids(session), session.response_breaks) == (ids(one_by_one), one_by_one.response_breaks)
+    then, now = response_of(origin), response_of(session)
+    assert all((then[one] == then[other]) <= (now[one] == now[other]) for one in then for other in then)
 
 
 def test_a_new_system_message_keeps_apart_what_the_old_one_kept_apart() -> None:
