@@ -161,6 +161,21 @@ def result_of(theirs: Session, agent_id: str | None) -> Message:
     raise FormatError("merge_result.other", "no assistant message in it says anything; let its agent answer first")
 
 
+def beside_calls(mine: Session, message: Message) -> Excerpt | None:
+    """The log with a message of this agent at the end of its last response; None where that waits for no output, or is another's.
+
+    At the end of the log the message would be a response of its own, and the calls of the one before it count as interrupted.
+    """
+    log = read(mine)
+    calls = log.in_flight()
+    if not calls or log.items[calls[0]].agent_id != message.agent_id:
+        return None
+    response = log.response(calls[0])
+    end = next((place for place in range(calls[-1], len(log.items)) if log.response(place) != response), len(log.items))
+    pieces = [*map(log.piece, range(end)), (message, response), *map(log.piece, range(end, len(log.items)))]
+    return joined(pieces, log.breaks)
+
+
 def _call_ids(log: Reading, places: Iterable[int]) -> set[str]:
     found = (log.items[place] for place in places)
     return {item.call_id for item in found if isinstance(item, FunctionCall | FunctionCallOutput)}

@@ -285,6 +285,8 @@ class Session(Record):
     async def merge_result(self, other: Session, *, agent_id: str | None = None) -> Session:
         """This session, with the last assistant message of the other appended. The same message again is passed over.
 
+        Where calls of the same agent wait for their outputs, the message comes in at the end of their response: it interrupts none.
+
         Args:
             other: Whose result it is.
             agent_id: The agent it belongs to here; None leaves the agent it has.
@@ -452,8 +454,11 @@ class Session(Record):
         self._breaks = found.breaks
 
     def _say(self, message: Message) -> None:
-        """Appends a message of another log that stands apart from an answer before it, unless this log holds it."""
-        from .merging import id_here
+        """Brings in a message of another log, unless this log holds it: at the end, where it stands apart from an answer before it.
+
+        While calls of the same agent are being run, it is a part of the response that they are in: see `merging.beside_calls`.
+        """
+        from .merging import beside_calls, id_here
         from .sameness import under
         from .units import is_answer
 
@@ -461,6 +466,10 @@ class Session(Record):
         if self.position(item_id) is not None:
             return
         message = under(message, item_id)
+        found = beside_calls(self, message)
+        if found is not None:
+            self._become(found)
+            return
         last = self._items[self._length - 1] if self._length else None
         self.append(message)
         if last is not None and is_answer(last) and last.agent_id == message.agent_id:

@@ -19,6 +19,7 @@ from session import (
     Session,
     Usage,
 )
+from session.excerpts import read
 from session.items import Item
 from tests.support.derived import check_derived, ids, pairs, response_of
 from tests.support.strategies import sessions
@@ -303,12 +304,52 @@ def test_where_nothing_was_said_there_is_no_result_and_that_is_told() -> None:
     assert ids(parent) == ["u"]
 
 
+def test_a_result_interrupts_no_call_that_is_being_run() -> None:
+    parent = log(user(0, "u"), Reasoning("r", "sig", id="r", created_at=1), call(2, "c"))
+    child = parent.fork_brief("search", "find")
+    child.append(said(3, "result"))
+    lineage = parent.lineage
+    taken(taken(parent, child), child)
+    assert parent.lineage is lineage
+    assert (ids(parent), parent.response_breaks) == (["u", "r", "c", "result"], frozenset())
+    assert waiting(parent) == ["c"]
+    parent.add_function_output("f", "done", "1")
+    messages, _ = parent.to_anthropic_messages()
+    sent = [block["type"] for message in messages for block in message["content"]]
+    assert sent == ["text", "thinking", "tool_use", "text", "tool_result"]
+    taken(parent, log(said(9, "next")))
+    assert ids(parent)[-1] == "next"
+
+
+def test_a_result_comes_before_outputs_of_the_response_that_still_waits() -> None:
+    parent = log(user(0, "u"), call(1, "c"), call(2, "d", "2"), output(3, "o"), user(4, "steer"))
+    taken(parent, log(said(5, "result")))
+    assert (ids(parent), waiting(parent)) == (["u", "c", "d", "result", "o", "steer"], ["d"])
+    assert pairs(parent) == {"c": "o"}
+
+
+def test_a_result_of_another_agent_is_a_response_of_its_own() -> None:
+    parent = log(user(0, "u"), call(1, "c"))
+    assert ids(taken(parent, log(said(2, "result")), "child")) == ["u", "c", "result"]
+    assert response_of(parent) == {"c": "c", "result": "result"}
+
+
+def waiting(session: Session) -> list[str]:
+    return [session.items[place].id for place in read(session).in_flight()]
+
+
 @given(sessions(max_steps=8), sessions(max_steps=8))
 def test_a_result_leaves_all_else_as_it_was(ours: Session, other: Session) -> None:
+    """It stands alone at the end, or at that of the response whose calls are being run: those still are."""
     theirs = renamed(other, "b", 0.5)
     theirs.append(said(99, "result"))
     before = ours.copy()
+    calls = [place for place in read(ours).in_flight() if ours.items[place].agent_id is None]
     taken(taken(ours, theirs), theirs)
     check_derived(ours, before)
-    assert list(ours.items[:-1]) == list(before.items)
-    assert response_of(ours)["result"] == "result"
+    assert [item for item in ours.items if item.id != "result"] == list(before.items)
+    if calls:
+        assert waiting(ours) == waiting(before)
+        assert response_of(ours)["result"] == response_of(ours)[before.items[calls[0]].id]
+    else:
+        assert (ids(ours)[-1], response_of(ours)["result"]) == ("result", "result")
