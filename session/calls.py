@@ -4,28 +4,51 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from .errors import DuplicateItemError, short
 from .items import FunctionCall, FunctionCallOutput, ItemBase
 
 
+@dataclass(slots=True)
+class _Known:
+    """What a log holds of one call id.
+
+    Attributes:
+        last: Its last call.
+        waiting: Those of its calls that wait for an output, the oldest first. Only a merge makes more than one.
+        answers: Its outputs since a call of it last came while none waited.
+    """
+
+    last: FunctionCall | None = None
+    waiting: list[FunctionCall] = field(default_factory=list)
+    answers: list[FunctionCallOutput] = field(default_factory=list)
+
+
 class CallIndex:
-    """The last call of each call id, with the first answer to it."""
+    """The calls of each call id that wait or came last, with the answers to them. An output answers as `units.Grouping` has it."""
 
     __slots__ = ("_found",)
 
     def __init__(self, items: Iterable[ItemBase]) -> None:
-        self._found: dict[str, tuple[FunctionCall | None, FunctionCallOutput | None]] = {}
+        self._found: dict[str, _Known] = {}
         for item in items:
             self.note(item)
 
     def note(self, item: ItemBase) -> None:
         """Takes in the next item of the log."""
         if isinstance(item, FunctionCall):
-            self._found[item.call_id] = (item, None)
+            known = self._found.setdefault(item.call_id, _Known())
+            if not known.waiting:
+                known.answers = []
+            known.last = item
+            known.waiting.append(item)
         elif isinstance(item, FunctionCallOutput):
-            call, answer = self._found.get(item.call_id, (None, None))
-            self._found[item.call_id] = (call, answer or item)
+            known = self._found.setdefault(item.call_id, _Known())
+            if known.waiting or not known.answers:  # an orphan beside answers is nobody's
+                known.answers.append(item)
+            if known.waiting:
+                known.waiting.pop()
 
     def same_call(self, call: FunctionCall) -> FunctionCall | None:
         """The call that the log holds already, where it is this one; None where this one is new.
@@ -33,23 +56,32 @@ class CallIndex:
         Raises:
             DuplicateItemError: An unanswered call with its call id and other content is there.
         """
-        known, answer = self._found.get(call.call_id, (None, None))
-        if known is not None and known.name == call.name and _say_the_same(known.arguments, call.arguments):
-            return known
-        if known is not None and answer is None:
-            told = f"call {short(call.call_id)} to {short(known.name)} still waits for its output; give this call an id of its own"
+        known = self._found.get(call.call_id)
+        if known is None or known.last is None:
+            return None
+        for one in (known.last, *reversed(known.waiting)):
+            if one.name == call.name and _say_the_same(one.arguments, call.arguments):
+                return one
+        if known.waiting:
+            waits = known.waiting[-1]
+            told = f"call {short(call.call_id)} to {short(waits.name)} still waits for its output; give this call an id of its own"
             raise DuplicateItemError(call.call_id, told)
         return None
 
     def same_output(self, output: FunctionCallOutput) -> FunctionCallOutput | None:
         """The output that the log holds already, where it is this one; None where this one is new.
 
+        Where a call waits, it is the answer to that one, whatever it says.
+
         Raises:
             DuplicateItemError: The call has another answer already.
         """
-        _, answer = self._found.get(output.call_id, (None, None))
-        if answer is None or (answer.output, answer.is_error) == (output.output, output.is_error):
-            return answer
+        known = self._found.get(output.call_id)
+        if known is None or known.waiting:
+            return None
+        for answer in known.answers:
+            if (answer.output, answer.is_error) == (output.output, output.is_error):
+                return answer
         told = f"call {short(output.call_id)} is answered already, with another output; a call has one answer"
         raise DuplicateItemError(output.call_id, told)
 

@@ -30,6 +30,7 @@ from session import (
     render_items,
 )
 from session.items import ItemBase
+from tests.support.derived import pairs
 from tests.support.strategies import sessions
 from tests.test_items import ONE_OF_EACH
 
@@ -304,6 +305,51 @@ def test_an_id_that_is_used_again_is_answered_again() -> None:
         session.add_function_call(name, "{}", "c")
         session.add_function_output(name, answer, "c")
     assert len(session.items) == 4
+
+
+def nested() -> Session:
+    """A call that waits, and one of another log under the same call id, which was answered there: what a merge can make."""
+    session = Session([FunctionCall("f", "{}", "c", id="mine"), FunctionCall("f", '{"x":1}', "c", id="theirs")])
+    session.append(FunctionCallOutput("f", "first", "c", id="first"))
+    return session
+
+
+def test_an_output_is_refused_only_where_no_call_of_its_id_waits() -> None:
+    session = nested()
+    output = session.add_function_output("f", "second", "c")
+    assert [item.id for item in session.items] == ["mine", "theirs", "first", output.id]
+    assert session.add_function_output("f", "second", "c") is output
+    assert session.add_function_output("f", "first", "c") is session.get_by_id("first")
+    with pytest.raises(DuplicateItemError, match="call 'c' is answered already"):
+        session.add_function_output("f", "third", "c")
+
+
+def test_an_output_that_says_what_another_said_answers_the_call_that_waits() -> None:
+    session = nested()
+    assert session.add_function_output("f", "first", "c") is not session.get_by_id("first")
+    assert pairs(session)["mine"] == session.items[-1].id
+
+
+def test_every_call_that_waits_is_known() -> None:
+    session = nested()
+    for arguments, known in (("{}", "mine"), ('{"x":1}', "theirs")):
+        assert session.add_function_call("f", arguments, "c") is session.get_by_id(known)
+    with pytest.raises(DuplicateItemError, match="call 'c' to 'f' still waits for its output"):
+        session.add_function_call("f", '{"x":2}', "c")
+    session.add_function_output("f", "second", "c")
+    assert session.add_function_call("f", '{"x":2}', "c").arguments == '{"x":2}'
+    assert session.add_function_output("f", "second", "c") is session.items[-1]
+
+
+def test_an_output_without_a_call_is_recorded_once_too() -> None:
+    session = Session()
+    output = session.add_function_output("f", "out", "c")
+    assert session.add_function_output("f", "out", "c") is output
+    with pytest.raises(DuplicateItemError):
+        session.add_function_output("f", "other", "c")
+    session.add_function_call("f", "{}", "c")
+    assert session.add_function_output("f", "other", "c").text == "other"
+    assert len(session.items) == 3
 
 
 def test_calls_are_known_however_they_came_in() -> None:
