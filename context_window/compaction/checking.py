@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -104,7 +105,7 @@ def verified(session: Session, items: Sequence[Item], view: Fold, due: Due, aske
     if SHARE * cost > trigger:
         raise CompactionError(f"the summary has {cost:,} tokens, more than a third of the {trigger:,} there are")
     total = check_room(session, items, view, due, summary)
-    return summary, Compacted(session.id, total, due.limits.budget, len(summary.replaces), asked.tokens, cost)
+    return summary, Compacted(session.id, total, view.limits.budget, len(summary.replaces), asked.tokens, cost)
 
 
 def check_room(session: Session, items: Sequence[Item], view: Fold, due: Due, summary: Compaction | None = None) -> int:
@@ -113,7 +114,7 @@ def check_room(session: Session, items: Sequence[Item], view: Fold, due: Due, su
     Args:
         session: The log.
         items: Its items as they are now.
-        view: The fold of its view.
+        view: The fold of its view; it stays as it is.
         due: What is due.
         summary: The summary; None for the shortest that is worth asking for.
 
@@ -122,13 +123,18 @@ def check_room(session: Session, items: Sequence[Item], view: Fold, due: Due, su
     """
     if summary is None:
         summary = _item(SHORTEST, replaced(due.told, items), items[-1], session)
-    trial = Session.showing(session, [*items, summary], breaks=session.response_breaks, settled=session.settled)
-    following = Following(trial, lowered(due.limits, view.correction), due.settings.measurer)
-    following.catch_up(trial)
-    total = following.fold.counted + view.correction
-    if total > max(due.limits.budget, view.total):
+    trial = _twin(view)
+    places = (place for id in summary.replaces if (place := session.position(id)) is not None)
+    trial.add(summary, due.settings.measurer.measured(summary), replaces=[place for place in places if place < len(view)])
+    trial.conclude()
+    if trial.total > max(view.limits.budget, view.total):
         raise CompactionError("beside what must be kept there is no room for a summary")
-    return total
+    return trial.total
+
+
+def _twin(fold: Fold) -> Fold:
+    """A copy that goes on by itself. Another fold of the same log would not do: what was decided before a refusal, it decides anew."""
+    return deepcopy(fold, {id(shared): shared for shared in (fold.limits, fold.measures)})
 
 
 def _item(text: str, ids: Sequence[str], last: Item, session: Session) -> Compaction:
