@@ -170,6 +170,45 @@ def test_a_summary_is_the_assistants_text() -> None:
     assert said == ["u: a", "a: [Conversation Summary] s", "u: b"]
 
 
+def summary(said: str) -> Message:
+    return assistant(said, extra={"summary": True})
+
+
+def thought() -> list[Item]:
+    return [Reasoning("hm", "sealed"), call("c1"), output("c1")]
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        ([summary("s")], [f"u: {PREAMBLE} s"]),
+        ([user("a"), summary("s")], ["u: a s"]),
+        ([user("a"), summary("s"), Message("system", "!"), user(" "), summary("t"), summary(" ")], ["u: a s t"]),
+        ([user("a"), assistant("b"), summary("s")], ["u: a", "a: b", "u: s"]),
+        ([user("a"), summary("s"), assistant("b"), summary("t")], ["u: a", "a: s b", "u: t"]),
+        ([user("a"), call("c0"), summary("s"), output("c0")], ["u: a", "a: c0", "u: c0 s"]),
+    ],
+)
+def test_a_summary_right_before_thinking_is_the_users_text(before: list[Item], told: list[str]) -> None:
+    """With thinking enabled, a turn that calls tools begins with thinking (A4)."""
+    assert outline(*before, *thought()) == [*told, "a: thinking c1", "u: c1"]
+    messages = wire(*before, *thought(), caching=True).messages
+    assert validate_anthropic({"messages": messages, "thinking": {"type": "enabled", "budget_tokens": 1_024}}) == []
+
+
+@pytest.mark.parametrize(
+    "after", [[assistant("b")], [call("c1")], [Reasoning("hm"), call("c1")], [user("b"), *thought()], []], ids=range(5)
+)
+def test_a_summary_before_anything_else_stays_the_assistants(after: list[Item]) -> None:
+    assert outline(user("a"), summary("s"), *after)[1].startswith("a: s")
+
+
+def test_a_compaction_block_before_thinking_stays_where_it_came() -> None:
+    block = {"type": "compaction", "content": "Before."}
+    kept = assistant("Before.", extra={"summary": True, "anthropic_blocks": [block]})
+    assert wire(user("a"), kept, *thought()).messages[1]["content"][0] == block
+
+
 def test_a_log_that_begins_with_a_blank_user_message_is_valid_all_the_same() -> None:
     assert outline(user(" "), assistant("b"), user("c")) == [f"u: {PREAMBLE}", "a: b", "u: c"]
     assert outline(assistant("b", category=MessageCategory.SYSTEM), user("c")) == [f"u: {PREAMBLE}", "a: b", "u: c"]

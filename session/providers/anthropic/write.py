@@ -3,7 +3,8 @@ in `rules.py` knows nothing of this file.
 
 What is on the wire and not in the log: `additions.PREAMBLE` at the head, `additions.INTERRUPTED` for every call without an
 output, notes for images and documents that cannot be sent. What is in the log and not on the wire: handoffs, config updates,
-outputs without a call, blank texts, reasoning that Anthropic did not sign.
+outputs without a call, blank texts, reasoning that Anthropic did not sign. A summary is the assistant's text, as its role
+says, but the user's where thinking follows right after it.
 """
 
 from __future__ import annotations
@@ -59,13 +60,17 @@ def to_anthropic(session: Session, *, caching: bool = False) -> AnthropicMessage
         _add(messages, "user", [text_block(additions.PREAMBLE)])
     ids = CallIds(UNSAFE, ID_LENGTH)
     album = Album()
+    summed: list[Block] = []  # what summaries of role assistant said, as long as nothing was added since
     marks = Marks({item.id for item in session.items[: session.settled]} if caching else ())
     for step in told.steps:
         marks.before(step, messages)
         if isinstance(step, Response):
             _close(messages)  # the model was called here
             wire_ids = {call.id: ids.take(call.call_id) for call in step.calls}
-            _add(messages, "assistant", list(_answer(step, wire_ids)))
+            said = list(_answer(step, wire_ids))
+            if summed and said and said[0]["type"] in ("thinking", "redacted_thinking"):
+                _give_to_user(messages, len(summed))
+            _add(messages, "assistant", said)
             # A2, A3: all results of a response are in the very next message and come first there. They end the assistant's
             # message too: the next response is another step, even where nothing stood between the two.
             _add(messages, "user", [_result(step, call, wire_ids[call.id], album) for call in step.calls])
@@ -73,8 +78,13 @@ def to_anthropic(session: Session, *, caching: bool = False) -> AnthropicMessage
             _add(messages, "user", [text_block(additions.SUMMARY_HEADER + step.summary)] if step.summary.strip() else [])
         elif step.role == "user":
             _add(messages, "user", carried(step) or list(album.rich(step.content)))
+        elif found := carried(step):
+            _add(messages, "assistant", found)
         else:
-            _add(messages, "assistant", carried(step) or list(plain(step.content)))
+            _add(messages, "assistant", blocks := list(plain(step.content)))
+            summed += blocks
+        if summed and messages[-1]["content"][-1] is not summed[-1]:
+            summed = []
         marks.after(step, messages)
     if messages and messages[0]["role"] == "assistant":  # A1, where `preamble_due` does not see it: the user's first text is blank
         messages.insert(0, {"role": "user", "content": [text_block(additions.PREAMBLE)]})
@@ -95,6 +105,16 @@ def _add(messages: list[dict[str, Any]], role: Literal["user", "assistant"], blo
         messages[-1]["content"].extend(blocks)
     else:
         messages.append({"role": role, "content": blocks})
+
+
+def _give_to_user(messages: list[dict[str, Any]], count: int) -> None:
+    """Makes the last so many blocks the user's: with thinking enabled, a turn that calls tools begins with it (A4)."""
+    content = messages[-1]["content"]
+    given = content[-count:]
+    del content[-count:]
+    if not content:
+        messages.pop()
+    _add(messages, "user", given)
 
 
 def _close(messages: list[dict[str, Any]]) -> None:
