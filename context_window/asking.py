@@ -105,21 +105,33 @@ class Asking(ABC):
         return self._told(step, None if provider is None or step.question is None else provider.ask(step.question))
 
     async def _afinished(self, work: Callable[[], Step[T]]) -> T:
-        step = await in_thread(work)
-        provider = step.settings.provider
-        return self._told(step, None if provider is None or step.question is None else await provider.aask(step.question))
+        import asyncio
+
+        done: list[Step[T]] = []
+        try:
+            await in_thread(lambda: done.append(work()))
+            (step,) = done
+            provider = step.settings.provider
+            counted = None if provider is None or step.question is None else await provider.aask(step.question)
+        except asyncio.CancelledError:
+            for step in done:  # it was decided and noted: no later call tells of it
+                self._tell(step, None)
+            raise
+        return self._told(step, counted)
 
     def _told(self, step: Step[T], counted: Counted | None) -> T:
         """Tells what there is to tell, and gives the call's result or raises what it must."""
-        events = [*step.events, *self._news(step, counted)]
-        tokens = None if counted is None else counted.tokens
-        if tokens is not None:
-            self._ledger.note_provider(step.noted, tokens)
-        # Outside every lock: a listener may wait for another thread that wants one.
-        tell(events, self._on_event, step.settings.budget.model)
+        self._tell(step, counted)
         if step.overflow is not None:
             raise step.overflow
-        return step.result(tokens)
+        return step.result(None if counted is None else counted.tokens)
+
+    def _tell(self, step: Step[T], counted: Counted | None) -> None:
+        events = [*step.events, *self._news(step, counted)]
+        if counted is not None and counted.tokens is not None:
+            self._ledger.note_provider(step.noted, counted.tokens)
+        # Outside every lock: a listener may wait for another thread that wants one.
+        tell(events, self._on_event, step.settings.budget.model)
 
     def _news(self, step: Step[T], counted: Counted | None) -> list[Event]:
         settings = step.settings

@@ -215,7 +215,7 @@ def test_a_loop_that_ends_while_a_call_is_at_work(at: str) -> None:
 
         one.snag.at, one.snag.then = at, tells
         tasks.append(asyncio.ensure_future(one.adapter.afit([*one.shown, *more], refusal=refused)))
-        await begun.wait()
+        await asyncio.wait_for(begun.wait(), 10)
 
     tasks: list[asyncio.Future[list[Line]]] = []
     asyncio.run(scene())
