@@ -22,7 +22,7 @@ from .totals import Totals
 IN_VIEW = 0
 _REASONS: tuple[Reason | None, ...] = (None, *Reason)
 _CODES = {reason: code for code, reason in enumerate(_REASONS) if reason is not None}
-_ABSENT = object()
+_ABSENT = ...  # the same in a copy of the view, as no other object would be
 
 
 class ViewState(Totals):
