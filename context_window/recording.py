@@ -47,11 +47,10 @@ class Recording(Switching, ABC):
         Raises:
             BudgetError: It reports no input tokens, or there is no view yet.
         """
-        reported = _usage(usage)
+        reported = reported_by(usage)
         if not reported.total_input:
             raise BudgetError("usage", reported, f"it reports no input tokens: {ADVICE}")
-        log, session_id, items = self._asked_for(session)
-        last = items[-1].id if items else ""
+        log, session_id, last = self._asked_for(session)
         point = None if log is None else _point(log, last)
         sent = None if log is None or point is None else self._sent(log, point)
         counted, model = (None, self._settings.budget.model) if sent is None else (sent.counted, sent.model)
@@ -59,22 +58,22 @@ class Recording(Switching, ABC):
         if self.calibration.record(session_id, last, report) and log is not None:
             self._tell_fold(log, point, report)
 
-    def _asked_for(self, session: Session | None) -> tuple[Session | None, str, Sequence[Item]]:
-        """The log of the request that is reported, where it is there; its id, and what the request had."""
+    def _asked_for(self, session: Session | None) -> tuple[Session | None, str, str]:
+        """The log of the request that is reported, where it is there; its id, and that of the last item which the request had."""
         if session is None:
             shown = self._given_out
             if shown is None:
                 raise BudgetError("session", session, "nothing was processed yet: pass the session")
             live = shown.session()
-            return None if live is None else log_of(live), shown.session_id, shown.items[: before_the_answer(shown.items)]
+            return None if live is None else log_of(live), shown.session_id, _last(shown.items, before_the_answer(shown.items))
         if not isinstance(session, Session):
             raise BudgetError("session", type(session), "pass the Session that was sent, or its log")
         log, items = log_of(session), session.items
         if log is not source_of(session):
-            return log, session.id, items[: before_the_answer(items)]
+            return log, session.id, _last(items, before_the_answer(items))
         state = self._state(log)
         with state.lock:
-            return log, session.id, items[: state.asked_at(items)]
+            return log, session.id, _last(items, state.asked_at(items))
 
     def answer_notes(self, session: Session) -> dict[str, Any]:
         """What the first item of an answer shall carry in `extra` beside its `usage`: the model, and what the request was counted as.
@@ -119,13 +118,23 @@ def _is_as_asked(view: Following, point: int) -> bool:
     return not any(isinstance(item, AgentConfigUpdate) for item in view.items[point : len(fold)])
 
 
+def _last(items: Sequence[Item], length: int) -> str:
+    """The id of the last of so many items; empty where there is none."""
+    return items[length - 1].id if length else ""
+
+
 def _point(log: Session, last: str) -> int | None:
     """How many items of the log the request had that ended in this one; None where the log has it no more."""
     position = log.position(last) if last else -1
     return None if position is None else position + 1
 
 
-def _usage(reported: object) -> Usage:
+def reported_by(reported: object) -> Usage:
+    """What a provider's client, or a `Usage`, reports.
+
+    Raises:
+        BudgetError: It is no report.
+    """
     if isinstance(reported, Usage):
         return reported
     from session.transcripts.usages import usage_of

@@ -483,7 +483,7 @@ class Session(Record):
         if item.pinned == pinned:
             return item
         twin = changed(item, pinned=pinned)
-        settled, tokens = self._settled, self._settled_tokens
+        tokens = self._settled_tokens
         self._rewrite([*self._items[:place], twin, *self._items[place + 1 : self._length]])
-        self._settled, self._settled_tokens = settled, tokens
+        self._settled_tokens = tokens
         return twin

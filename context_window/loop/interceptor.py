@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from session.session import Session
-from session.usage import Usage
 
 from ..errors import BudgetError
 from ..manager import ContextWindowManager
+from ..recording import reported_by
 from .waiting import completed
 
 
@@ -80,16 +80,8 @@ class TurnInterceptor(Interceptor):
         Raises:
             BudgetError: It is no report.
         """
-        if usage is not None and not _says_nothing(usage):
+        if usage is not None and reported_by(usage).total_input:
             self.manager.record_usage(usage, session)
-
-
-def _says_nothing(usage: object) -> bool:
-    """Whether this is a report of no input tokens, as of an answer that was stopped: nobody's mistake in a loop that passes on all."""
-    from session.transcripts.usages import usage_of
-
-    read = usage if isinstance(usage, Usage) else usage_of(usage.model_dump() if hasattr(usage, "model_dump") else usage)
-    return read is not None and not read.total_input
 
 
 class _Both(Interceptor):
