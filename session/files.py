@@ -1,13 +1,15 @@
 """Files that are opened for their bytes: an image that a program names, and files that data names in a folder its reader opted in for.
 
-Only regular files are opened, no call waits for another process, and a file that is refused is None, never an error.
+Only regular files are opened, and no call waits for another process.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import IO, Self
@@ -42,10 +44,7 @@ def read_image(path: str | os.PathLike[str]) -> bytes | None:
     Returns:
         The bytes; None unless this is a regular file of at most `MAX_IMAGE_FILE` bytes that is an image by its header.
     """
-    try:
-        return _image_in(_open_regular(path, _FILE))
-    except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate in the path
-        return None
+    return _image_in(lambda: _open_regular(path, _FILE))
 
 
 class Folder:
@@ -87,28 +86,22 @@ class Folder:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def open(self, name: str) -> IO[bytes] | None:
+    def open(self, name: str | os.PathLike[str]) -> IO[bytes]:
         """Open a regular file of the folder for reading.
 
         Args:
             name: A path relative to the folder, or an absolute one that lies in it as it is written.
 
-        Returns:
-            The file; None where the path leads out of the folder or has `..` in it, where a link is on the way, or where there is no
-            regular file that may be read.
-
         Raises:
-            ValueError: The `with` block is over.
+            OSError: The path leads out of the folder or has `..` in it, a link is on the way, or there is no regular file that may be
+                read.
+            ValueError: No file can have this name; or the `with` block is over.
         """
         if self._is_closed:
             raise ValueError("the folder is closed")
         parts = self._parts(name)
-        if not parts:
-            return None
-        try:
-            return self._open_by_descriptors(parts) if self._descriptor is not None else self._open_by_real_paths(parts)
-        except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate in the path
-            return None
+        _check(bool(parts), "it is no file in the folder")
+        return self._open_by_descriptors(parts) if self._descriptor is not None else self._open_by_real_paths(parts)
 
     def read_image(self, name: str) -> bytes | None:
         """Return the bytes of an image in the folder.
@@ -117,22 +110,18 @@ class Folder:
             name: As for `open`.
 
         Returns:
-            The bytes; None as for `open`, and where the file has more than `MAX_IMAGE_FILE` bytes or is no image by its header.
+            The bytes; None where `open` raises an error, and where the file has more than `MAX_IMAGE_FILE` bytes or is no image by its
+            header.
         """
-        file = self.open(name)
-        try:
-            return None if file is None else _image_in(file)
-        except OSError:
-            return None
+        return _image_in(lambda: self.open(name))
 
-    def _parts(self, name: str) -> tuple[str, ...]:
+    def _parts(self, name: str | os.PathLike[str]) -> tuple[str, ...]:
         """The components of a path in the folder; none where it leads out of it. Nothing is looked at for this."""
         path = PurePath(name)
-        if path.is_absolute():
-            folder = next((folder for folder in self._names if path.is_relative_to(folder)), None)
-            if folder is None:
-                return ()
-            path = path.relative_to(folder)
+        for folder in self._names if path.is_absolute() else ():
+            with suppress(ValueError):  # it is not below this name of the folder
+                path = path.relative_to(folder)
+                break
         has_stream = os.name == "nt" and ":" in str(path)
         return () if path.anchor or ".." in path.parts or has_stream else path.parts
 
@@ -167,7 +156,7 @@ def opened_folder(path: str | os.PathLike[str] | None) -> AbstractContextManager
 def _check(is_so: bool, problem: str) -> None:
     """Raise OSError unless this is so."""
     if not is_so:
-        raise OSError(problem)
+        raise OSError(errno.EINVAL, problem)
 
 
 def _check_real(path: Path) -> None:
@@ -198,11 +187,12 @@ def _open_regular(path: str | os.PathLike[str], flags: int, folder: int | None =
     return file
 
 
-def _image_in(file: IO[bytes]) -> bytes | None:
-    """Read and close the file. None where it is too large or no image, or where its length is not the one that it states."""
-    with file:
-        size = os.fstat(file.fileno()).st_size
-        if size > MAX_IMAGE_FILE:
-            return None
-        data = file.read(size + 1)
+def _image_in(open_file: Callable[[], IO[bytes]]) -> bytes | None:
+    """Read a file. None where it cannot be, is too large or no image, or where its length is not the one that it states."""
+    try:
+        with open_file() as file:
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(size + 1) if size <= MAX_IMAGE_FILE else b""
+    except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate in the path
+        return None
     return data if data and len(data) == size and is_image(data) else None

@@ -406,7 +406,8 @@ def test_a_closed_folder_opens_nothing(tmp_path: Path, way: str) -> None:
     with Folder(tmp_path) as folder:
         pass
     with pytest.raises(ValueError, match="closed"):
-        folder.read_image("it.png")
+        folder.open("it.png")
+    assert folder.read_image("it.png") is None
 
 
 @pytest.mark.parametrize("name", ["gone", "it.png", "a\0b", ""])

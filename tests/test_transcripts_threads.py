@@ -114,7 +114,7 @@ def test_a_link_in_the_place_of_a_sub_agents_file_is_not_followed(tmp_path: Path
     account = read_account(path)
     assert [said(session) for session in account.sessions] == [["look"]]
     told = account.sessions[0].metadata["warnings"]
-    assert told == [] if name == "agent-a7.jsonl" else "links are not followed" in told[0]
+    assert told == [] if name == "agent-a7.jsonl" else "no link is followed" in told[0]
 
 
 def progress_of(agent: str, message: Json, kind: str = "user") -> Json:

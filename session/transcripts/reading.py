@@ -99,12 +99,12 @@ def open_file(path: Path, *, within: Path | None = None) -> IO[bytes]:
 def _open_within(path: Path, within: Path) -> IO[bytes]:
     try:
         with Folder(within) as folder:
-            file = folder.open(os.path.relpath(path, within))
+            return folder.open(os.path.relpath(path, within))
     except FormatError as error:
         raise TranscriptError(path, error.problem) from None
-    if file is None:
-        raise TranscriptError(path, f"is no regular file in {within.name or within} that may be read; links are not followed there")
-    return file
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        reason = getattr(error, "strerror", None) or error
+        raise TranscriptError(path, f"cannot be opened: {reason} (no link is followed to a file that the user did not name)") from None
 
 
 def text_of(raw: bytes) -> str:
