@@ -10,7 +10,6 @@ specification (18), RFC 9649 for WebP, and TIFF 6.0 (section 2) for the orientat
 from __future__ import annotations
 
 import os
-import stat
 import struct
 from collections.abc import Callable
 from io import BytesIO
@@ -29,6 +28,12 @@ ORIENTATION = 0x0112
 ROTATED = (5, 6, 7, 8)
 """The EXIF tag, and its values that swap width and height."""
 
+HEIF_BRANDS = {
+    **dict.fromkeys((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"), "image/heic"),
+    **dict.fromkeys((b"mif1", b"msf1", b"heif"), "image/heif"),
+}
+"""By brand of the file's first box: the media type. Providers that take it read its size themselves."""
+
 Header: TypeAlias = tuple[int, int, bool]
 """Width and height in pixels as stored, and whether they are shown swapped."""
 
@@ -42,22 +47,9 @@ def image_size(data: bytes) -> tuple[int, int] | None:
     return _size(BytesIO(data))
 
 
-def image_file_size(path: str | os.PathLike[str]) -> tuple[int, int] | None:
-    """Like `image_size` for a file; None too where there is no regular file that can be read."""
-    try:
-        # Opened so that a pipe without another end does not make us wait for one.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except (OSError, ValueError):  # ValueError: a NUL in the path
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
-        with open(descriptor, "rb", closefd=False) as file:
-            return _size(file)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
+def is_image(data: bytes) -> bool:
+    """True if the data begins as a PNG, JPEG, GIF or WebP image whose header gives its size, or as a HEIC or HEIF image."""
+    return image_size(data) is not None or (data[4:8] == b"ftyp" and data[8:12] in HEIF_BRANDS)
 
 
 def _size(file: IO[bytes]) -> tuple[int, int] | None:

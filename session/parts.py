@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
 from .door import check, check_choice, check_count, clean_text
 from .errors import FormatError, short
-from .images import MAX_SIDE, image_file_size, image_size
+from .files import read_image
+from .images import MAX_SIDE, image_size
 
 
 @final
@@ -36,15 +37,16 @@ class Image:
     Attributes:
         data: The file's bytes (never base64: that is the wire's form).
         url: Where the provider may fetch it.
-        path: A file of this machine. A source of its own, or beside `data` the place the bytes came from.
-            Only its header is read here, and only where no size is given.
+        path: A file of this machine. Its bytes are read once, here, and become `data`. They are not read, and the image is a mere
+            reference, where it is no regular file, has more than 32 MiB, or is no PNG, JPEG, GIF, WebP, HEIC or HEIF image by its
+            first bytes; such an image is sent as a note. Beside `data` it is the place the bytes came from, and is not opened.
         file_id: The id a provider gave an uploaded file.
         media_type: For example `image/png`.
-        width: Pixels, at most `MAX_SIDE`. Read from the header of `data` or of the file where not given; None where unknown.
+        width: Pixels, at most `MAX_SIDE`. Read from the header of `data` where not given; None where unknown.
         height: Pixels, as `width`.
         detail: The provider's resolution setting, where one was asked for.
-
-    `open_path=False`, in the call alone, leaves the file at `path` unopened: for paths that come from elsewhere.
+        open_path: Pass False to leave the file at `path` unopened: for paths that come from data. It is False in every image that
+            exists, so that no copy of an image (`dataclasses.replace`, for one) opens a file. No part of the value, and never saved.
     """
 
     data: bytes | None = field(default=None, repr=False)
@@ -55,9 +57,9 @@ class Image:
     width: int | None = None
     height: int | None = None
     detail: Detail | None = None
-    open_path: InitVar[bool] = field(default=True, kw_only=True)
+    open_path: bool = field(default=True, kw_only=True, repr=False, compare=False)
 
-    def __post_init__(self, open_path: bool) -> None:
+    def __post_init__(self) -> None:
         check(self, "data", bytes, optional=True)
         if isinstance(self.path, os.PathLike):
             object.__setattr__(self, "path", os.fspath(self.path))
@@ -67,18 +69,17 @@ class Image:
         if len(given) != 1 and given != ["data", "path"]:
             raise FormatError("Image", f"pass exactly one of data, url, path, file_id; got {', '.join(given) or 'none'}")
         check_choice(self, "detail", DETAILS, optional=True)
-        if self.width is None or self.height is None:
-            self._measure(open_path)
+        check(self, "open_path", bool)
+        if self.open_path and self.path is not None and self.data is None:
+            object.__setattr__(self, "data", read_image(self.path))
+        object.__setattr__(self, "open_path", False)
+        if self.data is not None and (self.width is None or self.height is None):
+            self._measure(self.data)
         check_count(self, "width", 1, MAX_SIDE, "pixels", optional=True)
         check_count(self, "height", 1, MAX_SIDE, "pixels", optional=True)
 
-    def _measure(self, open_path: bool) -> None:
-        size = None
-        if self.data is not None:
-            size = image_size(self.data)
-        elif self.path is not None and open_path:
-            size = image_file_size(self.path)
-        for name, pixels in zip(("width", "height"), size or (), strict=False):
+    def _measure(self, data: bytes) -> None:
+        for name, pixels in zip(("width", "height"), image_size(data) or (), strict=False):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, pixels)
 

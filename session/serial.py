@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from typing import Any, NamedTuple, NoReturn, get_args
 
 from .door import MAX_COUNT, clean_json, place_name
 from .errors import DuplicateItemError, FormatError, short
+from .files import Folder, opened_folder
+from .images import image_size
 from .items import Item, ItemBase, MessageCategory
 from .parts import Document, Image, Part, Text
 from .session import Session
@@ -44,7 +47,7 @@ class _Shape(NamedTuple):
 
     @classmethod
     def of(cls, kind: type[Any]) -> _Shape:
-        found = [(one.name, {} if one.default_factory is dict else one.default) for one in fields(kind)]
+        found = [(one.name, {} if one.default_factory is dict else one.default) for one in fields(kind) if one.compare]
         return cls(tuple(found), frozenset(dict(found)), tuple(name for name, default in found if default is MISSING))
 
 
@@ -124,11 +127,26 @@ _WRITERS: dict[str, Callable[[Any], object]] = {
 # From JSON values
 
 
-def session_from_dict(data: object) -> Session:
-    """The session that these JSON values are. No file that they name is opened.
+def session_from_dict(data: object, read_files_below: str | os.PathLike[str] | None = None) -> Session:
+    """The session that these JSON values are. No file that they name is opened, unless it lies in a folder that the caller names.
+
+    Args:
+        data: The values.
+        read_files_below: A folder. Images of which the values hold nothing but a path that lies in it, once relative paths are
+            resolved against it, are read from their files: see `session.files.Folder`. Those that cannot be read stay references.
 
     Raises:
-        FormatError: They are none, damaged, or of an unknown version.
+        FormatError: The values are none, damaged, or of an unknown version; or there is no such folder.
+    """
+    with opened_folder(read_files_below) as folder:
+        return session_from_values(data, folder)
+
+
+def session_from_values(data: object, folder: Folder | None) -> Session:
+    """As `session_from_dict`, for a folder that is open.
+
+    Raises:
+        FormatError: The values are none, damaged, or of an unknown version.
     """
     top = _mapping(data, "session")
     version = top.get("version")
@@ -146,7 +164,7 @@ def session_from_dict(data: object) -> Session:
     except FormatError as error:
         _raise_at("", error)
     for place, one in enumerate(listed):
-        item = item_from_dict(one, f"items[{place}]")
+        item = item_from_dict(one, f"items[{place}]", folder)
         try:
             session.append(item)
         except DuplicateItemError as error:
@@ -173,8 +191,13 @@ def _whole(data: object, where: str, most: int, unit: str) -> int:
     return data
 
 
-def item_from_dict(data: object, where: str = "item") -> Item:
+def item_from_dict(data: object, where: str = "item", folder: Folder | None = None) -> Item:
     """The item that these JSON values are.
+
+    Args:
+        data: The values.
+        where: What an error calls them.
+        folder: Where images of which there is nothing but a path are read from; None opens no file.
 
     Raises:
         FormatError: They are none; `.where` begins with `where`.
@@ -192,12 +215,12 @@ def item_from_dict(data: object, where: str = "item") -> Item:
     for name in ("content", "output"):
         if name in values:
             listed = _list(values[name], f"{where}.{name}")
-            values[name] = [_part(part, f"{where}.{name}[{place}]") for place, part in enumerate(listed)]
+            values[name] = [_part(part, f"{where}.{name}[{place}]", folder) for place, part in enumerate(listed)]
     item: Item = _build(kind, values, where)
     return item
 
 
-def _part(data: object, where: str) -> Part:
+def _part(data: object, where: str, folder: Folder | None) -> Part:
     values = dict(_mapping(data, where))
     kind = _kind(_PARTS, values, where)
     del values["type"]
@@ -206,8 +229,13 @@ def _part(data: object, where: str) -> Part:
             values["data"] = base64.b64decode(values["data"], validate=True)
         except (binascii.Error, ValueError):
             raise FormatError(f"{where}.data", "not base64") from None
-    # A saved session may come from anywhere: its paths are not opened, and it comes back as it was saved.
+    # A saved session may come from anywhere: a path in it is not opened, unless it lies in the folder that the caller named.
     part: Part = _build(kind, values, where, **({"open_path": False} if kind is Image else {}))
+    if folder is not None and isinstance(part, Image) and part.path is not None and part.data is None:
+        image_bytes = folder.read_image(part.path)
+        if image_bytes is not None:
+            width, height = image_size(image_bytes) or (part.width, part.height)
+            part = replace(part, data=image_bytes, width=width, height=height)
     return part
 
 

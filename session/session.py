@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace as changed
 from operator import is_
@@ -340,15 +341,22 @@ class Session(Record):
         return session_to_dict(self)
 
     @classmethod
-    def from_dict(cls, data: object) -> Session:
-        """The session that `to_dict` saved.
+    def from_dict(cls, data: object, *, read_files_below: str | os.PathLike[str] | None = None) -> Session:
+        """The session that `to_dict` saved. No file that the data names is opened, unless it is in a folder that the caller names.
+
+        Args:
+            data: The values.
+            read_files_below: A folder. Where an image has no bytes, only a path, and the path lies in this folder, its file is
+                read. A relative path is resolved against the folder. A file that is outside, reached by a link, larger than 32 MiB
+                or no image is not read: that image stays a path, and is sent as a note.
 
         Raises:
-            FormatError: The data is damaged, of an unknown version, or no session; `.where` names the place.
+            FormatError: The data is damaged, of an unknown version, or no session, or there is no such folder; `.where` names the
+                place.
         """
         from .serial import session_from_dict
 
-        return session_from_dict(data)
+        return session_from_dict(data, read_files_below)
 
     def to_anthropic_messages(self, *, caching: bool = False) -> AnthropicMessages:
         """`(messages, system)` for Anthropic's Messages API. See `session.providers.anthropic`."""

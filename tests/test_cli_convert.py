@@ -215,7 +215,7 @@ def test_a_command_that_takes_long_shows_it_on_the_terminal(tmp_path: Path) -> N
     code = (
         "import time, sys\nimport session.transcripts as t\nfrom context_window.cli import main, progress\n"
         "progress.PATIENCE = 0.0\nread = t.read_account\n"
-        "def slow(path, *, on_read):\n    account = read(path, on_read=on_read)\n    time.sleep(1)\n    return account\n"
+        "def slow(path, *, on_read, **more):\n    account = read(path, on_read=on_read, **more)\n    time.sleep(1)\n    return account\n"
         "t.read_account = slow\nmain(sys.argv[1:])"
     )
     child = pexpect.spawn(sys.executable, ["-c", code, "usage", path], dimensions=(24, 80), encoding="utf-8", timeout=60, cwd=str(ROOT))

@@ -1,12 +1,8 @@
 """Sizes come from headers alone: right for sound images, bounded and silent for hostile ones."""
 
 import io
-import os
 import struct
-import threading
 import zlib
-from collections.abc import Callable
-from pathlib import Path
 from typing import IO
 
 import pytest
@@ -15,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from session import images
-from session.images import MAX_SIDE, MAX_STEPS, image_file_size, image_size
+from session.images import MAX_SIDE, MAX_STEPS, image_size
 
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 LOSSLESS = {"WEBP": {"lossless": True}}
@@ -264,72 +260,3 @@ def test_a_chunk_that_claims_gigabytes_is_not_read_into_memory() -> None:
     file: IO[bytes] = Asked(png(10, 20)[:33] + huge)
     assert images._size(file) == (20, 10)
     assert all(0 <= size <= images.MAX_EXIF for size in asked)
-
-
-# Files
-
-
-def test_a_file_gives_the_size_of_its_image(tmp_path: Path) -> None:
-    path = tmp_path / "photo.txt"  # the name says nothing
-    path.write_bytes(SOUND["jpeg"])
-    assert image_file_size(path) == (31, 17)
-    assert image_file_size(str(path)) == (31, 17)
-
-
-def _nothing(path: Path) -> None:
-    pass
-
-
-@pytest.mark.parametrize("make", [_nothing, Path.mkdir, Path.touch])
-def test_what_is_no_image_file_has_no_size(tmp_path: Path, make: Callable[[Path], object]) -> None:
-    path = tmp_path / "it"
-    make(path)
-    assert image_file_size(path) is None
-
-
-@pytest.mark.parametrize("path", ["", "a\0b", "\ud800", "x" * 5_000, "/dev/null"])
-def test_a_path_that_leads_nowhere_has_no_size(path: str) -> None:
-    assert image_file_size(path) is None
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_must_not_be_read_has_no_size(tmp_path: Path) -> None:
-    path = tmp_path / "it.png"
-    path.write_bytes(SOUND["png"])
-    path.chmod(0)
-    assert image_file_size(path) is None
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    found: list[object] = []
-    reading = threading.Thread(target=lambda: found.append(image_file_size(path)), daemon=True)
-    reading.start()
-    reading.join(10)
-    assert found == [None]
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_nothing_is_taken_out_of_a_pipe(tmp_path: Path) -> None:
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    with open(os.open(path, os.O_RDWR | os.O_NONBLOCK), "r+b", buffering=0) as pipe:
-        pipe.write(SOUND["gif"])
-        assert image_file_size(path) is None
-        assert pipe.read(10_000) == SOUND["gif"]
-
-
-def _open_files() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc to count open files")
-def test_no_file_stays_open(tmp_path: Path) -> None:
-    (tmp_path / "it.png").write_bytes(SOUND["png"])
-    before = _open_files()
-    for path in (tmp_path, tmp_path / "it.png"):
-        for _ in range(5):
-            image_file_size(path)
-    assert _open_files() == before

@@ -139,13 +139,13 @@ def test_a_size_that_is_given_stands_and_the_other_is_read() -> None:
     assert (one.width, one.height) == (5, 17)
 
 
-def test_an_image_file_is_measured_and_not_read_in(tmp_path: Path) -> None:
+def test_an_image_file_is_read_in_and_measured(tmp_path: Path) -> None:
     path = tmp_path / "it.png"
     path.write_bytes(SOUND["png"])
     image = Image(path=path)  # type: ignore[arg-type]  # a Path is taken too
-    assert (image.path, image.data, image.width, image.height) == (str(path), None, 31, 17)
-    assert Image(path=str(path), open_path=False).width is None
-    assert Image(path="no such file").width is None
+    assert (image.path, image.data, image.width, image.height) == (str(path), SOUND["png"], 31, 17)
+    for reference in (Image(path=str(path), open_path=False), Image(path="no such file")):
+        assert (reference.data, reference.width, reference.height) == (None, None, None)
 
 
 def test_bytes_and_their_path_are_measured_by_the_bytes(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import stat
 from collections.abc import Iterator
 from inspect import isawaitable
 from pathlib import Path
@@ -193,6 +195,20 @@ def test_an_image_waits_for_the_next_message(chat: Chat, tmp_path: Path) -> None
         with pytest.raises(ChatError, match=told):
             draws(chat, f"/image {tmp_path / name}")
     assert len(chat.attached) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_what_is_no_regular_file_is_no_image(chat: Chat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = tmp_path / "pipe.png"
+    os.mkfifo(pipe)
+    for path, told in ((pipe, "is no file"), ("/dev/zero", "is no file"), ("/proc/self/environ", "is no PNG"), (tmp_path, "is a folder")):
+        with pytest.raises(ChatError, match=told):
+            draws(chat, f"/image {path}")
+    with open(os.open(pipe, os.O_RDWR | os.O_NONBLOCK), "r+b", buffering=0):  # as a file of the kernel's log: regular, with nothing to read
+        monkeypatch.setattr(stat, "S_ISREG", lambda mode: True)
+        with pytest.raises(ChatError, match="is no PNG"):
+            draws(chat, f"/image {pipe}")
+    assert chat.attached == []
 
 
 def test_another_model_takes_over_with_its_own_window_and_the_same_log(chat: Chat) -> None:

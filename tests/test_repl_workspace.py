@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
+import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -15,6 +18,7 @@ from context_window.errors import ContextWindowError
 from context_window.repl.searching import MAX_FOUND, PatternError, Search
 from context_window.repl.workspace import MAX_ENTRIES, MAX_FILE, MAX_LINE, MAX_LINES, MAX_TEXT, Workspace, WorkspaceError
 from context_window.tools import tool_texts
+from session import files
 from tests.support.shell import POSIX
 
 SECRET = "the secret outside"
@@ -248,3 +252,51 @@ def test_the_tools_have_definitions(workspace: Workspace) -> None:
     texts = tool_texts(workspace.tools)
     assert len(texts) == 3
     assert all("working directory" in text for text in texts)
+
+
+@pytest.mark.skipif(not files._HAS_FOLDER_DESCRIPTORS, reason="this system has no descriptors of folders")
+@pytest.mark.parametrize("swapped", ["folder", "file"])
+def test_a_swap_while_a_file_is_opened_leads_nowhere_else(tmp_path: Path, swapped: str) -> None:
+    """The tools leave the working directory nowhere: a path is the model's, and a folder may become a link at any moment."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    for folder, text in ((root / "sub", "public"), (outside, "secret")):
+        folder.mkdir(parents=True)
+        (folder / "it.txt").write_text(text)
+    place = root / "sub" if swapped == "folder" else root / "sub" / "it.txt"
+    aside, link = tmp_path / "aside", tmp_path / "link"
+    link.symlink_to(outside if swapped == "folder" else outside / "it.txt")
+    over = threading.Event()
+
+    def swap() -> None:
+        while not over.is_set():
+            place.rename(aside)
+            link.rename(place)
+            place.rename(link)
+            aside.rename(place)
+
+    thread = threading.Thread(target=swap, daemon=True)
+    thread.start()
+    workspace = Workspace(root)
+    answers: set[str] = set()
+    try:
+        end = time.monotonic() + 20
+        for attempt in count():
+            if (attempt >= 4_000 and len(answers) > 1) or time.monotonic() > end:
+                break
+            with contextlib.suppress(WorkspaceError):
+                answers.add(workspace.read_file("sub/it.txt"))
+            with contextlib.suppress(WorkspaceError):
+                answers.add(workspace.search("public|secret"))
+    finally:
+        over.set()
+        thread.join(10)
+    assert "public" in answers
+    assert not any("secret" in answer for answer in answers)
+
+
+def test_a_directory_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "gone")
+    calls: list[Callable[[], str]] = [lambda: workspace.read_file("it.txt"), workspace.list_files, lambda: workspace.search("x")]
+    for call in calls:
+        with pytest.raises(WorkspaceError, match=r"no folder|there is no"):
+            call()

@@ -199,9 +199,10 @@ def test_loading_opens_no_file(tmp_path: Path) -> None:
     session = Session([Message("user", [Image(path=str(path))])])
     path.write_bytes(SOUND["png"])
     same(Session.from_dict(session.to_dict()), session)
-    measured = Session([Message("user", [Image(path=str(path))])])
+    read = Session([Message("user", [Image(path=str(path))])])
     path.unlink()
-    same(Session.from_dict(measured.to_dict()), measured)
+    same(Session.from_dict(read.to_dict()), read)
+    assert Session.from_dict(read.to_dict()).to_anthropic_messages() == read.to_anthropic_messages()
 
 
 def test_bytes_without_a_size_are_measured() -> None:

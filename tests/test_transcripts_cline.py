@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,42 @@ def test_where_the_messages_are_not_beside_it_the_error_says_so(tmp_path: Path, 
     path = tmp_path / "s.json"
     path.write_text(json.dumps({"session_id": "s-1", "messages_path": named}), encoding="utf-8")
     with pytest.raises(TranscriptError, match=r"s\.messages\.json, which is not beside it"):
+        read_transcript(path)
+
+
+@pytest.mark.parametrize("named", ["out/s.messages.json", "../out/s.messages.json", "{folder}/out/x.messages.json", "out\\x.messages.json"])
+def test_a_description_names_no_file_outside_its_own_folder(tmp_path: Path, named: str) -> None:
+    """The last component of the name counts, and is looked for beside the file that has it."""
+    (tmp_path / "out").mkdir()
+    for name in ("s.messages.json", "x.messages.json"):
+        (tmp_path / "out" / name).write_text(json.dumps(session_file(user("secret"))), encoding="utf-8")
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps({"session_id": "s-1", "messages_path": named.format(folder=tmp_path)}), encoding="utf-8")
+    with pytest.raises(TranscriptError, match=r"s\.messages\.json, which is not beside it"):
+        read_transcript(path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+@pytest.mark.parametrize("linked", ["x.messages.json", "s.messages.json"])
+def test_a_link_beside_a_description_is_not_followed(tmp_path: Path, linked: str) -> None:
+    """A folder may come from anywhere, links in it as well."""
+    (tmp_path / "in").mkdir()
+    secret = tmp_path / "secret.json"
+    secret.write_text(json.dumps(session_file(user("secret"))), encoding="utf-8")
+    (tmp_path / "in" / linked).symlink_to(secret)
+    path = tmp_path / "in" / "s.json"
+    path.write_text(json.dumps({"session_id": "s-1", "messages_path": "x.messages.json"}), encoding="utf-8")
+    with pytest.raises(TranscriptError, match="which is not beside it"):
+        read_transcript(path)
+
+
+def test_a_pipe_beside_a_description_is_not_waited_for(tmp_path: Path) -> None:
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("needs named pipes")
+    os.mkfifo(tmp_path / "s.messages.json")
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps({"session_id": "s-1", "messages_path": "s.messages.json"}), encoding="utf-8")
+    with pytest.raises(TranscriptError, match="which is not beside it"):
         read_transcript(path)
 
 

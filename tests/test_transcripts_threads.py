@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,25 @@ def test_a_broken_file_of_a_sub_agent_is_a_warning(tmp_path: Path) -> None:
     (folder / "agent-a7.jsonl").write_text("{", encoding="utf-8")
     (session,) = read_transcripts(path)
     assert session.metadata["warnings"][0].startswith("agent-a7.jsonl: none of its 1 lines is a message")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+@pytest.mark.parametrize("name", ["agent-a7.jsonl", "s-1/subagents/agent-a7.jsonl", "s-1/subagents", "s-1"])
+def test_a_link_in_the_place_of_a_sub_agents_file_is_not_followed(tmp_path: Path, name: str) -> None:
+    """The user names one file; those beside it are read only if they lie there."""
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    inside.mkdir()
+    log = Log()
+    log.user("look")
+    path = log.write(inside, "s-1.jsonl")
+    elsewhere = outside / "s-1" / "subagents" / "agent-a7.jsonl"
+    as_agent(agent_log(), elsewhere)
+    (inside / name).parent.mkdir(parents=True, exist_ok=True)
+    (inside / name).symlink_to(elsewhere if name.endswith(".jsonl") else outside / name)
+    account = read_account(path)
+    assert [said(session) for session in account.sessions] == [["look"]]
+    told = account.sessions[0].metadata["warnings"]
+    assert told == [] if name == "agent-a7.jsonl" else "no link is followed" in told[0]
 
 
 def progress_of(agent: str, message: Json, kind: str = "user") -> Json:

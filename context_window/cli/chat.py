@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import click
 
 from .output import BadInputError, reader_may_go, show
 from .readable import READABLE
-from .settings import Settings, max_tokens_option
+from .settings import Settings, max_tokens_option, read_files_option
 
 if TYPE_CHECKING:
     from session.session import Session
@@ -46,6 +47,7 @@ Examples:
 @click.option("--replay", "transcript", metavar="TRANSCRIPT", help="Go through a session log instead; needs no key and no network.")
 @click.option("--auto", is_flag=True, help="With --replay: all turns, without waiting for Enter.")
 @click.option("--session", "session_id", metavar="ID", help="With --replay: the session to take, where there are several.")
+@read_files_option
 @click.option("--debug", is_flag=True, help="Let a fault of the program end the chat with Python's traceback, and show warnings.")
 def chat(transcript: str | None, resume: bool, auto: bool, session_id: str | None, debug: bool, **options: Any) -> None:
     """Talk to a coding assistant, and see what fills its window.
@@ -97,7 +99,7 @@ def _talk(settings: Settings, *, resume: bool, debug: bool) -> None:
         model = settings.model or (named if isinstance(named, str) and named else None) or os.environ.get("ANTHROPIC_MODEL") or MODEL
         news = News()
         manager, _ = replace(settings, model=model, max_tool_calls=TOOL_CALLS).manager(session, news.hear)
-        chat = Chat(manager, session, news, _written, _read, keeper=keeper)
+        chat = Chat(manager, session, news, _written, partial(_read, read_files_below=settings.read_files_below), keeper=keeper)
         try:
             access = AnthropicAccess(chat, Workspace(directory))
             chat.check_model(model)
@@ -144,10 +146,10 @@ def _replay(transcript: str, session_id: str | None, settings: Settings, *, auto
 
     if transcript == STDIN and not auto:
         raise BadInputError("standard input is the transcript, so that Enter cannot be read from it; add --auto")
-    log = read_one(transcript, session_id).session
+    log = read_one(transcript, session_id, settings.read_files_below).session
     news = News()
     manager, _ = settings.manager(log, news.hear)
-    chat = Chat(manager, empty_copy(log), news, _written, _read, model=manager.usage().model, replaying=True)
+    chat = Chat(manager, empty_copy(log), news, _written, model=manager.usage().model, replaying=True)
     run_replay(chat, Replay(log), _terminal(REPLAYED, asks=not auto, debug=debug), auto=auto)
 
 
@@ -186,13 +188,13 @@ def _written(content: bytes, path: str) -> None:
         raise ChatError(error.message) from None
 
 
-def _read(path: str) -> Session:
+def _read(path: str, read_files_below: str | None) -> Session:
     """Reads a file for a command."""
     from ..repl.chat import ChatError
     from .reading import read
 
     try:
-        found = read(path, None)
+        found = read(path, None, read_files_below)
     except BadInputError as error:
         raise ChatError(error.message) from None
     if found.equals > 1:

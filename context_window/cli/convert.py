@@ -9,6 +9,7 @@ from .output import BrokenPromiseError, complain, say, say_aside, say_values
 from .payloads import payload_of, to_option
 from .readable import READABLE
 from .saving import STDOUT, check_target, save
+from .settings import read_files_option
 from .telling import refused
 
 EPILOG = """\b
@@ -24,9 +25,10 @@ Examples:
 @click.option("-o", "--output", "out", required=True, metavar="OUT", help="The file to write; - for standard output.")
 @to_option
 @click.option("--session", "session_id", metavar="ID", help="The session to take, where there are several; its first letters do.")
+@read_files_option
 @click.option("--strict", is_flag=True, help="Write nothing and exit 1 where a provider would refuse it as a request.")
 @click.option("--json", "as_json", is_flag=True, help="What was done as JSON.")
-def convert(path: str, out: str, to: str, session_id: str | None, strict: bool, as_json: bool) -> None:
+def convert(path: str, out: str, to: str, session_id: str | None, read_files_below: str | None, strict: bool, as_json: bool) -> None:
     """Write a transcript in another form, whole: nothing is trimmed.
 
     IN is a session log, a saved session, a provider's messages, or - for standard input. It is never changed. A log that
@@ -35,7 +37,7 @@ def convert(path: str, out: str, to: str, session_id: str | None, strict: bool, 
     from .reading import read_one
 
     check_target(out, path)
-    transcript = read_one(path, session_id)
+    transcript = read_one(path, session_id, read_files_below)
     payload = payload_of(transcript.session, to)
     if payload.violations and strict:
         raise BrokenPromiseError(f"{refused(payload.violations)}. Nothing was written")

@@ -38,7 +38,7 @@ def plan(path: str, one_shot: bool, everything: bool, as_json: bool, **options: 
     from .reading import read_one
 
     settings = Settings(**options)
-    transcript = read_one(path, settings.session_id)
+    transcript = read_one(path, settings.session_id, settings.read_files_below)
     manager, budget_from = settings.manager(transcript.session)
     with working("counting tokens"):
         planned = manager.plan_session(transcript.session, one_shot=one_shot)

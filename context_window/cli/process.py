@@ -41,7 +41,7 @@ def process(path: str, out: str, to: str, one_shot: bool, as_json: bool, **optio
 
     settings = Settings(**options)
     check_target(out, path)
-    transcript = read_one(path, settings.session_id)
+    transcript = read_one(path, settings.session_id, settings.read_files_below)
     manager, budget_from = settings.manager(transcript.session)
     with working("counting tokens"):
         view = manager.trim_session(transcript.session) if one_shot else manager.process_session(transcript.session)

@@ -49,18 +49,19 @@ class Transcript:
         return recorded and not any(item.category is MessageCategory.SYSTEM for item in self.session.items)
 
 
-def read(path: str, session_id: str | None) -> Transcript:
+def read(path: str, session_id: str | None, read_files_below: str | None = None) -> Transcript:
     """The transcript, its warnings told.
 
     Args:
         path: A file, or `-` for standard input.
         session_id: The beginning of the id of the session that is meant; None for the main one.
+        read_files_below: A folder whose images are read where the transcript only names them; None for no folder.
 
     Raises:
         TranscriptError: It cannot be read, or is no transcript.
         BadInputError: No session, or more than one, has such an id.
     """
-    sessions, equals = _read_stdin() if path == STDIN else _read(path)
+    sessions, equals = _read_stdin(read_files_below) if path == STDIN else _read(path, read_files_below)
     name = "standard input" if path == STDIN else Path(path).name
     main = sessions[0]
     _warn(name, main)
@@ -70,14 +71,14 @@ def read(path: str, session_id: str | None) -> Transcript:
     return Transcript(name, main, tuple(one for one in sessions if one is not main), equals)
 
 
-def read_one(path: str, session_id: str | None) -> Transcript:
+def read_one(path: str, session_id: str | None, read_files_below: str | None = None) -> Transcript:
     """The same for commands that need to know which session is meant.
 
     Raises:
         TranscriptError: It cannot be read, or is no transcript.
         BadInputError: It is not clear which session is meant.
     """
-    transcript = read(path, session_id)
+    transcript = read(path, session_id, read_files_below)
     if transcript.equals > 1:
         raise BadInputError(
             f"{transcript.name} holds {transcript.equals} sessions: pick one with --session, e.g. --session {transcript.session.id} "
@@ -86,7 +87,7 @@ def read_one(path: str, session_id: str | None) -> Transcript:
     return transcript
 
 
-def _read(path: str) -> tuple[tuple[Session, ...], int]:
+def _read(path: str, read_files_below: str | None) -> tuple[tuple[Session, ...], int]:
     from session.transcripts import read_account
 
     if not path:
@@ -94,7 +95,7 @@ def _read(path: str) -> tuple[tuple[Session, ...], int]:
     if _is_pipe(path):
         raise BadInputError(f"{path} is a pipe, and a transcript is read more than once; pipe it into standard input and pass {STDIN}")
     with working(f"reading {printable(Path(path).name)}", _size(path)) as done:
-        account = read_account(path, on_read=done)
+        account = read_account(path, on_read=done, read_files_below=read_files_below)
     return account.sessions, account.equals
 
 
@@ -114,7 +115,7 @@ def _is_pipe(path: str) -> bool:
         return False
 
 
-def _read_stdin() -> tuple[tuple[Session, ...], int]:
+def _read_stdin(read_files_below: str | None) -> tuple[tuple[Session, ...], int]:
     """What standard input holds: put into a file first, for readers go through it more than once."""
     from session.errors import TranscriptError
 
@@ -126,7 +127,7 @@ def _read_stdin() -> tuple[tuple[Session, ...], int]:
             while block := sys.stdin.buffer.read(1 << 20):
                 into.write(block)
         try:
-            return _read(str(file))
+            return _read(str(file), read_files_below)
         except TranscriptError as error:
             raise TranscriptError("standard input", error.problem, error.line) from None
 

@@ -36,6 +36,13 @@ max_tokens_option = click.option(
     "--max-tokens", type=Whole(min=1), metavar="N", help="Tokens a prompt may have. Default: what the model allows."
 )
 
+read_files_option = click.option(
+    "--read-files-below",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="FOLDER",
+    help="Read images that the transcript only names, where they lie in FOLDER. Default: none is opened.",
+)
+
 OPTIONS = (
     max_tokens_option,
     click.option("--model", metavar="NAME", help="The model to fit. Default: the one that the transcript names."),
@@ -49,6 +56,7 @@ OPTIONS = (
     click.option(
         "--session", "session_id", metavar="ID", help="The session to take, where a transcript has several; its first letters do."
     ),
+    read_files_option,
     click.option("--strict", is_flag=True, help="Exit 1 where it does not fit the budget."),
 )
 
@@ -72,6 +80,7 @@ class Settings:
     target_ratio: float | None = None
     images_kept: int | None = None
     session_id: str | None = None
+    read_files_below: str | None = None
     strict: bool = False
     max_tool_calls: int | None = None
     told: set[str] = field(default_factory=set, compare=False)

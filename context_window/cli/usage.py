@@ -45,7 +45,7 @@ def usage(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
     faults = 0
     for path in paths:
         try:
-            transcript = read(path, settings.session_id)
+            transcript = read(path, settings.session_id, settings.read_files_below)
             manager, budget_from = settings.manager(transcript.session)
             with working("counting tokens"):
                 report = replace(manager.usage(transcript.session, title=transcript.name), budget_from=budget_from)

@@ -189,7 +189,7 @@ def _image_bytes(path: Path) -> bytes:
                 raise ChatError(f"{path} is no file")
             if told.st_size > MAX_IMAGE:
                 raise ChatError(f"{path} has {told.st_size:,} bytes; an image may have {MAX_IMAGE:,}: make it smaller")
-            return file.read(MAX_IMAGE)
+            return file.read(MAX_IMAGE) or b""
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise ChatError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 

@@ -6,13 +6,13 @@ What bounds them stands at the top. How matches are found is in `searching.py`.
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from session.errors import short
+from session.errors import FormatError, short
+from session.files import Folder
 
 from ..errors import ContextWindowError
 from .searching import Search
@@ -77,7 +77,8 @@ class Workspace:
             lines: How many lines to give, at most 400.
         """
         found = self._inside(path)
-        data, size = self._bytes_of(found)
+        with self._opened() as folder:
+            data, size = self._bytes_of(found, folder)
         if size and not data:
             return f"{path}: {size:,} bytes, and none of them could be read"
         kind = binary_kind(data)
@@ -127,16 +128,17 @@ class Workspace:
             raise WorkspaceError(f"there is no file or folder {path}")
         search = Search(pattern, seconds=self._seconds, clock=self._clock)
         walked = (Path(entry.path) for entry in self._walk(start, search.is_late) if _is_file(entry))
-        for file in [start] if start.is_file() else walked:
-            if search.is_late() or search.over:
-                break
-            self._search(search, file)
+        with self._opened() as folder:
+            for file in [start] if start.is_file() else walked:
+                if search.is_late() or search.over:
+                    break
+                self._search(search, file, folder)
         search.is_late()
         return search.told()
 
-    def _search(self, search: Search, file: Path) -> None:
+    def _search(self, search: Search, file: Path, folder: Folder) -> None:
         try:
-            data, size = self._bytes_of(file)
+            data, size = self._bytes_of(file, folder)
         except WorkspaceError:
             search.unread += 1
             return
@@ -160,19 +162,24 @@ class Workspace:
             raise WorkspaceError(f"{short(path)} is outside the working directory, and only what is in it can be read")
         return found
 
-    def _bytes_of(self, file: Path) -> tuple[bytes, int]:
+    def _opened(self) -> Folder:
+        """The directory, opened: whatever its folders become meanwhile, no file outside of it can be opened from there.
+
+        Raises:
+            WorkspaceError: It is gone.
+        """
+        try:
+            return Folder(self.root, "the working directory")
+        except FormatError as error:
+            raise WorkspaceError(str(error)) from None
+
+    def _bytes_of(self, file: Path, folder: Folder) -> tuple[bytes, int]:
         """The beginning of a regular file, and its size in bytes. `file` is without links, and one that took its place is not followed."""
-        flags = os.O_RDONLY
-        for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"):  # non-blocking: a pipe must not make us wait
-            flags |= getattr(os, name, 0)
         try:
             if file.is_dir():
                 raise WorkspaceError(f"{self._name(file)} is a folder; list_files shows what is in it")
-            with open(os.open(file, flags), "rb") as opened:
-                told = os.fstat(opened.fileno())
-                if not stat.S_ISREG(told.st_mode):
-                    raise WorkspaceError(f"{self._name(file)} is no regular file")
-                return opened.read(MAX_FILE), told.st_size
+            with folder.open(file) as opened:
+                return opened.read(MAX_FILE) or b"", os.fstat(opened.fileno()).st_size
         except FileNotFoundError:
             raise WorkspaceError(f"there is no file {self._name(file)}; list_files shows those there are") from None
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Where the bytes of an image or a document are to come from, once they are wanted on the wire.
+"""Where the bytes of an image or a document are to come from, once they are wanted on the wire. No file is opened, nothing is fetched.
 
 Formats are told by their first bytes; pixels are never decoded. What cannot be sent becomes a `Note`: a text in its place.
 """
@@ -7,30 +7,18 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
-import stat
 from dataclasses import dataclass, field
 from typing import TypeAlias
 from urllib.parse import unquote_to_bytes
 
-from session.images import image_size
+from session.images import HEIF_BRANDS, image_size
 from session.parts import Document, Image
-
-MAX_FILE = 32 * 1024 * 1024
-"""Bytes. A larger file is in no provider's limits, so it is not read."""
 
 _SIZED = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 """Formats whose header must tell the size in pixels."""
 
 SHOWN = 200
 """Characters of a path or title that a note repeats."""
-
-
-_HEIF = {
-    **dict.fromkeys((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"), "image/heic"),
-    **dict.fromkeys((b"mif1", b"msf1", b"heif"), "image/heif"),
-}
-"""By brand of the file's first box: the media type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +69,14 @@ Source: TypeAlias = Inline | Link | Upload | Note
 
 
 def image_source(image: Image) -> Source:
-    """Where the image comes from; a note where its file is missing or its bytes are none."""
+    """The source of the image; a note where its bytes are none, or where there is nothing but a path. No file is opened here."""
     if image.data is not None:
         return _inline(image.data, image.media_type, "image")
     if image.url is not None:
         return _from_url(image.url, image.media_type, "image")
     if image.file_id is not None:
         return Upload(image.file_id) if image.file_id else Note("[image empty]")
-    return _from_file(image.path or "", image.media_type)
+    return Note(f"[image missing: {(image.path or '')[:SHOWN]}]")
 
 
 def document_source(document: Document) -> Source:
@@ -119,8 +107,8 @@ def sniff(data: bytes) -> str | None:
         return "image/gif"
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"
-    if data[4:8] == b"ftyp" and data[8:12] in _HEIF:
-        return _HEIF[data[8:12]]
+    if data[4:8] == b"ftyp" and data[8:12] in HEIF_BRANDS:
+        return HEIF_BRANDS[data[8:12]]
     return "application/pdf" if data.startswith(b"%PDF-") else None
 
 
@@ -154,22 +142,3 @@ def _from_url(url: str, declared: str | None, what: str) -> Source:
     if url[:8].lower() == "https://" or url[:7].lower() == "http://":
         return Link(url)
     return Note(f"[{what} out of reach: {url[:SHOWN]}]")
-
-
-def _from_file(path: str, declared: str | None) -> Source:
-    data = _read(path)
-    return Note(f"[image missing: {path[:SHOWN]}]") if data is None else _inline(data, declared, "image")
-
-
-def _read(path: str) -> bytes | None:
-    """The bytes of a regular file within `MAX_FILE`; None for all else: a pipe or a device could block for ever."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    except (OSError, ValueError):  # ValueError: a NUL in the path
-        return None
-    try:
-        with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(file.fileno())
-            return file.read() if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE else None
-    except OSError:
-        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import PurePosixPath, PureWindowsPath
 
 from session.errors import TranscriptError
@@ -55,11 +56,13 @@ def _messages_of(source: Source, whole: JsonObject) -> Source:
     names = (PureWindowsPath(path).name if "\\" in path else PurePosixPath(path).name, f"{source.path.stem}.messages.json")
     for name in names:
         try:
-            found = source.path.with_name(name)
-            if found != source.path and found.is_file() and isinstance(_messages(one := Source(found, source.on_read)), list):
-                return one
-        except (OSError, ValueError):  # no name that a file can have
+            path_beside = source.path.with_name(name)
+        except ValueError:  # no name that a file can have
             continue
+        beside = Source(path_beside, source.on_read, is_named_by_data=True)
+        with suppress(TranscriptError):  # there is no such file, or it is a link
+            if path_beside != source.path and isinstance(_messages(beside), list):
+                return beside
     raise TranscriptError(source.path, f"only describes a session; its messages are in {names[1]}, which is not beside it: pass that file")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from session.errors import TranscriptError
+from session.files import opened_folder
 from session.session import Session
 
 from . import (
@@ -85,7 +86,7 @@ NAMED = 4
 """Sessions that an error names."""
 
 
-def read_transcript(path: str | os.PathLike[str]) -> Session:
+def read_transcript(path: str | os.PathLike[str], *, read_files_below: str | os.PathLike[str] | None = None) -> Session:
     """The main session of a transcript, in whatever format it is.
 
         session = read_transcript("~/.claude/projects/my-project/0d3c….jsonl")
@@ -94,12 +95,16 @@ def read_transcript(path: str | os.PathLike[str]) -> Session:
 
     Args:
         path: A session log of a tool, or a session saved with `to_dict` as JSON. `~` is understood.
+        read_files_below: A folder whose image files may be read where the transcript holds only their paths, as for
+            `Session.from_dict`. Without it, no file that a transcript names is opened, but for tools' own logs beside it.
 
     Raises:
         TranscriptError: The file cannot be read, is no transcript, or holds several equal sessions.
+        FormatError: There is no folder `read_files_below`.
     """
-    source = Source(_path(path))
-    account = _format_of(source).read(source, sidechains=False)
+    with opened_folder(read_files_below) as folder:
+        source = Source(_path(path), None, folder)
+        account = _format_of(source).read(source, sidechains=False)
     if account.equals > 1:
         names = ", ".join(session.id for session in account.sessions[: account.equals][:NAMED])
         names += ", …" if account.equals > NAMED else ""
@@ -107,30 +112,40 @@ def read_transcript(path: str | os.PathLike[str]) -> Session:
     return account.sessions[0]
 
 
-def read_transcripts(path: str | os.PathLike[str]) -> list[Session]:
+def read_transcripts(path: str | os.PathLike[str], *, read_files_below: str | os.PathLike[str] | None = None) -> list[Session]:
     """All sessions of a transcript: the main one first, then those of its sub-agents, in the order in which they began.
 
     Args:
         path: As for `read_transcript`.
+        read_files_below: As for `read_transcript`.
 
     Raises:
         TranscriptError: The file cannot be read, or is no transcript.
+        FormatError: There is no folder `read_files_below`.
     """
-    return list(read_account(path).sessions)
+    return list(read_account(path, read_files_below=read_files_below).sessions)
 
 
-def read_account(path: str | os.PathLike[str], *, on_read: Callable[[int], object] | None = None) -> TranscriptAccount:
+def read_account(
+    path: str | os.PathLike[str],
+    *,
+    on_read: Callable[[int], object] | None = None,
+    read_files_below: str | os.PathLike[str] | None = None,
+) -> TranscriptAccount:
     """All sessions of a transcript, and what became of each of its lines.
 
     Args:
         path: As for `read_transcript`.
         on_read: Is told, as the file is read, how many more of its bytes are behind us: for a progress bar.
+        read_files_below: As for `read_transcript`.
 
     Raises:
         TranscriptError: The file cannot be read, or is no transcript.
+        FormatError: There is no folder `read_files_below`.
     """
-    source = Source(_path(path), on_read)
-    return _format_of(source).read(source, sidechains=True)
+    with opened_folder(read_files_below) as folder:
+        source = Source(_path(path), on_read, folder)
+        return _format_of(source).read(source, sidechains=True)
 
 
 def _path(path: str | os.PathLike[str]) -> Path:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from session.errors import TranscriptError
+from session.errors import FormatError, TranscriptError
+from session.files import Folder
 
 SPACE = re.compile(r"\s*")
 
@@ -39,17 +40,18 @@ class Line:
     problem: str | None
 
 
-def read_lines(path: Path, on_read: Callable[[int], object] | None = None) -> Iterator[Line]:
+def read_lines(path: Path, on_read: Callable[[int], object] | None = None, *, within: Path | None = None) -> Iterator[Line]:
     """The lines of the file, in order.
 
     Args:
         path: The file.
         on_read: Is told the bytes of each line, before it is given out.
+        within: As for `open_file`.
 
     Raises:
         TranscriptError: The file cannot be opened or read.
     """
-    with open_file(path) as file:
+    with open_file(path, within=within) as file:
         number = 0
         while raw := _next(file, path):
             number += 1
@@ -67,12 +69,18 @@ def read_lines(path: Path, on_read: Callable[[int], object] | None = None) -> It
             del values
 
 
-def open_file(path: Path) -> IO[bytes]:
+def open_file(path: Path, *, within: Path | None = None) -> IO[bytes]:
     """The file, open for reading bytes.
+
+    Args:
+        path: The file.
+        within: A folder that the file must lie in, with no link on the way from there: for a file that the user did not name.
 
     Raises:
         TranscriptError: There is no such file, it is a folder or a device, or it may not be read.
     """
+    if within is not None:
+        return _open_within(path, within)
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
@@ -86,6 +94,17 @@ def open_file(path: Path) -> IO[bytes]:
         raise TranscriptError(path, "this user may not read it; change its permissions or pass a copy") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
         raise TranscriptError(path, f"cannot be opened: {error}") from None
+
+
+def _open_within(path: Path, within: Path) -> IO[bytes]:
+    try:
+        with Folder(within) as folder:
+            return folder.open(os.path.relpath(path, within))
+    except FormatError as error:
+        raise TranscriptError(path, error.problem) from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        reason = getattr(error, "strerror", None) or error
+        raise TranscriptError(path, f"cannot be opened: {reason} (no link is followed to a file that the user did not name)") from None
 
 
 def text_of(raw: bytes) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from session.errors import FormatError, TranscriptError
-from session.session import Session
+from session.serial import session_from_values
 
 from .account import ITEM, LineRecord, TranscriptAccount
 from .source import Source
@@ -23,7 +23,7 @@ def read(source: Source, *, sidechains: bool) -> TranscriptAccount:  # noqa: ARG
         TranscriptError: The document is damaged; the error names the place in it.
     """
     try:
-        session = Session.from_dict(source.document)
+        session = session_from_values(source.document, source.folder)
     except FormatError as error:
         raise TranscriptError(source.path, f"a saved session that cannot be read: {error}") from None
     except RecursionError:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from session.errors import TranscriptError
+from session.files import Folder
 
 from .reading import Line, open_file, parse, read_lines, text_of
 
@@ -18,12 +19,27 @@ class Source:
     Attributes:
         path: Where it is.
         on_read: Is told, as the lines or the document are read for good, how many more bytes are behind us; or None.
+        folder: Where images of which the transcript holds only a path are read from; None opens no file.
+        is_named_by_data: True if a transcript named this file. It is then opened only if no link is at its place.
     """
 
-    def __init__(self, path: Path, on_read: Callable[[int], object] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        on_read: Callable[[int], object] | None = None,
+        folder: Folder | None = None,
+        *,
+        is_named_by_data: bool = False,
+    ) -> None:
         self.path = path
         self.on_read = on_read
+        self.folder = folder
+        self.is_named_by_data = is_named_by_data
         self._document: object = _UNREAD
+
+    @property
+    def _within(self) -> Path | None:
+        return self.path.parent if self.is_named_by_data else None
 
     @property
     def name(self) -> str:
@@ -36,7 +52,7 @@ class Source:
         Raises:
             TranscriptError: The file cannot be opened or read.
         """
-        return read_lines(self.path, self.on_read)
+        return read_lines(self.path, self.on_read, within=self._within)
 
     @property
     def document(self) -> object:
@@ -64,7 +80,7 @@ class Source:
         Raises:
             TranscriptError: The file cannot be opened or read.
         """
-        with open_file(self.path) as file:
+        with open_file(self.path, within=self._within) as file:
             try:
                 raw = file.read(most)
             except OSError as error:

@@ -59,7 +59,7 @@ def read(source: Source, *, sidechains: bool) -> TranscriptAccount:
     if sidechains and not main.sessions[0].metadata.get("sidechain"):
         for file in _agent_files(path, main.session_ids):
             try:
-                others.append(read_file(file, read_lines(file)))
+                others.append(read_file(file, read_lines(file, within=path.parent)))
             except TranscriptError as error:
                 failures.append(f"{file.name}: {error.problem}")
         others.sort(key=lambda one: one.sessions[0].items[0].created_at)
@@ -84,7 +84,7 @@ def _agent_files(path: Path, session_ids: frozenset[str]) -> list[Path]:
 def _names(file: Path, session_ids: frozenset[str]) -> bool:
     """Whether the file's first record is of a sidechain of one of these sessions."""
     try:
-        for line in read_lines(file):
+        for line in read_lines(file, within=file.parent):
             for value in line.values:
                 if isinstance(value, dict):
                     return value.get("isSidechain") is True and text_at(value, "sessionId") in session_ids
