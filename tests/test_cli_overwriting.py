@@ -8,7 +8,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from threading import Thread
 
@@ -187,6 +187,19 @@ def test_anything_else_is_not(content: bytes) -> None:
     """Any bytes are judged without an error; only what reads as a saved session has an id."""
     session_id = saved_session_id(io.BytesIO(content))
     assert session_id is None or Session.from_dict(json.loads(content)).id == session_id
+
+
+@pytest.mark.parametrize("name", ["--force", "-f", "--overwrite out.json"])
+@pytest.mark.parametrize("command", COMMANDS[:2])
+def test_an_option_is_not_taken_for_a_name(shell: Shell, path: str, tmp_path: Path, command: tuple[str, ...], name: str) -> None:
+    """`-o --force` has forgotten the name: no file called `--force` comes of it, unless that is spelled out."""
+    with chdir(tmp_path):
+        code, told, err = shell(*command, path, "-o", name)
+        assert (code, told) == (2, "")
+        assert err == f"context-window: {name} looks like an option, and a file's name is missing; ./{name} would be a file of that name\n"
+        assert [one.name for one in tmp_path.iterdir()] == ["session.json"]
+        assert shell(*command, path, "-o", f"./{name}")[0] == 0
+    assert read_transcript(tmp_path / name).id == "long"
 
 
 # A file that appears while the command works

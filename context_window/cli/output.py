@@ -57,8 +57,8 @@ def guard_terminal() -> None:
     sys.unraisablehook = lambda fault: _say_plainly(
         [f"{fault.err_msg or 'Exception ignored in'}: {fault.object!r}\n", *traceback.format_exception(fault.exc_value)]
     )
-    threading.excepthook = lambda fault: _say_plainly(traceback.format_exception(fault.exc_value))
-    warnings.showwarning = lambda *warning: _say_plainly([warnings.formatwarning(*warning[:4])])
+    threading.excepthook = lambda fault: _say_plainly([] if fault.exc_type is SystemExit else traceback.format_exception(fault.exc_value))
+    warnings.showwarning = lambda *warning, **_: _say_plainly([warnings.formatwarning(*warning[:4])])
     if logging.lastResort is not None:  # what prints a record that no handler takes
         logging.lastResort.setFormatter(_PlainFormatter())
 

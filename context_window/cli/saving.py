@@ -29,7 +29,7 @@ PRIVATE = 0o600
 LARGEST = 32 * 1024 * 1024
 """Bytes of an existing file that are read to judge whether it may be replaced. A larger one needs `--force`."""
 
-force_option = click.option("--force", is_flag=True, help="Replace OUT whatever it holds. IN itself is never replaced.")
+force_option = click.option("--force", is_flag=True, help="Replace OUT whatever it holds; the transcript itself never is.")
 
 
 class Target:
@@ -71,12 +71,14 @@ class Target:
             return
         if not name:
             raise BadInputError(f"no name is given for the file to write; {instead} one")
+        if name.startswith("-"):
+            raise BadInputError(f"{name} looks like an option, and a file's name is missing; ./{name} would be a file of that name")
         with self._readable_errors():
             self._check_place(sources)
             self._path = Path(os.path.realpath(name))
             self._state = _state_of(name)
             if self._state is not None and not self._may_be_written(self._state):
-                self._judge(session)
+                self._holds = self._judged(session, self._state.st_size)
 
     @property
     def label(self) -> str:
@@ -124,21 +126,21 @@ class Target:
     def _may_be_written(self, state: os.stat_result) -> bool:
         return self._force or not stat.S_ISREG(state.st_mode) or not state.st_size
 
-    def _judge(self, session: bool) -> None:
-        """Remember the session that the file holds.
+    def _judged(self, session: bool, size: int) -> str:
+        """Return the id of the session that the file holds.
 
         Raises:
             BadInputError: It holds none, or none is to be written.
         """
         if not session:
             raise self._taken("already exists")
+        if size > LARGEST:
+            raise self._taken(f"already exists and is too large ({size:,} bytes) to check what it holds")
         with open(os.open(self.name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
-            self._state = os.fstat(file.fileno())
-            if self._state.st_size > LARGEST:
-                raise self._taken(f"already exists and is too large ({self._state.st_size:,} bytes) to check what it holds")
-            self._holds = saved_session_id(file)
-        if self._holds is None:
+            session_id = saved_session_id(file)
+        if session_id is None:
             raise self._taken("already exists and is not a saved session")
+        return session_id
 
     # The writing
 
