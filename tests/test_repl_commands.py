@@ -297,6 +297,14 @@ def test_a_session_that_was_read_from_a_file_is_written_back_there(chat: Chat, t
     assert json.loads(path.read_text(encoding="utf-8"))["items"][-1]["content"][0]["text"] == "More."
 
 
+def test_one_item_is_told_as_one(tmp_path: Path) -> None:
+    short = Session()
+    short.add_message("user", "Hello")
+    path = tmp_path / "out.json"
+    assert said(made(short), f"/save {path}", 200).startswith("1 item written to ")
+    assert "1 item, 1 turn\n" in said(made(Session()), f"/load {path}", 200)
+
+
 def test_a_transcript_that_was_read_is_never_overwritten(chat: Chat, tmp_path: Path) -> None:
     """Not even with `--force`: the log of a tool is the only one there is."""
     log = a_bit_of_everything().write(tmp_path, "log.jsonl")

@@ -43,8 +43,9 @@ class BrokenPromiseError(click.ClickException):
 
 def prepare_streams() -> None:
     """Lets both streams print anything: what their encoding does not have becomes a question mark, and what nobody can get is nothing."""
-    if sys.stdout is None:  # closed by whoever started us, as in `>&-`
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the end
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us, as in `>&-`
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - it stays open until the end
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

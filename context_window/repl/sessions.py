@@ -10,7 +10,7 @@ from session.units import is_summary
 
 from .chat import Chat, ChatError
 from .commanding import Draws, now
-from .drawing import blank, fault, item_lines, listing, quiet
+from .drawing import blank, fault, item_lines, listing, many, quiet
 from .places import path_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def save(chat: Chat, rest: str) -> Draws:
     name = rest if forced is None else forced
     if name:
         chat.write_file(chat.session, str(path_of(name)), forced is not None)
-        return [quiet(f"{len(chat.session.items):,} items written to {name}")]
+        return [quiet(f"{many(len(chat.session.items), 'item')} written to {name}")]
     if forced is not None or chat.keeper is None:
         raise ChatError(f"say where: /save {'' if forced is None else f'{FORCE} '}FILE")
     chat.keep()
@@ -84,7 +84,7 @@ def load(chat: Chat, rest: str) -> Draws:
     else:
         raise ChatError(f"{rest} is no kept session and no file; /load lists those that are kept")
     return [
-        quiet(f"{chat.session.id}: {len(chat.session.items):,} items, {chat.session.turn_count():,} turns"),
+        quiet(f"{chat.session.id}: {many(len(chat.session.items), 'item')}, {many(chat.session.turn_count(), 'turn')}"),
         *last_words(chat),
         now(chat),
     ]
