@@ -158,6 +158,7 @@ def test_a_file_is_refused_before_any_work(shell: Shell, path: str, tmp_path: Pa
     assert "another session" in err
 
 
+@POSIX
 def test_a_large_file_is_not_looked_into(shell: Shell, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terabyte, which is a hole: reading it would take hours."""
     out = tmp_path / "out.json"
@@ -209,7 +210,7 @@ def target(out: Path, *, force: bool = False) -> Target:
     return Target(str(out), [], session=True, force=force)
 
 
-@pytest.mark.parametrize("there", ["nothing", "an empty file", "our own", "a link to nothing"])
+@pytest.mark.parametrize("there", ["nothing", "an empty file", "our own", pytest.param("a link to nothing", marks=POSIX)])
 @pytest.mark.parametrize("atomic", [True, False], ids=["links", "no links"])
 def test_a_file_that_appears_meanwhile_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str, atomic: bool) -> None:
     """No window in which another's file is lost."""
@@ -288,6 +289,21 @@ def test_files_are_written_where_the_disk_knows_no_links(tmp_path: Path, monkeyp
         checked.write(content)
         assert out.read_bytes() == content
     assert [one.name for one in tmp_path.iterdir()] == ["out.json"]
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_a_name_may_be_as_long_as_the_disk_allows(tmp_path: Path, force: bool) -> None:
+    """255 bytes, and few characters: the temporary file has a name of its own."""
+    out = tmp_path / ("日" * 85)
+    try:
+        out.touch()
+    except OSError:
+        pytest.skip("no such name there")
+    out.unlink()
+    checked = target(out, force=force)
+    checked.permit("long")
+    checked.write(b"ours")
+    assert out.read_bytes() == b"ours"
 
 
 # What is no file

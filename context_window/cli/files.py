@@ -48,7 +48,7 @@ class Files:
         Args:
             session: The session.
             path: The file. A saved session with the same id is replaced, and so is an empty file.
-            force: Whether to replace any other file.
+            force: True to replace any other file too.
 
         Raises:
             ChatError: It cannot be written, or must not be replaced.

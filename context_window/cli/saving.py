@@ -54,7 +54,7 @@ class Target:
             name: The path as the user gave it, or `-` for standard output.
             sources: Paths of the transcripts, which are never overwritten.
             session: True if a session is to be written, False for a provider's payload, which cannot be told from anybody's.
-            force: Whether to replace whatever is there.
+            force: True to replace whatever is there.
             instead: The beginning of the advice to take another name.
             forced: The advice that says how to force it.
 
@@ -156,7 +156,7 @@ class Target:
         if state is not None and not os.access(self._path, os.W_OK):  # a new file in its place would get around that
             raise PermissionError(None, "it is read-only")
         permissions = PRIVATE if state is None else stat.S_IMODE(state.st_mode)
-        descriptor, name = tempfile.mkstemp(".tmp", f".{self._path.name[:100]}.", self._path.parent)
+        descriptor, name = tempfile.mkstemp(".tmp", ".context-window-", self._path.parent)
         temporary = Path(name)
         try:
             with open(descriptor, "wb") as file:
