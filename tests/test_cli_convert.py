@@ -93,13 +93,14 @@ def test_process_objects_to_what_convert_objects_to(shell: Shell, tmp_path: Path
     session.add_message("user", "And now?", message_id="last", created_at=1e9)
     session.add_message("assistant", "Now this.", message_id="answer", created_at=2e9)
     path, out = saved(session, tmp_path / "answered.json"), tmp_path / "payload.json"
-    said = [shell(command, path, "--to", provider, "-o", out)[2] for command in ("convert", "process")]
-    strict = [shell(command, path, "--to", provider, "-o", tmp_path / "none.json", "--strict") for command in ("convert", "process")]
+    said = [shell(command, path, "--to", provider, "-o", out, "--force")[2] for command in ("convert", "process")]
+    none = tmp_path / "none.json"
+    strict = [shell(command, path, "--to", provider, "-o", none, "--strict", "--force") for command in ("convert", "process")]
     assert said[0] == said[1]
     assert bool(said[0]) == (provider in {"anthropic", "google"})
     assert [code for code, _, _ in strict] == ([1, 1] if said[0] else [0, 0])
-    assert (tmp_path / "none.json").exists() == (not said[0])
-    violations = json.loads(shell("process", path, "--to", provider, "-o", out, "--json")[1])["violations"]
+    assert none.exists() == (not said[0])
+    violations = json.loads(shell("process", path, "--to", provider, "-o", out, "--force", "--json")[1])["violations"]
     assert [one["message"] in said[0] for one in violations] == ([True] if said[0] else [])
 
 

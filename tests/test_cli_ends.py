@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -173,6 +174,17 @@ def test_a_reader_who_goes_early_is_no_fault(path: str) -> None:
         process.stdout.close()
         assert process.wait(60) == 141
         assert process.stderr.read() == b""
+
+
+@POSIX
+@pytest.mark.parametrize(("code", "command"), [(2, ("usage", "nowhere")), (0, ("convert", "{path}", "-o", "-")), (2, ("usage", "--none"))])
+def test_a_closed_standard_error_is_no_fault(path: str, code: int, command: tuple[str, ...]) -> None:
+    """As in `2>&-`: Python has no stream then, and nobody can be told; the exit code and the output are as ever."""
+    line = shlex.join(program(*(one.format(path=path) for one in command)))
+    done = subprocess.run(["sh", "-c", f"{line} 2>&-"], check=False, capture_output=True, cwd=HERE)
+    assert done.returncode == code
+    assert done.stderr == b""
+    assert done.stdout.startswith(b"{" if code == 0 else b"")
 
 
 @POSIX

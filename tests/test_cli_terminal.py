@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +18,7 @@ pytest.importorskip("pexpect", reason="needs a pty, which Windows has not")
 import pexpect
 import pyte
 
-from context_window import ContextWindow, ContextWindowManager
+from context_window import ContextWindow, ContextWindowManager, Session
 from session.transcripts import read_transcript
 from tests.support.screens import long_session, read_report, saved
 
@@ -130,3 +132,43 @@ def test_a_terminal_without_utf_8_gets_ascii(path: str) -> None:
     found = screen("usage", path, width=80, PYTHONIOENCODING="ascii")
     assert found.sent.isascii()
     assert read_report("\n".join(found.lines)).total
+
+
+STEERING = "\x1b[2J\x1b]0;title\x07\x9b31m\x9d8;;x\x9c\u202egnp.exe\u2066\u200b\u2028\x7f日本 é"
+
+
+@pytest.fixture(scope="module")
+def steering(tmp_path_factory: pytest.TempPathFactory) -> str:
+    session = Session(id="steering")
+    session.add_message("user", STEERING, message_id="1", created_at=1)
+    return saved(session, tmp_path_factory.mktemp("steering") / "s.json")
+
+
+@pytest.mark.parametrize("out", ["-", "/dev/stdout", "/dev/tty"])
+@pytest.mark.parametrize("command", ["convert", "process"])
+def test_json_that_is_printed_on_a_terminal_steers_nothing(steering: str, command: str, out: str) -> None:
+    """On a terminal, the JSON is printed with every control, format, unassigned, private and surrogate character escaped."""
+    shown = screen(command, steering, "-o", out, width=120)
+    assert shown.code == 0
+    sent = shown.sent.replace("\r\n", "\n")
+    assert [one for one in sent if one != "\n" and not one.isprintable()] == []
+    document = next(line for line in sent.splitlines() if line.startswith("{"))
+    assert Session.from_dict(json.loads(document)).messages()[0].text == STEERING
+    assert "日本 é" in document
+
+
+def test_json_for_a_terminal_of_another_encoding_is_ascii(steering: str) -> None:
+    """In UTF-8, `日` has a byte that begins an escape sequence on a terminal of eight bits."""
+    shown = screen("convert", steering, "-o", "-", width=120, PYTHONIOENCODING="latin-1")
+    assert shown.sent.isascii()
+    assert STEERING in json.loads(shown.sent.splitlines()[0])["items"][0]["content"][0]["text"]
+
+
+def test_json_that_is_piped_is_not_escaped(steering: str, tmp_path: Path) -> None:
+    """To a pipe or a file, the bytes are those of the document."""
+    document = f"{json.dumps(read_transcript(steering).to_dict(), ensure_ascii=False)}\n".encode()
+    line = [sys.executable, "-m", "context_window", "convert", steering, "-o"]
+    for name in ("-", "/dev/stdout"):
+        assert subprocess.run([*line, name], check=True, capture_output=True, cwd=ROOT).stdout == document
+    subprocess.run([*line, str(tmp_path / "out.json")], check=True, capture_output=True, cwd=ROOT)
+    assert (tmp_path / "out.json").read_bytes() == document

@@ -70,6 +70,16 @@ def test_what_is_saved_in_a_replay_is_what_was_gone_through(
     assert shell("usage", out)[0] == 0
 
 
+def test_a_replay_never_overwrites_its_transcript(shell: Shell, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a saved session with the same id, and yet it holds more than has been gone through."""
+    before = Path(path).read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"/save {path}\n/save --force {path}\n"))
+    code, out, _ = shell("chat", "--replay", path)
+    assert code == 0
+    assert " ".join(out.split()).count("which is never overwritten; pass another name") == 2
+    assert Path(path).read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("args", "told"),
     [

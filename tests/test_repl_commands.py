@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import Compaction, ContextWindow, ContextWindowManager, FunctionCallOutput, Image, Session
+from context_window.cli.files import Files
 from context_window.display.glyphs import UNICODE
 from context_window.display.lines import plain, width_of
 from context_window.display.rendering import Draw, text_of
@@ -25,7 +26,7 @@ from context_window.repl.drawing import fault, item_lines, pairs, text_block, us
 from context_window.repl.sessions import welcome
 from session.errors import SessionError
 from session.store import SessionStore
-from session.transcripts import read_transcript
+from tests.support.claude_lines import a_bit_of_everything
 from tests.support.pictures import png
 from tests.support.screens import long_session, read_report
 
@@ -33,14 +34,11 @@ BUDGET = 3_000
 WIDTHS = (20, 40, 80, 120)
 
 
-def write(content: bytes, path: str) -> None:
-    Path(path).write_bytes(content)
-
-
 def made(session: Session, keeper: SessionStore | None = None, *, replaying: bool = False) -> Chat:
     news = News()
     manager = ContextWindowManager("claude-sonnet-4-5", context_window=ContextWindow(max_tokens=BUDGET), on_event=news.hear)
-    return Chat(manager, session, news, write, read_transcript, model="claude-sonnet-4-5", keeper=keeper, replaying=replaying)
+    files = Files()
+    return Chat(manager, session, news, files.write, files.read, model="claude-sonnet-4-5", keeper=keeper, replaying=replaying)
 
 
 @pytest.fixture
@@ -280,12 +278,64 @@ def test_a_file_of_a_session_that_is_kept_is_gone_on_with_as_another(tmp_path: P
     assert keeper.load("long").messages()[-1].text == "What is in the store alone."
 
 
-def test_a_file_of_somebody_else_is_not_overwritten(chat: Chat, tmp_path: Path) -> None:
-    path = tmp_path / "precious"
+@pytest.mark.parametrize("line", ["/save --force {}", "/save {} --force"])
+def test_any_other_file_is_left_alone_unless_forced(chat: Chat, tmp_path: Path, line: str) -> None:
+    """`/save` replaces its own earlier output of the same session, and any other file with `/save --force NAME`."""
+    path = tmp_path / "out of the way.json"
     path.write_text("precious")
-    with pytest.raises(ChatError, match="not overwritten"):
+    with pytest.raises(ChatError, match=r"already exists .* /save --force .*out of the way\.json replaces it") as caught:
         draws(chat, f"/save {path}")
+    assert "\n" not in str(caught.value)
     assert path.read_text() == "precious"
+    assert f"written to {path}" in said(chat, line.format(path), 400)
+    assert json.loads(path.read_text(encoding="utf-8")) == chat.session.to_dict()
+
+
+def test_a_file_of_another_session_is_left_alone(chat: Chat, tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    said(chat, f"/save {path}")
+    first = path.read_bytes()
+    said(chat, "/fork")
+    with pytest.raises(ChatError, match=r"holds another session \(long\)"):
+        draws(chat, f"/save {path}")
+    assert path.read_bytes() == first
+    said(chat, f"/save --force {path}")
+    assert json.loads(path.read_text(encoding="utf-8"))["id"] == chat.session.id
+
+
+def test_a_session_that_was_read_from_a_file_is_written_back_there(chat: Chat, tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    said(chat, f"/save {path}")
+    other = made(Session())
+    said(other, f"/load {path}")
+    other.session.add_message("user", "More.")
+    said(other, f"/save {path}")
+    assert json.loads(path.read_text(encoding="utf-8"))["items"][-1]["content"][0]["text"] == "More."
+
+
+def test_one_item_is_told_as_one(tmp_path: Path) -> None:
+    short = Session()
+    short.add_message("user", "Hello")
+    path = tmp_path / "out.json"
+    assert said(made(short), f"/save {path}", 200).startswith("1 item written to ")
+    assert "1 item, 1 turn\n" in said(made(Session()), f"/load {path}", 200)
+
+
+def test_a_transcript_that_was_read_is_never_overwritten(chat: Chat, tmp_path: Path) -> None:
+    """Not even with `--force`: the log of a tool is the only one there is."""
+    log = a_bit_of_everything().write(tmp_path, "log.jsonl")
+    before = Path(log).read_bytes()
+    said(chat, f"/load {log}")
+    for line in (f"/save {log}", f"/save --force {log}"):
+        with pytest.raises(ChatError, match="never overwritten"):
+            draws(chat, line)
+    assert Path(log).read_bytes() == before
+
+
+@pytest.mark.parametrize("line", ["/save --force", "/save --force "])
+def test_force_needs_a_name(keeper: SessionStore, line: str) -> None:
+    with pytest.raises(ChatError, match="/save --force FILE"):
+        draws(made(long_session(2), keeper), line)
 
 
 def test_sessions_are_kept_listed_and_gone_on_with(keeper: SessionStore) -> None:

@@ -20,7 +20,18 @@ from .chat import chat
 from .convert import convert
 from .demo import demo
 from .models import models
-from .output import BAD_INPUT, BROKEN_PROMISE, DONE, INTERRUPTED, PROGRAM, complain, fault_of, prepare_streams, reader_may_go
+from .output import (
+    BAD_INPUT,
+    BROKEN_PROMISE,
+    DONE,
+    INTERRUPTED,
+    PROGRAM,
+    complain,
+    fault_of,
+    guard_terminal,
+    prepare_streams,
+    reader_may_go,
+)
 from .plan import plan
 from .process import process
 from .usage import usage
@@ -61,6 +72,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         args: The arguments; those of the process where not given.
     """
     prepare_streams()
+    guard_terminal()
     logging.getLogger("context_window").addHandler(logging.NullHandler())  # what it logs, the commands say in their own words
     sys.exit(run(args))
 

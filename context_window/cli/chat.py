@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +79,7 @@ def _talk(settings: Settings, *, resume: bool, debug: bool) -> None:
     from ..repl.sessions import goodbye, welcome
     from ..repl.terminal import run_chat
     from ..repl.workspace import Workspace
+    from .files import Files
 
     if not any(os.environ.get(name) for name in KEYS):
         raise BadInputError(f"{KEYS[0]} is not set: export your key, or look at a session log with --replay TRANSCRIPT, which needs none")
@@ -99,7 +99,8 @@ def _talk(settings: Settings, *, resume: bool, debug: bool) -> None:
         model = settings.model or (named if isinstance(named, str) and named else None) or os.environ.get("ANTHROPIC_MODEL") or MODEL
         news = News()
         manager, _ = replace(settings, model=model, max_tool_calls=TOOL_CALLS).manager(session, news.hear)
-        chat = Chat(manager, session, news, _written, partial(_read, read_files_below=settings.read_files_below), keeper=keeper)
+        files = Files(read_files_below=settings.read_files_below)
+        chat = Chat(manager, session, news, files.write, files.read, keeper=keeper)
         try:
             access = AnthropicAccess(chat, Workspace(directory))
             chat.check_model(model)
@@ -142,6 +143,7 @@ def _replay(transcript: str, session_id: str | None, settings: Settings, *, auto
     from ..repl.commands import REPLAYED
     from ..repl.replay import Replay, empty_copy
     from ..repl.terminal import run_replay
+    from .files import Files
     from .reading import STDIN, read_one
 
     if transcript == STDIN and not auto:
@@ -149,7 +151,8 @@ def _replay(transcript: str, session_id: str | None, settings: Settings, *, auto
     log = read_one(transcript, session_id, settings.read_files_below).session
     news = News()
     manager, _ = settings.manager(log, news.hear)
-    chat = Chat(manager, empty_copy(log), news, _written, model=manager.usage().model, replaying=True)
+    files = Files([transcript], settings.read_files_below)
+    chat = Chat(manager, empty_copy(log), news, files.write, files.read, model=manager.usage().model, replaying=True)
     run_replay(chat, Replay(log), _terminal(REPLAYED, asks=not auto, debug=debug), auto=auto)
 
 
@@ -174,29 +177,3 @@ def _write(text: str) -> None:
     with reader_may_go():
         sys.stdout.write(text)
         sys.stdout.flush()
-
-
-def _written(content: bytes, path: str) -> None:
-    """Writes a file for a command."""
-    from ..repl.chat import ChatError
-    from .saving import check_target, save
-
-    try:
-        check_target(path, "", hint="pass")
-        save(content, path, hint="pass")
-    except BadInputError as error:
-        raise ChatError(error.message) from None
-
-
-def _read(path: str, read_files_below: str | None) -> Session:
-    """Reads a file for a command."""
-    from ..repl.chat import ChatError
-    from .reading import read
-
-    try:
-        found = read(path, None, read_files_below)
-    except BadInputError as error:
-        raise ChatError(error.message) from None
-    if found.equals > 1:
-        raise ChatError(f"{found.name} holds {found.equals:,} sessions; `context-window chat --replay` with --session ID shows one of them")
-    return found.session

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import sys
-from collections.abc import Iterator
+import threading
+import traceback
+import warnings
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn, TextIO
 
 import click
 
+from ..display.glyphs import glyphs_for
 from ..display.rendering import Draw, Drawing, screen_width, text_of
-from ..printable import printable
+from ..printable import escaped, printable, printable_lines
 
 PROGRAM = "context-window"
 
@@ -38,12 +43,36 @@ class BrokenPromiseError(click.ClickException):
 
 def prepare_streams() -> None:
     """Lets both streams print anything: what their encoding does not have becomes a question mark, and what nobody can get is nothing."""
-    if sys.stdout is None:  # closed by whoever started us, as in `>&-`
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it stays open until the end
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us, as in `>&-`
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - it stays open until the end
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
+
+
+def guard_terminal() -> None:
+    """Let nothing that Python itself prints steer the terminal: a traceback, a warning or a log record may quote a transcript."""
+    sys.excepthook = lambda *fault: _say_plainly(traceback.format_exception(*fault))
+    sys.unraisablehook = lambda fault: _say_plainly(
+        [f"{fault.err_msg or 'Exception ignored in'}: {fault.object!r}\n", *traceback.format_exception(fault.exc_value)]
+    )
+    threading.excepthook = lambda fault: _say_plainly([] if fault.exc_type is SystemExit else traceback.format_exception(fault.exc_value))
+    warnings.showwarning = lambda *warning, **_: _say_plainly([warnings.formatwarning(*warning[:4])])
+    if logging.lastResort is not None:  # what prints a record that no handler takes
+        logging.lastResort.setFormatter(_PlainFormatter())
+
+
+class _PlainFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return printable_lines(super().format(record))
+
+
+def _say_plainly(pieces: Iterable[str]) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(printable_lines("".join(pieces)))
+        sys.stderr.flush()
 
 
 def wants_colours(stream: TextIO) -> bool:
@@ -72,6 +101,19 @@ def say(text: str = "") -> None:
     with reader_may_go():
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
+
+
+def say_content(content: bytes) -> None:
+    """Prints a document of JSON in UTF-8 on standard output: byte for byte, unless that is a terminal."""
+    with reader_may_go():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(shown_content(content) if sys.stdout.isatty() else content)
+        sys.stdout.buffer.flush()
+
+
+def shown_content(content: bytes) -> bytes:
+    """Return a JSON document with the same value, in which nothing steers a terminal."""
+    return escaped(content.decode(), only_ascii=glyphs_for(sys.stdout.encoding).only_ascii).encode()
 
 
 def say_values(values: dict[str, Any]) -> None:

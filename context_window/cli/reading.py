@@ -16,8 +16,11 @@ from .progress import working
 
 if TYPE_CHECKING:
     from session.session import Session
+    from session.transcripts.account import TranscriptAccount
 
 STDIN = "-"
+SESSION_JSON = "session_json"
+"""The format of saved sessions."""
 
 WARNINGS = 5
 """Lines of a transcript that are complained about one by one."""
@@ -32,12 +35,14 @@ class Transcript:
         session: The session that is meant.
         others: The other sessions in it.
         equals: How many sessions could have been meant as well as the first.
+        is_saved_session: True if the file is a session that was saved, False if it is a log that some tool wrote.
     """
 
     name: str
     session: Session
     others: tuple[Session, ...]
     equals: int
+    is_saved_session: bool = False
 
     @property
     def without_system(self) -> bool:
@@ -61,14 +66,16 @@ def read(path: str, session_id: str | None, read_files_below: str | None = None)
         TranscriptError: It cannot be read, or is no transcript.
         BadInputError: No session, or more than one, has such an id.
     """
-    sessions, equals = _read_stdin(read_files_below) if path == STDIN else _read(path, read_files_below)
+    account = _read_stdin(read_files_below) if path == STDIN else _read(path, read_files_below)
+    sessions, equals = account.sessions, account.equals
     name = "standard input" if path == STDIN else Path(path).name
     main = sessions[0]
     _warn(name, main)
     if session_id is not None:
         main = _picked(sessions, session_id, name)
         equals = 1
-    return Transcript(name, main, tuple(one for one in sessions if one is not main), equals)
+    others = tuple(one for one in sessions if one is not main)
+    return Transcript(name, main, others, equals, is_saved_session=account.format == SESSION_JSON)
 
 
 def read_one(path: str, session_id: str | None, read_files_below: str | None = None) -> Transcript:
@@ -87,7 +94,7 @@ def read_one(path: str, session_id: str | None, read_files_below: str | None = N
     return transcript
 
 
-def _read(path: str, read_files_below: str | None) -> tuple[tuple[Session, ...], int]:
+def _read(path: str, read_files_below: str | None) -> TranscriptAccount:
     from session.transcripts import read_account
 
     if not path:
@@ -95,8 +102,7 @@ def _read(path: str, read_files_below: str | None) -> tuple[tuple[Session, ...],
     if _is_pipe(path):
         raise BadInputError(f"{path} is a pipe, and a transcript is read more than once; pipe it into standard input and pass {STDIN}")
     with working(f"reading {printable(Path(path).name)}", _size(path)) as done:
-        account = read_account(path, on_read=done, read_files_below=read_files_below)
-    return account.sessions, account.equals
+        return read_account(path, on_read=done, read_files_below=read_files_below)
 
 
 def _size(path: str) -> int | None:
@@ -115,7 +121,7 @@ def _is_pipe(path: str) -> bool:
         return False
 
 
-def _read_stdin(read_files_below: str | None) -> tuple[tuple[Session, ...], int]:
+def _read_stdin(read_files_below: str | None) -> TranscriptAccount:
     """What standard input holds: put into a file first, for readers go through it more than once."""
     from session.errors import TranscriptError
 

@@ -1,96 +1,267 @@
-"""Files written whole or not at all: beside their target first, then put in its place."""
+"""Files written whole or not at all, readable by their owner alone, and never in the place of somebody else's file.
+
+1. A `Target` looks at the file before any work is done. It may be created, or replaced if it is empty or holds the same session and
+   nothing of it would be lost: a trimmed view, or a save whose items are all in the new one. Anything else needs `--force`. The
+   transcripts that are read are never replaced.
+2. The content goes to a temporary file beside the target, which is as private as the target will be.
+3. A new file gets its name by a hard link, which fails if the name has been taken. An old one is replaced only if it is still the file
+   that was looked at in step 1. The system cannot compare and replace in one call: between the two lie some microseconds.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import stat
-import sys
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
-from .output import BadInputError, reader_may_go
+import click
+
+from .output import BadInputError, say_content, shown_content
+
+if TYPE_CHECKING:
+    from session.session import Session
 
 STDOUT = "-"
-HINT = "pass -o with"
-"""How another file is named: the beginning of the advice."""
+STDOUT_PATHS = frozenset({"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"})
+PRIVATE = 0o600
+"""Permissions of a new file: sessions hold source code, and now and then a password."""
+LARGEST = 32 * 1024 * 1024
+"""Bytes of an existing file that are read to judge whether it may be replaced. A larger one needs `--force`."""
+
+force_option = click.option("--force", is_flag=True, help="Replace OUT whatever it holds; the transcript itself never is.")
 
 
-def check_target(out: str, source: str, *, hint: str = HINT) -> None:
-    """Checks, before any work is done, that the file can be written.
+class Target:
+    """A file to write, checked before any work is done.
 
-    Raises:
-        BadInputError: It is the source, a folder, or in no folder that there is.
+    Attributes:
+        name: Its path, or `-` for standard output.
     """
-    if out == STDOUT:
-        return
-    if not out:
-        raise BadInputError(f"no name is given for the file to write; {hint} one")
-    target, read_from = Path(out), Path(source).expanduser()  # as the readers do
-    try:
+
+    def __init__(
+        self,
+        name: str,
+        sources: Sequence[str],
+        *,
+        session: bool,
+        force: bool = False,
+        instead: str = "pass -o with",
+        forced: str = "add --force to replace it",
+    ) -> None:
+        """
+        Args:
+            name: The path as the user gave it, or `-` for standard output.
+            sources: Paths of the transcripts, which are never overwritten.
+            session: True if a session is to be written, False for a provider's payload, which cannot be told from anybody's.
+            force: True to replace whatever is there.
+            instead: The beginning of the advice to take another name.
+            forced: The advice that says how to force it.
+
+        Raises:
+            BadInputError: It is a source, a folder, in no folder that exists, or a file that must not be replaced.
+        """
+        self.name = STDOUT if name in STDOUT_PATHS else name
+        self._force = force
+        self._instead = instead
+        self._forced = forced
+        self._state: os.stat_result | None = None
+        self._existing: Session | None = None
+        if self.name == STDOUT:
+            return
+        if not name:
+            raise BadInputError(f"no name is given for the file to write; {instead} one")
+        if name.startswith("-"):
+            raise BadInputError(f"{name} looks like an option, and a file's name is missing; ./{name} would be a file of that name")
+        with self._readable_errors():
+            self._check_place(sources)
+            self._path = Path(os.path.realpath(name))
+            self._state = _state_of(name)
+            if self._state is not None and not self._may_be_written(self._state):
+                self._existing = self._judged(session, self._state.st_size)
+
+    @property
+    def label(self) -> str:
+        """The target in words, for the line that says where the output went."""
+        return "standard output" if self.name == STDOUT else self.name
+
+    def permit(self, session: Session) -> None:
+        """Check that the file may be replaced by this session. A file that needs no permission passes.
+
+        Raises:
+            BadInputError: It holds another session, or items that this one does not have.
+        """
+        existing = self._existing
+        if existing is None:
+            return
+        if existing.id != session.id:
+            raise self._taken(f"already exists and holds another session ({existing.id})")
+        is_view = existing.settled == len(existing.items) > 0  # its log has all that it shows
+        lost = 0 if is_view else sum(session.get_by_id(item.id) != item for item in existing.items)
+        if lost:
+            raise self._taken(f"already exists and holds {lost:,} of {len(existing.items):,} items that would be lost")
+
+    def write(self, content: bytes) -> None:
+        """Write the content: all of it, or nothing that stays.
+
+        A file that is replaced keeps its permissions and, if it is a link, its place. A device or a pipe is written to.
+
+        Raises:
+            BadInputError: It cannot be written, or another file has appeared in its place.
+        """
+        if self.name == STDOUT:
+            say_content(content)
+            return
+        with self._readable_errors():
+            state = _state_of(self.name)
+            if state is not None and not stat.S_ISREG(state.st_mode):
+                self._write_to_device(content)
+            else:
+                self._write_to_file(content, state)
+
+    # The check
+
+    def _check_place(self, sources: Sequence[str]) -> None:
+        target = Path(self.name)
         if target.is_dir():
-            raise BadInputError(f"{out} is a folder; {hint} a file name in it")
+            raise BadInputError(f"{self.name} is a folder; {self._instead} a file name in it")
         if not target.parent.is_dir():
-            raise BadInputError(f"there is no folder {target.parent}; make it first, or {hint} another name")
-        if _are_one(target, read_from):
-            raise BadInputError(f"{out} is the transcript itself, which is never overwritten; {hint} another name")
-    except OSError as error:  # a folder on the way there that may not be looked into
-        raise _unwritable(out, error, hint) from None
+            raise BadInputError(f"there is no folder {target.parent}; make it first, or {self._instead} another name")
+        if any(_is_same_file(target, Path(source)) for source in sources):
+            raise BadInputError(f"{self.name} is the transcript itself, which is never overwritten; {self._instead} another name")
 
+    def _may_be_written(self, state: os.stat_result) -> bool:
+        return self._force or not stat.S_ISREG(state.st_mode) or not state.st_size
 
-def save(content: bytes, out: str, *, hint: str = HINT) -> None:
-    """Writes the content: all of it, or nothing that stays.
+    def _judged(self, session: bool, size: int) -> Session:
+        """Return the session that the file holds.
 
-    A file that is there keeps its permissions and, where it is a link, its place; a device or a pipe is written to.
+        Raises:
+            BadInputError: It holds none, or none is to be written.
+        """
+        if not session:
+            raise self._taken("already exists")
+        if size > LARGEST:
+            raise self._taken(f"already exists and is too large ({size:,} bytes) to check what it holds")
+        with open(os.open(self.name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
+            existing = saved_session(file)
+        if existing is None:
+            raise self._taken("already exists and is not a saved session")
+        return existing
 
-    Raises:
-        BadInputError: It cannot be written.
-    """
-    if out == STDOUT:
-        with reader_may_go():
-            sys.stdout.flush()
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
-        return
-    try:
-        mode = _mode(out)
-        if mode is not None and not stat.S_ISREG(mode):
-            Path(out).write_bytes(content)
+    # The writing
+
+    def _write_to_device(self, content: bytes) -> None:
+        with open(os.open(self.name, os.O_WRONLY | getattr(os, "O_BINARY", 0)), "wb") as device:
+            if stat.S_ISREG(os.fstat(device.fileno()).st_mode):
+                raise self._changed()
+            device.write(shown_content(content) if device.isatty() else content)
+
+    def _write_to_file(self, content: bytes, state: os.stat_result | None) -> None:
+        if not self._force and _identity(state) != _identity(self._state):
+            raise self._changed()
+        if state is not None and not os.access(self._path, os.W_OK):  # a new file in its place would get around that
+            raise PermissionError(None, "it is read-only")
+        permissions = PRIVATE if state is None else stat.S_IMODE(state.st_mode)
+        descriptor, name = tempfile.mkstemp(".tmp", ".context-window-", self._path.parent)
+        temporary = Path(name)
+        try:
+            with open(descriptor, "wb") as file:
+                temporary.chmod(PRIVATE & permissions)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.chmod(permissions)
+            self._put_in_place(temporary, content)
+        finally:  # Ctrl-C too must leave nothing behind
+            temporary.unlink(missing_ok=True)
+
+    def _put_in_place(self, temporary: Path, content: bytes) -> None:
+        if self._force:
+            temporary.replace(self._path)
+        elif self._state is None:
+            self._create(temporary, content)
+        elif _identity(_state_of(self._path)) == _identity(self._state):
+            temporary.replace(self._path)
         else:
-            _replace(Path(os.path.realpath(out)), content, mode)
-    except OSError as error:
-        raise _unwritable(out, error, hint) from None
+            raise self._changed()
+
+    def _create(self, temporary: Path, content: bytes) -> None:
+        """Give the temporary file the target's name; on a disk without hard links, write a file of that name that must be new.
+
+        Raises:
+            BadInputError: The name has been taken meanwhile.
+        """
+        try:
+            try:
+                os.link(temporary, self._path)
+            except FileExistsError:
+                raise
+            except OSError:
+                _write_new(self._path, content)
+        except FileExistsError:
+            raise self._changed() from None
+
+    # The errors
+
+    def _taken(self, why: str) -> BadInputError:
+        return BadInputError(f"{self.name} {why}; {self._forced}, or {self._instead} another name")
+
+    def _changed(self) -> BadInputError:
+        return self._taken("was created or changed by another program meanwhile, and is left as it is")
+
+    @contextlib.contextmanager
+    def _readable_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise BadInputError(f"{self.name} cannot be written: {error.strerror or error}; {self._instead} another name") from None
 
 
-def _are_one(target: Path, source: Path) -> bool:
+def saved_session(file: BinaryIO) -> Session | None:
+    """Return the saved session that the file holds, or None if it holds anything else or is too large to be read."""
+    from session.errors import SessionError
+    from session.session import Session
+
+    content = file.read(LARGEST + 1)
+    if len(content) > LARGEST or not content.lstrip().startswith(b"{"):
+        return None
     try:
-        return target.samefile(source)
-    except OSError:  # one of them is not there, or may not be looked at: its reader or writer will say so
+        return Session.from_dict(json.loads(content))
+    except (ValueError, RecursionError, SessionError):  # ValueError: no JSON, no UTF-8, or a number with too many digits
+        return None
+
+
+def _is_same_file(target: Path, source: Path) -> bool:
+    try:
+        return target.samefile(source.expanduser())  # as the readers do
+    except (OSError, RuntimeError):  # one of them cannot be looked at: its reader or writer will say so
         return False
 
 
-def _unwritable(out: str, error: OSError, hint: str) -> BadInputError:
-    return BadInputError(f"{out} cannot be written: {error.strerror or error}; {hint} another name")
-
-
-def _mode(out: str) -> int | None:
+def _state_of(path: str | Path) -> os.stat_result | None:
     try:
-        return os.stat(out).st_mode
+        return os.stat(path)
     except FileNotFoundError:
         return None
 
 
-def _replace(target: Path, content: bytes, mode: int | None) -> None:
-    if mode is not None and not os.access(target, os.W_OK):  # a new file in its place would get around that
-        raise PermissionError(None, "it is read-only")
-    beside = target.with_name(f".{target.name[:100]}.{os.getpid()}.tmp")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+def _identity(state: os.stat_result | None) -> tuple[int, ...] | None:
+    """Figures that change if the file is replaced or written to."""
+    return None if state is None else (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), PRIVATE)
     try:
         with open(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        if mode is not None:
-            beside.chmod(stat.S_IMODE(mode))
-        beside.replace(target)
-    except BaseException:  # Ctrl-C too must leave nothing behind
-        beside.unlink(missing_ok=True)
+    except BaseException:
+        path.unlink(missing_ok=True)
         raise

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from session.errors import StoreConflictError, StoreError
@@ -69,11 +68,11 @@ class Chat:
         keeper: Where sessions are kept; None for a replay, which keeps nothing.
         summarizer: Who writes summaries; None where there is nobody.
         check_model: Raises ChatError where a model of this name cannot be used here.
-        write_file: Writes bytes to a file, all or nothing; raises ChatError where it cannot.
+        write_file: Writes a session to a file of this path, all or nothing; its last argument is True to replace whatever is there. Raises
+            ChatError if it cannot, or must not.
         read_file: The session in a file; raises an error of ours where it cannot.
         replaying: Whether the turns come from a transcript.
         attached: Images that wait for the next message.
-        written: Files that this chat has written, and may write again.
         again: Whether the model is to be asked again with what there is.
         over: Whether the user has left.
     """
@@ -81,7 +80,7 @@ class Chat:
     manager: ContextWindowManager
     session: Session
     news: News
-    write_file: Callable[[bytes, str], None] = _no_files
+    write_file: Callable[[Session, str, bool], None] = _no_files
     read_file: Callable[[str], Session] = _no_files
     model: str | None = None
     keeper: SessionStore | None = None
@@ -89,7 +88,6 @@ class Chat:
     check_model: Callable[[str], None] = field(default=lambda _: None)
     replaying: bool = False
     attached: list[Image] = field(default_factory=list)
-    written: set[Path] = field(default_factory=set)
     again: bool = False
     over: bool = False
 

@@ -264,7 +264,7 @@ COMMANDS = (
     Command("/compact", "", "have the older turns summed up now", compact, live=True),
     Command("/retry", "", "ask the model again, after an error or a stop", retry, live=True),
     Command("/fork", "", "go on with a copy, and keep what there is as it is", fork),
-    Command("/save", "[FILE]", "write the session to a file", save),
+    Command("/save", "[--force] [FILE]", "write the session to a file; --force replaces any file that is there", save),
     Command("/load", "[ID|FILE]", "go on with another session; without an id, list them", load, live=True),
     Command("/help", "", "this list", help_),
     Command("/quit", "", "leave; the session is kept", leave),

@@ -92,9 +92,14 @@ def text_block(text: str, style: str = "", *, before: str = "", most: int | None
     return draw
 
 
+def many(number: int, unit: str) -> str:
+    """Return the number with its unit, in the plural unless it is one."""
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
 def more(number: int, unit: str) -> str:
     """How many more there are."""
-    return f"{number:,} more {unit}{'' if number == 1 else 's'}"
+    return many(number, f"more {unit}")
 
 
 def quiet(text: str) -> Draw:
@@ -130,7 +135,7 @@ def item_lines(item: Item) -> Draw | None:
                 f"  {item.name}{' failed' if item.is_error else ''}: {size_of(item.output)}"
             )  # calls that were made together are many
         case Compaction():
-            return quiet(f"[a summary of {len(item.replaces):,} items]")
+            return quiet(f"[a summary of {many(len(item.replaces), 'item')}]")
         case _:
             return None
 
@@ -160,7 +165,7 @@ def size_of(parts: Sequence[Part]) -> str:
     """How much it is, in words."""
     texts = sum(len(part.text) for part in parts if isinstance(part, Text))
     others = [_kind(part) for part in parts if isinstance(part, Image | Document)]
-    return ", ".join([*([f"{texts:,} characters"] if texts or not others else []), *others])
+    return ", ".join([*([many(texts, "character")] if texts or not others else []), *others])
 
 
 def pairs(rows: Sequence[tuple[str, str]]) -> Draw:

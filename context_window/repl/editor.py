@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .chat import ChatError
+from .places import history_in
+
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings
 
 
@@ -33,11 +38,10 @@ class Editor:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.completion import WordCompleter
         from prompt_toolkit.filters import Condition
-        from prompt_toolkit.history import FileHistory, InMemoryHistory
 
         completer = WordCompleter(list(names), sentence=True)
         self._session: PromptSession[str] = PromptSession(
-            history=InMemoryHistory() if history is None else FileHistory(str(history)),
+            history=_history(history),
             completer=completer,
             complete_while_typing=Condition(lambda: self._session.default_buffer.text.startswith("/")),
             key_bindings=_keys(),
@@ -52,6 +56,23 @@ class Editor:
             return self._session.prompt(prompt)
         except EOFError:
             return None
+
+
+def _history(file: Path | None) -> History:
+    """Return what keeps the lines: in memory, and in the file if there is one."""
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+    if file is None:
+        return InMemoryHistory()
+    folder = file.parent
+
+    class PrivateHistory(FileHistory):
+        def store_string(self, string: str) -> None:
+            with suppress(ChatError, OSError):  # a line that can only be kept in memory is sent all the same
+                history_in(folder)  # prompt_toolkit would make the file anew for everybody to read
+                super().store_string(string)
+
+    return PrivateHistory(str(file))
 
 
 def _keys() -> KeyBindings:

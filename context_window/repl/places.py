@@ -7,6 +7,8 @@ import stat
 import sys
 from pathlib import Path
 
+from session.store.paths import private_folder
+
 from .chat import ChatError
 
 SESSIONS = "sessions.db"
@@ -22,7 +24,7 @@ def folder() -> Path:
     home = os.environ.get("CONTEXT_WINDOW_HOME")
     try:
         found = Path(home).expanduser() if home else _state() / "context-window"
-        found.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(found)
     except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows the user's home
         raise ChatError(f"sessions cannot be kept: {error}; set CONTEXT_WINDOW_HOME to a folder that can be written") from None
     return found

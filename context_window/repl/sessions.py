@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from session.errors import StoreDamagedError, StoreError
@@ -11,7 +10,7 @@ from session.units import is_summary
 
 from .chat import Chat, ChatError
 from .commanding import Draws, now
-from .drawing import blank, fault, item_lines, listing, quiet
+from .drawing import blank, fault, item_lines, listing, many, quiet
 from .places import path_of
 
 if TYPE_CHECKING:
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 
 SESSIONS = 15
 """Sessions that `/load` lists."""
+FORCE = "--force"
+"""Makes `/save` replace whatever file is there."""
 
 
 def fork(chat: Chat, _: str) -> Draws:
@@ -34,17 +35,22 @@ def fork(chat: Chat, _: str) -> Draws:
 
 def save(chat: Chat, rest: str) -> Draws:
     """Writes the session to a file."""
-    if not rest:
-        if chat.keeper is None:
-            raise ChatError("say where: /save FILE")
-        chat.keep()
-        return [quiet(f"kept as {chat.session.id}, as after every turn; /save FILE writes it to a file of its own")]
-    path = path_of(rest)
-    if path.exists() and path.resolve() not in chat.written:
-        raise ChatError(f"{rest} is there already, and is not overwritten; pass another name")
-    chat.write_file(json.dumps(chat.session.to_dict(), ensure_ascii=False, indent=1).encode(), str(path))
-    chat.written.add(path.resolve())
-    return [quiet(f"{len(chat.session.items):,} items written to {rest}")]
+    forced = _behind_force(rest)
+    name = rest if forced is None else forced
+    if name:
+        chat.write_file(chat.session, str(path_of(name)), forced is not None)
+        return [quiet(f"{many(len(chat.session.items), 'item')} written to {name}")]
+    if forced is not None or chat.keeper is None:
+        raise ChatError(f"say where: /save {'' if forced is None else f'{FORCE} '}FILE")
+    chat.keep()
+    return [quiet(f"kept as {chat.session.id}, as after every turn; /save FILE writes it to a file of its own")]
+
+
+def _behind_force(rest: str) -> str | None:
+    """Return the file's name if `--force` stands before it or after it, else None."""
+    if f"{rest} ".startswith(f"{FORCE} "):
+        return rest.removeprefix(FORCE).strip()
+    return rest.removesuffix(FORCE).strip() if rest.endswith(f" {FORCE}") else None
 
 
 def load(chat: Chat, rest: str) -> Draws:
@@ -78,7 +84,7 @@ def load(chat: Chat, rest: str) -> Draws:
     else:
         raise ChatError(f"{rest} is no kept session and no file; /load lists those that are kept")
     return [
-        quiet(f"{chat.session.id}: {len(chat.session.items):,} items, {chat.session.turn_count():,} turns"),
+        quiet(f"{chat.session.id}: {many(len(chat.session.items), 'item')}, {many(chat.session.turn_count(), 'turn')}"),
         *last_words(chat),
         now(chat),
     ]

@@ -48,7 +48,7 @@ def made(path: str) -> None:
     if logged and not size:
         raise StoreDamagedError(path, f"the file is missing or empty, but {path}-wal beside it is not; put the two together again")
     folder = Path(path).parent
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(folder)
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
@@ -59,6 +59,17 @@ def made(path: str) -> None:
             os.fsync(listing)  # so that the file's name survives too
         finally:
             os.close(listing)
+
+
+def private_folder(folder: Path) -> None:
+    """Make the folder, and those above it that do not exist, for their owner alone.
+
+    Raises:
+        OSError: It cannot be made, or is something else.
+    """
+    missing = [one for one in folder.parents if not one.exists()]
+    for one in (*reversed(missing), folder):  # `parents=True` would make those above as wide as the umask allows
+        one.mkdir(mode=0o700, exist_ok=True)
 
 
 def _size(path: str) -> int:
