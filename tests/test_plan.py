@@ -165,6 +165,7 @@ def test_values_are_json_and_hold_every_decision() -> None:
                 "before": 300,
                 "after": 50,
                 "images": [1, 2],
+                "refused": [],
                 "cut": None,
             },
             {
@@ -176,6 +177,7 @@ def test_values_are_json_and_hold_every_decision() -> None:
                 "before": 1_000,
                 "after": 400,
                 "images": [],
+                "refused": [],
                 "cut": {"head": 150, "tail": 100},
             },
         ],
