@@ -15,6 +15,8 @@ from .trimming.refused import RefusedParts
 class FoldedItems:
     """The items of a log by position, and what their smaller forms cost.
 
+    The fold asks this and not `Following`: a cycle of references would keep both until the garbage collector comes.
+
     Attributes:
         items: The log's items, unchanged.
         refused: What the provider has refused.

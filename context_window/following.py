@@ -67,7 +67,6 @@ class Following:
         self.items = session.items
         self._measurer = measurer
         self.refused = refused
-        # The fold asks this and not `Following`: a cycle of references would keep both until the garbage collector comes.
         self._folded = FoldedItems(self.items, measurer, refused)
         self.fold = Fold(limits, self._folded, settled=BOUNDLESS if one_shot else session.settled)
         self.hearing = Hearing(self.fold, reports if reports is not None else Reports())

@@ -52,7 +52,11 @@ class PartRefusals(Switching, ABC):
 
         Args:
             session: The session that `accept_refusal` was given.
+
+        Raises:
+            BudgetError: It is no session.
         """
+        self._state(session)
         log = log_of(session)
         with self._lock:
             refused = self._refused.get(log)

@@ -2,119 +2,49 @@
 
 from __future__ import annotations
 
-import asyncio
-import base64
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-import anthropic
 import pytest
 
-from context_window import (
-    AnthropicModel,
-    ContextWindow,
-    ContextWindowManager,
-    Image,
-    PartRefused,
-    Session,
-    Text,
-    run_turn,
-)
+from context_window import Document, Image, ModelError, PartRefused, PartRefusedError, PromptTooLongError, Session, Text
 from context_window.events import Event
-from context_window.integrations.anthropic import acreate, create
 from context_window.trimming.placeholders import parts_of
+from session.providers import validate_anthropic
 from tests.support import pictures
-from tests.support.counting import Letters
-from tests.support.stubs import AnthropicStub, Say, in_order
-from tests.support.stubs.clients import TLS, anthropic_client
-from tests.support.stubs.server import Body
+from tests.support.refusing import (
+    BAD,
+    GOOD,
+    IMAGE_WORDS,
+    PDF,
+    PDF_WORDS,
+    WAYS,
+    WORSE,
+    Moody,
+    ask,
+    asked,
+    looking,
+    manager,
+    media,
+    refusing,
+    says,
+    texts,
+)
+from tests.support.stubs import Call, Say, in_order
+from tests.support.talking import started, talk
 
-MODEL = "claude-opus-5"
-BAD, WORSE, GOOD = (pictures.png(8, 6, colour) for colour in (b"bad", b"wrs", b"ok!"))
-PDF = b"%PDF-1.4 nothing follows"
-IMAGE_WORDS = "Could not process image"
-PDF_WORDS = "The PDF specified was not valid."
+NOTE = "[image 8x6 refused by the model's provider; recall id look#1]"
 URL = "https://example.org/plan.png"
 
 
-def manager(told: list[Event] | None = None, max_tokens: int = 100_000, **window: Any) -> ContextWindowManager:
-    limits = ContextWindow(max_tokens=max_tokens, warn_at=(), **window)
-    return ContextWindowManager(MODEL, Letters(), context_window=limits, on_event=None if told is None else told.append)
-
-
-@contextmanager
-def asked(stub: AnthropicStub) -> Iterator[anthropic.Anthropic]:
-    with stub, anthropic_client(stub) as client:
-        yield client
-
-
-def refusing(*contents: bytes | str, words: str = IMAGE_WORDS, named: bool = True, answers: int = 9) -> AnthropicStub:
-    """A provider that cannot read these images and documents."""
-    stub = AnthropicStub(in_order(*([Say(f"Answer {number}.")] for number in range(1, answers + 1))))
-    stub.unusable = dict.fromkeys(contents, words)
-    stub.names_place = named
-    return stub
-
-
-def ask(one: ContextWindowManager, client: anthropic.Anthropic, session: Session, way: str = "create") -> str:
-    """Have the session answered, append the answer, return its text."""
-    if way == "create":
-        answer = create(one, client, session, model=MODEL, max_tokens=1_000)
-    else:
-
-        async def twin() -> Any:
-            http = anthropic.DefaultAsyncHttpxClient(trust_env=False, verify=TLS)
-            async with anthropic.AsyncAnthropic(api_key="k", base_url=client.base_url, max_retries=0, http_client=http) as other:
-                if way == "acreate":
-                    return await acreate(one, other, session, model=MODEL, max_tokens=1_000)
-                model = AnthropicModel(other, MODEL, max_tokens=1_000)
-                return await run_turn(session, None, model=model, manager=one)
-
-        answer = asyncio.run(twin())
-        if way == "run_turn":
-            return str(answer.text)
-    text = "".join(block.text for block in answer.content if block.type == "text")
-    session.add_message("assistant", text)
-    return text
-
-
-def texts(request: Body) -> list[str]:
-    """The texts of a request, tool results included, in order."""
-
-    def of(blocks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-        for block in blocks:
-            if block["type"] == "text":
-                yield block["text"]
-            elif block["type"] == "tool_result":
-                yield from of(block.get("content", []))
-
-    return [text for message in request["messages"] for text in of(message["content"])]
-
-
-def images(request: Body) -> list[bytes]:
-    """The bytes of a request's images, tool results included, in order."""
-
-    def of(blocks: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
-        for block in blocks:
-            if block["type"] == "image":
-                yield base64.b64decode(block["source"]["data"])
-            elif block["type"] == "tool_result":
-                yield from of(block.get("content", []))
-
-    return [data for message in request["messages"] for data in of(message["content"])]
-
-
-def looking(*parts: Any, id: str = "look") -> Session:
-    session = Session()
-    session.add_message("user", ["What is this?", *parts], id)
-    return session
+def refusals(told: list[Event]) -> list[PartRefused]:
+    return [event for event in told if isinstance(event, PartRefused)]
 
 
 # A conversation goes on
 
 
-@pytest.mark.parametrize("way", ["create", "acreate", "run_turn"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("named", [True, False], ids=["place named", "no place named"])
 def test_a_conversation_goes_on_after_an_image_that_the_provider_cannot_process(way: str, named: bool) -> None:
     """Turn 1 is refused once, tried again with a note and answered; turn 2 is not refused at all."""
@@ -125,11 +55,285 @@ def test_a_conversation_goes_on_after_an_image_that_the_provider_cannot_process(
         assert len(stub.requests) == 2
         session.add_message("user", "And now?")
         assert ask(one, client, session, way) == "Answer 2."
-    assert [images(request) for request in stub.requests] == [[BAD], [], []]
-    note = "[image 8x6 refused by the model's provider; recall id look#1]"
-    assert all(note in texts(request) for request in stub.requests[1:])
-    assert parts_of(session.items[0]) == (Text("What is this?"), Image(BAD))
+    assert [media(request) for request in stub.requests] == [[BAD], [], []]
+    assert all(NOTE in texts(request) for request in stub.requests[1:])
+    assert all(validate_anthropic(request) == [] for request in stub.requests)
+    assert parts_of(session.items[0]) == (Text("What is this?"), Image(BAD)), "the log is not changed"
     assert one.recall(session, "look#1") == Image(BAD)
-    (event,) = (event for event in told if isinstance(event, PartRefused))
-    assert (event.session_id, event.item_id, event.part, event.kind) == (session.id, "look", 1, "image")
+    (event,) = refusals(told)
+    assert (event.session_id, event.item_id, event.part, event.kind) == ("s", "look", 1, "image")
     assert IMAGE_WORDS in event.why
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("named", [True, False], ids=["place named", "no place named"])
+def test_a_document_that_the_provider_cannot_read_becomes_a_note_and_images_stay(way: str, named: bool) -> None:
+    session = looking(Image(GOOD), Document(PDF, media_type="application/pdf", title="Plan"))
+    one, stub = manager(), refusing(PDF, words=PDF_WORDS, named=named)
+    with asked(stub) as client:
+        ask(one, client, session, way)
+    assert [media(request) for request in stub.requests] == [[GOOD, PDF], [GOOD]]
+    assert "[document Plan refused by the model's provider; recall id look#2]" in texts(stub.requests[1])
+    assert one.recall(session, "look#2") == Document(PDF, media_type="application/pdf", title="Plan")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_of_several_images_the_one_that_the_provider_names_becomes_a_note(way: str) -> None:
+    session = looking(Image(GOOD), Image(BAD), Image(WORSE))
+    stub = refusing(BAD)
+    with asked(stub) as client:
+        ask(manager(), client, session, way)
+    assert [media(request) for request in stub.requests] == [[GOOD, BAD, WORSE], [GOOD, WORSE]]
+
+
+def with_pictures() -> Session:
+    """A log whose tool results hold images: two calls at once, the outputs in the other order."""
+    session = Session(id="s")
+    session.add_message("user", "Compare.", "ask")
+    for call in ("c1", "c2"):
+        session.add_function_call("shot", "{}", call)
+    session.add_function_output("shot", [Text("the second"), Image(WORSE), Image(BAD)], "c2")
+    session.add_function_output("shot", [Image(GOOD), Text("the first")], "c1")
+    return session
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("named", [True, False], ids=["place named", "no place named"])
+def test_an_image_in_a_tool_result_becomes_a_note_there(way: str, named: bool) -> None:
+    session, one, stub = with_pictures(), manager(), refusing(BAD, named=named)
+    with asked(stub) as client:
+        ask(one, client, session, way)
+        session.add_message("user", "And now?")
+        ask(one, client, session, way)
+    assert len(stub.requests) == 3
+    assert media(stub.requests[1]) == ([GOOD, WORSE] if named else [])
+    assert media(stub.requests[2]) == media(stub.requests[1])
+    output = session.items[3].id
+    assert f"[image 8x6 refused by the model's provider; recall id {output}#2]" in texts(stub.requests[1])
+    assert one.recall(session, f"{output}#2") == Image(BAD)
+    assert all(validate_anthropic(request) == [] for request in stub.requests)
+
+
+def test_the_place_is_right_in_a_view_with_a_preamble_merged_messages_and_trims() -> None:
+    session = Session(id="s")
+    session.add_message("assistant", "I begin.")
+    for _ in range(6):
+        session.add_message("user", "q" * 400)
+        session.add_message("assistant", "a" * 400)
+    for picture in (GOOD, WORSE):
+        session.add_message("user", ["One more.", Image(picture)])
+    session.add_message("user", [" ", Image(BAD), "What are they?"], "last")
+    one, stub = manager(max_tokens=2_000), refusing(BAD)
+    with asked(stub) as client:
+        ask(one, client, session)
+    assert one.plan_session(session).changes[0].action.value == "drop"
+    assert [media(request) for request in stub.requests] == [[GOOD, WORSE, BAD], [GOOD, WORSE]]
+    assert "[image 8x6 refused by the model's provider; recall id last#1]" in texts(stub.requests[1])
+
+
+def test_an_image_that_was_made_smaller_for_the_request_is_found_as_well() -> None:
+    """The bytes on the wire are not those of the log."""
+    session, stub = looking(Image(pictures.png(9_000, 2)), Image(GOOD)), Moody()
+    words = f"messages.0.content.1.image.source.base64.data: {IMAGE_WORDS}"
+    stub.moods = [says(words)]
+    with asked(stub) as client:
+        ask(manager(), client, session)
+    assert media(stub.requests[1]) == [GOOD]
+
+
+# Which parts, where no place is named
+
+
+def test_images_that_an_answered_request_had_stay() -> None:
+    session, one, stub = looking(Image(GOOD)), manager(), refusing(BAD, WORSE, named=False)
+    with asked(stub) as client:
+        ask(one, client, session)
+        session.add_message("user", ["These?", Image(BAD), Image(WORSE)])
+        ask(one, client, session)
+    assert [media(request) for request in stub.requests] == [[GOOD], [GOOD, BAD, WORSE], [GOOD]]
+
+
+def test_where_no_image_is_new_all_of_them_become_notes() -> None:
+    session, one, stub = looking(Image(GOOD), Document(PDF, media_type="application/pdf")), manager(), Moody()
+    with asked(stub) as client:
+        ask(one, client, session)
+        session.add_message("user", "And now?")
+        stub.moods = [says(IMAGE_WORDS)]
+        ask(one, client, session)
+    assert [media(request) for request in stub.requests] == [[GOOD, PDF], [GOOD, PDF], [PDF]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Unable to download the file. Please verify the URL and try again.", "This URL is disallowed by the website's robots.txt file."],
+)
+def test_where_a_file_could_not_be_fetched_those_with_a_url_become_notes(words: str) -> None:
+    session, stub = looking(Image(GOOD), Image(url=URL, width=8, height=6)), refusing(URL, words=words, named=False)
+    with asked(stub) as client:
+        ask(manager(), client, session)
+    assert [media(request) for request in stub.requests] == [[GOOD, URL], [GOOD]]
+    assert f"[image 8x6 {URL} refused by the model's provider; recall id look#2]" in texts(stub.requests[1])
+
+
+def test_an_uploaded_file_that_is_gone_is_named_by_its_id() -> None:
+    session, stub = looking(Image(GOOD), Image(file_id="file_2"), Document(file_id="file_1")), Moody()
+    stub.moods = [says("File not found: file_1", status=404, kind="not_found_error")]
+    with asked(stub) as client:
+        ask(manager(), client, session)
+    assert [media(request) for request in stub.requests] == [[GOOD, "file_2", "file_1"], [GOOD, "file_2"]]
+
+
+def test_a_copy_of_a_refused_image_is_not_sent_either() -> None:
+    """A model that recalls it, or a user who attaches it again, is not refused a second time."""
+    session, one, stub = looking(Image(BAD)), manager(), refusing(BAD)
+    with asked(stub) as client:
+        ask(one, client, session)
+        session.add_message("user", ["Again:", Image(BAD, detail="high")], "again")
+        ask(one, client, session)
+    assert len(stub.requests) == 3
+    assert "[image 8x6 refused by the model's provider; recall id again#1]" in texts(stub.requests[2])
+
+
+# How often
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_request_may_be_too_long_first_and_hold_a_bad_image_then(way: str) -> None:
+    session = Session(id="s")
+    for _ in range(8):
+        session.add_message("user", "q" * 400)
+        session.add_message("assistant", "a" * 400)
+    session.add_message("user", ["What is this?", Image(BAD)], "look")
+    stub = refusing(BAD)
+    stub.moods = [says("prompt is too long: 9000 tokens > 6000 maximum")]
+    with asked(stub) as client:
+        assert ask(manager(), client, session, way) == "Answer 1."
+    assert len(stub.requests) == 3
+    assert len(stub.requests[1]["messages"]) < len(stub.requests[0]["messages"])
+    assert NOTE in texts(stub.requests[2])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_second_part_that_is_named_ends_the_request_and_spares_the_next_one(way: str) -> None:
+    session, one, stub = looking(Image(BAD), Image(WORSE)), manager(), refusing(BAD, WORSE)
+    with asked(stub) as client:
+        with pytest.raises(PartRefusedError, match=r"Could not process image\. Shrink, convert or leave out"):
+            ask(one, client, session, way)
+        assert [media(request) for request in stub.requests] == [[BAD, WORSE], [WORSE]]
+        assert ask(one, client, session, way) == "Answer 1."
+    assert media(stub.requests[2]) == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("second", "error"),
+    [
+        (says(IMAGE_WORDS), PartRefusedError),
+        (says("Overloaded", status=529, kind="overloaded_error"), Exception),
+        (says("tools.0.custom.name: Field required"), Exception),
+    ],
+    ids=["refused again", "overloaded", "another refusal"],
+)
+def test_a_guess_that_did_not_help_is_taken_back(way: str, second: Any, error: type[Exception]) -> None:
+    """After a failed second attempt no image is lost: the next request shows them all again."""
+    session, one, stub = looking(Image(GOOD), Image(WORSE)), manager(), Moody(says(IMAGE_WORDS), second)
+    with asked(stub) as client:
+        with pytest.raises(error):
+            ask(one, client, session, way)
+        assert [media(request) for request in stub.requests] == [[GOOD, WORSE], []]
+        assert one.process_session(session) is session
+        ask(one, client, session, way)
+    assert media(stub.requests[2]) == [GOOD, WORSE]
+
+
+def test_a_guess_that_helped_outlasts_a_later_failure() -> None:
+    session, one, stub = looking(Image(BAD)), manager(), refusing(BAD, named=False)
+    with asked(stub) as client:
+        ask(one, client, session)
+        session.add_message("user", ["And this?", Image(GOOD)])
+        stub.moods = [says(IMAGE_WORDS), says("Overloaded", status=529, kind="overloaded_error")]
+        with pytest.raises(Exception, match="Overloaded"):
+            ask(one, client, session)
+        ask(one, client, session)
+    assert media(stub.requests[-1]) == [GOOD]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_refusal_that_no_part_of_the_request_can_be_meant_by_is_not_tried_again(way: str) -> None:
+    stub = Moody(says(PDF_WORDS))
+    with asked(stub) as client, pytest.raises(PartRefusedError):
+        ask(manager(), client, looking(Image(GOOD)), way)
+    assert len(stub.requests) == 1
+
+
+def test_a_prompt_that_is_too_long_twice_is_still_an_error_after_a_bad_image() -> None:
+    session, stub = looking(Image(BAD)), refusing(BAD)
+    for _ in range(5):
+        session.add_message("assistant", "a" * 400)
+        session.add_message("user", "q" * 400)
+    stub.moods = [lambda body: None, *(says("prompt is too long") for _ in range(3))]
+    with asked(stub) as client, pytest.raises(PromptTooLongError):
+        ask(manager(), client, session)
+    assert len(stub.requests) == 3
+
+
+# The chat
+
+
+def test_the_chat_says_it_in_a_line_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from context_window.repl.workspace import Workspace
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    (tmp_path / "bad.png").write_bytes(BAD)
+    chat = started(None)
+    monkeypatch.setattr("tests.support.talking.AnthropicStub", _unusable)
+    monkeypatch.chdir(tmp_path)
+    told, stub = talk(
+        chat, Workspace(tmp_path), in_order([Say("A note.")], [Say("Yes.")]), "/image bad.png", "What is it?", "Sure?", "/trims"
+    )
+    flat = " ".join(told.split())
+    assert "replaced by a note: the provider refused it" in flat
+    assert flat.count("the provider refused it (") == 1
+    assert len(stub.requests) == 3
+    assert "refused parts replaced" in flat
+
+
+def _unusable(script: Any) -> Any:
+    stub = refusing(BAD)
+    stub.script = script
+    return stub
+
+
+def test_an_error_of_a_part_is_one_of_the_models_errors() -> None:
+    error = PartRefusedError("Could not process image", 400, part_kind="image", place=(0, 1))
+    assert isinstance(error, ModelError)
+    assert (error.part_kind, error.place) == ("image", (0, 1))
+
+
+def test_a_tools_answer_with_a_bad_image_is_mended_within_the_turn() -> None:
+    """The model calls a tool, whose image is refused; the turn goes on with a note."""
+    import asyncio
+
+    import anthropic
+
+    from context_window import AnthropicModel, run_turn
+    from tests.support.refusing import MODEL
+    from tests.support.stubs.clients import TLS
+
+    def shot() -> Image:
+        """Take a picture."""
+        return Image(BAD)
+
+    stub = refusing(BAD)
+    stub.script = in_order([Call("shot")], [Say("I cannot see it.")])
+    session = Session()
+
+    async def scene() -> str:
+        http = anthropic.DefaultAsyncHttpxClient(trust_env=False, verify=TLS)
+        async with anthropic.AsyncAnthropic(api_key="k", base_url=stub.url, max_retries=0, http_client=http) as client:
+            model = AnthropicModel(client, MODEL, max_tokens=1_000)
+            return (await run_turn(session, "Look.", model=model, tools=[shot], manager=manager())).text
+
+    with stub:
+        assert asyncio.run(scene()) == "I cannot see it."
+    assert [media(request) for request in stub.requests] == [[], [BAD], []]
