@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from threading import Lock
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -35,7 +34,6 @@ _FETCHED = re.compile(r"\bdownload\b|\bURL\b", re.IGNORECASE)
 class PartRefusals(Switching, ABC):
     """Images and documents that views show as notes since the provider refused them."""
 
-    _lock: Lock
     _on_event: Listener | None
     _refused: WeakKeyDictionary[Session, RefusedParts]
 
@@ -58,7 +56,7 @@ class PartRefusals(Switching, ABC):
         """
         self._state(session)
         log = log_of(session)
-        with self._lock:
+        with self._state(log).lock:
             refused = self._refused.get(log)
             if refused is not None and refused.guesses:
                 self._refused[log] = refused.without_guesses(_answered(log.items))
