@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from context_window import Document, Image, ModelError, PartRefused, PartRefused
 from context_window.events import Event
 from context_window.trimming.placeholders import parts_of
 from session.providers import validate_anthropic
+from session.providers.anthropic.write import media_places
 from tests.support import pictures
 from tests.support.refusing import (
     BAD,
@@ -175,6 +177,22 @@ def test_where_a_file_could_not_be_fetched_those_with_a_url_become_notes(words: 
     assert f"[image 8x6 {URL} refused by the model's provider; recall id look#2]" in texts(stub.requests[1])
 
 
+def test_an_image_in_a_data_url_is_not_one_to_fetch() -> None:
+    inline = f"data:image/png;base64,{base64.b64encode(GOOD).decode()}"
+    session, stub = looking(Image(url=inline), Image(url=URL)), refusing(URL, words="Unable to download the file.", named=False)
+    with asked(stub) as client:
+        ask(manager(), client, session)
+    assert [media(request) for request in stub.requests] == [[GOOD, URL], [GOOD]]
+
+
+def test_an_image_that_was_a_note_in_the_request_anyway_is_not_the_one_that_is_meant() -> None:
+    """Of more than 100 images a request holds the newest alone."""
+    session = looking(*(Image(pictures.png(2, 2, bytes([number, 0, 0]))) for number in range(101)))
+    places = media_places(session)
+    assert len(places) == 80
+    assert (0, 1) not in places
+
+
 def test_an_uploaded_file_that_is_gone_is_named_by_its_id() -> None:
     session, stub = looking(Image(GOOD), Image(file_id="file_2"), Document(file_id="file_1")), Moody()
     stub.moods = [says("File not found: file_1", status=404, kind="not_found_error")]
@@ -296,6 +314,27 @@ def test_the_chat_says_it_in_a_line_and_goes_on(tmp_path: Path, monkeypatch: pyt
     assert flat.count("the provider refused it (") == 1
     assert len(stub.requests) == 3
     assert "refused parts replaced" in flat
+
+
+def test_the_chat_says_how_many_were_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from context_window.repl.workspace import Workspace
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.chdir(tmp_path)
+    for name, data in (("bad.png", BAD), ("worse.png", WORSE)):
+        (tmp_path / name).write_bytes(data)
+    monkeypatch.setattr("tests.support.talking.AnthropicStub", _nameless)
+    chat = started(None)
+    told, _ = talk(chat, Workspace(tmp_path), in_order([Say("No.")]), "/image bad.png", "/image worse.png", "What are they?")
+    flat = " ".join(told.split())
+    assert "2 images or documents replaced by notes: the provider refused them; /trims lists them" in flat
+    assert "Could not process image" not in flat
+
+
+def _nameless(script: Any) -> Any:
+    stub = refusing(BAD, WORSE, named=False)
+    stub.script = script
+    return stub
 
 
 def _unusable(script: Any) -> Any:

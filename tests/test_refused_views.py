@@ -56,8 +56,9 @@ def test_display_and_plan_read_the_same_numbers_and_the_log_is_counted_as_it_is(
     whole = manager().analyze_session(session)["total_tokens"]
     view, plan = one.process_session(session), one.plan_session(session)
     after = one.get_token_usage()
-    assert after["total"] == plan.after == one.usage().total == one.analyze_session(view)["total_tokens"]
     assert one.usage().images == 0
+    assert one.usage().largest[0].tokens == plan.decisions[0].after
+    assert after["total"] == plan.after == one.usage().total == one.analyze_session(view)["total_tokens"]
     assert one.analyze_session(session)["total_tokens"] == plan.before == whole
     assert one.analyze_session(session)["image_count"] == 1
 
@@ -142,6 +143,23 @@ def test_a_view_may_be_gone_on_with_as_a_log() -> None:
     assert again.accept_refusal(view, refusal(2, 1))
     assert str(again.process_session(view).items).count("refused by the model's provider") == 2
     assert again.recall(view, "look#1") == Image(BAD)
+
+
+def test_a_part_that_moved_when_its_output_was_cut_keeps_its_id() -> None:
+    """A cut joins the texts of an output, so that the parts after them stand elsewhere; here the cut output is in the log."""
+    told: list[Event] = []
+    one, session = manager(max_tokens=1_000), Session(id="s")
+    session.add_message("user", "Look.")
+    session.add_function_call("shot", "{}", "c1")
+    session.append(FunctionCallOutput("shot", [Text("x" * 2_000), Text("y" * 2_000), Image(BAD)], "c1", id="shot"))
+    view = one.process_session(session)
+    assert parts_of(view.items[2])[1:] == (Image(BAD),)
+    log = Session(view.items, id="log")
+    again = manager(told)
+    assert again.accept_refusal(log, refusal(2, 0, 1))
+    assert parts_of(again.process_session(log).items[2])[1] == Text(NOTE.replace("look#1", "shot#2"))
+    assert [(event.item_id, event.part) for event in told if isinstance(event, PartRefused)] == [("shot", 2)]
+    assert one.recall(session, "shot#2") == Image(BAD)
 
 
 def test_what_is_refused_in_a_view_is_refused_in_its_log() -> None:
