@@ -64,9 +64,10 @@ class Requesting(PartRefusals, ABC):
             request = manager.anthropic_request(session, model="claude-sonnet-5-5", max_tokens=8_000, tools=[read_file])
             answer = client.messages.create(**request)
 
-        `integrations.anthropic.create` does both, and sends another view where the API says that the prompt is too long, or that it
-        cannot read an image or a document. Tools that the manager did not know of count against the budget from now on, and so does what Claude is told of the schema of its answer,
-        of tools that it must call, and of thinking: the request that cost the most beside its messages is what there is room for.
+        `integrations.anthropic.create` does both, and sends another view where the API says that the prompt is too long, or that it cannot
+        read an image or a document. Tools that the manager did not know of count against the budget from now on, and so does what Claude is
+        told of the schema of its answer, of tools that it must call, and of thinking: the request that cost the most beside its messages is
+        what there is room for.
 
         Args:
             session: The log; it is not changed.
