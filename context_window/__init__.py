@@ -30,12 +30,6 @@ from .errors import (
     ContextOverflowError,
     ContextWindowError,
     CountingError,
-    ModelAccessError,
-    ModelError,
-    ModelNetworkError,
-    ModelOverloadedError,
-    ModelRateLimitError,
-    PromptTooLongError,
     RecallError,
     StrategyError,
     UnknownModelError,
@@ -46,6 +40,7 @@ from .events import (
     CompactionFailed,
     CounterFellBack,
     OverBudget,
+    PartRefused,
     ProviderOverBudget,
     ThresholdCrossed,
     Trimmed,
@@ -53,6 +48,15 @@ from .events import (
 )
 from .loop import Answer, AnthropicModel, Interceptor, Model, Toolbox, TurnInterceptor, TurnResult, run_turn
 from .manager import ContextWindowManager
+from .model_errors import (
+    ModelAccessError,
+    ModelError,
+    ModelNetworkError,
+    ModelOverloadedError,
+    ModelRateLimitError,
+    PartRefusedError,
+    PromptTooLongError,
+)
 from .recall import RecallTool
 from .strategies import Chain, DropOldest, NeverTrim, PriorityTrim, SlidingWindow, Summarize
 from .trimming.choices import Choice, MeasuredUnit, Strategy, StrategyBudget
@@ -95,6 +99,8 @@ __all__ = [
     "ModelRateLimitError",
     "NeverTrim",
     "OverBudget",
+    "PartRefused",
+    "PartRefusedError",
     "Plan",
     "PriorityTrim",
     "PromptTooLongError",

@@ -1,18 +1,17 @@
-"""What the manager tells its listeners, and when. No content is in an event, only ids and numbers."""
+"""What the manager tells its listeners, and when. No content is in an event, only ids, numbers and, of a refusal, the provider's words."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from sys import modules
 from traceback import extract_tb
 from typing import ClassVar, Literal, TypeAlias
 
 from .errors import BudgetError, overhead_told
-from .trimming.limits import BOUNDLESS, portion
+from .model_errors import PartKind
 
 logger = logging.getLogger(__name__)
 
@@ -119,6 +118,29 @@ class ProviderOverBudget(WindowEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class PartRefused(WindowEvent):
+    """The provider has refused an image or a document, and views show a note in its place. `tokens` is what the request costs with it.
+
+    Attributes:
+        item_id: The item that holds it; the log still has it.
+        part: Its place among the item's parts, from 0: with `#` between, the two are its recall id.
+        kind: `image` or `document`.
+        why: What the provider says, in one line of at most 300 characters.
+    """
+
+    stage: ClassVar[Stage] = "request"
+    item_id: str
+    part: int
+    kind: PartKind
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"{WindowEvent.__str__(self)}, {self.kind} {self.item_id}#{self.part} replaced by a note: the provider refused it ({self.why})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class CounterFellBack(WindowEvent):
     """What was to count could not, and `tokens` is the count of what counted in its place.
 
@@ -184,68 +206,20 @@ class CalibrationReset(WindowEvent):
 
 
 Event: TypeAlias = (
-    ThresholdCrossed | Trimmed | OverBudget | ProviderOverBudget | CounterFellBack | Compacted | CompactionFailed | CalibrationReset
+    ThresholdCrossed
+    | Trimmed
+    | OverBudget
+    | ProviderOverBudget
+    | PartRefused
+    | CounterFellBack
+    | Compacted
+    | CompactionFailed
+    | CalibrationReset
 )
 Listener: TypeAlias = Callable[[Event], None]
 
-SERIOUS = (OverBudget, ProviderOverBudget, CounterFellBack, CompactionFailed)
+SERIOUS = (OverBudget, ProviderOverBudget, PartRefused, CounterFellBack, CompactionFailed)
 """Events that are logged as warnings."""
-
-Marks: TypeAlias = tuple[tuple[float, int], ...]
-"""Parts of a budget, from the lowest up, each with the tokens that usage goes above."""
-
-
-def marks_at(thresholds: Iterable[float], budget: int) -> Marks:
-    """The marks at these parts of the budget, each taken as the decimal that was written."""
-    return tuple((threshold, portion(Fraction(str(threshold)), budget)) for threshold in sorted(set(thresholds)))
-
-
-class Watch:
-    """What listeners were told of one session, so that nothing is told twice."""
-
-    __slots__ = ("_above", "_out")
-
-    def __init__(self) -> None:
-        self._above: set[float] = set()
-        self._out = {False: (0, 0), True: (0, 0)}
-
-    def recount(self) -> None:
-        """What has been told was counted by another counter: more tokens than then are no news, more items are."""
-        self._out = {one_shot: (items, BOUNDLESS) for one_shot, (items, _) in self._out.items()}
-
-    def news(
-        self,
-        now: Trimmed,
-        marks: Marks,
-        *,
-        lost: bool | None,
-        one_shot: bool = False,
-        kinds: Callable[[], Kinds] = tuple,
-        overhead: int = 0,
-    ) -> Iterator[Event]:
-        """What is to be told of a view.
-
-        Args:
-            now: What is out of it, and what the rest costs.
-            marks: Where to warn.
-            kinds: The kinds of what is out: asked only where that is told.
-            lost: Whether something is out that was not before; None where only the sums can say.
-            one_shot: Whether the view is a one-shot trim.
-            overhead: What the request costs beside its items.
-        """
-        before, self._out[one_shot] = self._out[one_shot], (now.items, now.freed)
-        if lost is None:
-            lost = now.items > before[0] or (now.freed > before[1] and now.items > 0)
-        if lost:
-            yield replace(now, kinds=kinds())
-        for threshold, tokens in marks:
-            if now.tokens <= tokens:
-                self._above.discard(threshold)
-            elif threshold not in self._above:
-                self._above.add(threshold)
-                yield ThresholdCrossed(now.session_id, now.tokens, now.budget, threshold)
-        if now.tokens > now.budget:
-            yield OverBudget(now.session_id, now.tokens, now.budget, overhead)
 
 
 def _many(number: int, what: str) -> str:

@@ -19,6 +19,7 @@ from .requesting import Requesting
 from .settings import Settings
 from .trimming.fold import Fold
 from .trimming.limits import Limits
+from .trimming.refused import NONE_REFUSED, RefusedParts
 
 
 def check_session(session: object) -> None:
@@ -47,7 +48,8 @@ class Folding(Requesting):
         """The session's fold by these settings, brought up to date; else by those in use. The caller holds the state's lock."""
         settings = self._settings if settings is None else settings
         state.go_by(settings)
-        following = state.view = self._caught_up(state.view, session, self._limits_for(session, settings), settings)
+        limits, refused = self._limits_for(session, settings), self._refused_of(session)
+        following = state.view = self._caught_up(state.view, session, limits, settings, refused=refused)
         return following
 
     def _census(self, session: Session, state: Kept, settings: Settings | None = None) -> Following:
@@ -66,7 +68,8 @@ class Folding(Requesting):
         lowered = self._lowered_to(session, settings)
         if lowered is not None:
             limits = replace(limits, budget=lowered, trigger=lowered, target=lowered)
-        following = Following(session, limits, settings.measurer, one_shot=True, reports=self._reports(session, settings))
+        reports = self._reports(session, settings)
+        following = Following(session, limits, settings.measurer, one_shot=True, reports=reports, refused=self._refused_of(session))
         state = self._state(session)
 
         def guide() -> Fold:
@@ -77,11 +80,18 @@ class Folding(Requesting):
         return following
 
     def _caught_up(
-        self, known: Following | None, session: Session, limits: Limits, settings: Settings, guide: Callable[[], Fold] | None = None
+        self,
+        known: Following | None,
+        session: Session,
+        limits: Limits,
+        settings: Settings,
+        guide: Callable[[], Fold] | None = None,
+        refused: RefusedParts = NONE_REFUSED,
     ) -> Following:
         """What follows the session, brought up to date; anew where what is known cannot go on."""
-        if known is None or known.hearing.reports.version != self.calibration.version or not known.follows(session):
-            known = Following(session, limits, settings.measurer, reports=self._reports(session, settings))
+        may_go_on = known is not None and known.hearing.reports.version == self.calibration.version and known.refused is refused
+        if known is None or not may_go_on or not known.follows(session):
+            known = Following(session, limits, settings.measurer, reports=self._reports(session, settings), refused=refused)
         elif known.fold.limits != limits:  # a refusal has lowered them
             known.fold.go_on_by(limits)
         known.catch_up(session, guide)

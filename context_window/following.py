@@ -6,7 +6,7 @@ A view costs what has changed since the last one: under the trigger, the appende
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from heapq import nlargest
 from typing import TypeAlias
 
@@ -17,31 +17,17 @@ from session.units import HELD, NONE, PRIORITY, SUMMARY
 from .calibration import Reports
 from .counting.measure import Measurer
 from .errors import Culprit
+from .folded_items import FoldedItems
 from .hearing import Hearing
 from .trimming.apply import shape
 from .trimming.fold import Fold
 from .trimming.limits import BOUNDLESS, Limits
 from .trimming.plan import Action, Cut, Decision, Plan, Reason
+from .trimming.refused import NONE_REFUSED, RefusedParts
 from .usage import describe
 
 Form: TypeAlias = tuple[bool, tuple[int, ...], Cut | None]
 AS_IT_WAS: Form = (False, (), None)
-
-
-class _Costs:
-    """What the fold asks. Not `Following` itself: a ring of references would keep both until the garbage collector comes."""
-
-    def __init__(self, items: Sequence[Item], measurer: Measurer) -> None:
-        self.items = items
-        self._measurer = measurer
-
-    def cleared(self, place: int) -> int:
-        """Tokens of an output once cleared."""
-        return self._measurer.cleared(self.items[place])
-
-    def shortened(self, place: int, limit: int) -> Cut:
-        """The longest cut of an output with at most `limit` tokens."""
-        return self._measurer.shortened(self.items[place], limit)
 
 
 class Following:
@@ -52,11 +38,19 @@ class Following:
         items: The log as it was when `catch_up` was last called.
         lineage: The log's token: another one after an edit that is no growth.
         message_count: Messages in the log, those that a summary stands for too.
-        log_tokens: What all items of the log cost, in tokens.
+        log_tokens: What all items of the log cost, in tokens, with notes in place of refused parts.
+        refused: What the provider has refused.
     """
 
     def __init__(
-        self, session: Session, limits: Limits, measurer: Measurer, *, one_shot: bool = False, reports: Reports | None = None
+        self,
+        session: Session,
+        limits: Limits,
+        measurer: Measurer,
+        *,
+        one_shot: bool = False,
+        reports: Reports | None = None,
+        refused: RefusedParts = NONE_REFUSED,
     ) -> None:
         """
         Args:
@@ -65,14 +59,16 @@ class Following:
             measurer: What counts.
             one_shot: Whether to decide at the end alone.
             reports: What providers reported that is not in the log; None for nothing, of any model.
+            refused: As the attribute.
         """
         self.lineage = session.lineage
         self.message_count = 0
         self.log_tokens = 0
         self.items = session.items
         self._measurer = measurer
-        self._costs = _Costs(self.items, measurer)
-        self.fold = Fold(limits, self._costs, settled=BOUNDLESS if one_shot else session.settled)
+        self.refused = refused
+        self._folded = FoldedItems(self.items, measurer, refused)
+        self.fold = Fold(limits, self._folded, settled=BOUNDLESS if one_shot else session.settled)
         self.hearing = Hearing(self.fold, reports if reports is not None else Reports())
         self._sound = True
         self._view: list[Item] = []  # shared with the views given out, each of which sees its own length of it
@@ -98,11 +94,14 @@ class Following:
         What it raises is the counter's, which may fail in the middle of a trim: `follows` says no from then on.
         """
         self._sound = False
-        self.items = self._costs.items = session.items
+        self.items = self._folded.items = session.items
         last_settled = NONE if session.settled_tokens is None else session.settled - 1
         hearing, recorded = self.hearing, self.hearing.reports.recorded()
         fold, measure, breaks = self.fold, self._measurer.measured, session.response_breaks
         for place, item in enumerate(self.items[len(fold) :], len(fold)):
+            if self.refused.since:
+                self._note_edits(self._folded.edits_before(place))
+                item = self._folded.take(place)  # noqa: PLW2901 - what is folded instead
             replaces: list[int] = []
             if isinstance(item, Compaction):
                 found = map(session.position, item.replaces)
@@ -117,10 +116,17 @@ class Following:
                 hearing.configure(item)
             if place == last_settled:
                 hearing.go_on_from(session.settled_tokens)
+        self._note_edits(self._folded.edits_before())
         if guide is not None and self.hearing.any:
             fold.go_by(guide())
         fold.conclude()
         self._sound = True
+
+    def _note_edits(self, places: Iterable[int]) -> None:
+        """Apply to the fold that requests have notes here from now on: reasoning after them is bound to what stood there."""
+        for place in places:
+            self.fold.edited(self.fold.wire_place(place))
+        self.fold.settle()
 
     def view(self, session: Session) -> Session:
         """The view of the session as it was when `catch_up` was last called; the session itself where all of it is shown."""
@@ -131,9 +137,19 @@ class Following:
         return Session.showing(session, self._view, breaks=self._breaks, settled=len(self._view), settled_tokens=tokens)
 
     def has_lost(self) -> bool | None:
-        """Whether a view since this was last asked lost what the one before it showed; None where nothing was asked before."""
+        """True if any view since the last call hid something that the one before it showed. None on the first call."""
         lost, self._has_lost = self._has_lost, False
         return lost
+
+    @property
+    def shows_all(self) -> bool:
+        """True if the last view was the session itself."""
+        return self._places is None
+
+    def refused_parts(self) -> list[tuple[Item, int]]:
+        """Return the refused parts that the view shows as notes: each item of the log, with the place of the part in it."""
+        visible = (place for place in self._folded.noted if self.fold.gone(place) is None and not self.fold.is_cleared(place))
+        return [(self.items[place], part) for place in visible for part in self._folded.noted[place]]
 
     def plan(self) -> Plan:
         """What became of each item, and why."""
@@ -173,7 +189,7 @@ class Following:
         self._sound = False
         new = range(self._viewed, len(fold))
         lost = any(fold.gone(place) is not None for place in new)
-        if not fold.tally.altered:
+        if not fold.tally.altered and not self._folded.noted:
             self._view, self._places, self._breaks, self._shapes = [], None, frozenset(), {}
         elif self._places is not None and fold.version == self._view_version:
             self._show((place for place in new if fold.gone(place) is None), self._places, self._shapes)
@@ -218,13 +234,13 @@ class Following:
 
     def _shape(self, place: int, shapes: dict[int, tuple[Form, Item]]) -> Item:
         """The item as the view shows it: the same object at every turn, for as long as its form is the same."""
-        fold = self.fold
+        fold, item = self.fold, self._folded[place]
         form = (fold.is_cleared(place), fold.replaced_images(place), fold.cut(place))
         if form == AS_IT_WAS:
-            return self.items[place]
+            return item
         known = shapes.get(place)
         if known is None or known[0] != form:
-            known = (form, shape(self.items[place], self._action(place), form[1], form[2]))
+            known = (form, shape(item, self._action(place), form[1], form[2]))
         self._shapes[place] = known
         return known[1]
 
@@ -236,22 +252,26 @@ class Following:
             return Action.CLEAR
         if fold.cut(place) is not None:
             return Action.TRUNCATE
-        return Action.REPLACE_IMAGES if fold.replaced_images(place) else Action.KEEP
+        if fold.replaced_images(place):
+            return Action.REPLACE_IMAGES
+        return Action.REPLACE_REFUSED if place in self._folded.noted else Action.KEEP
 
     def _decision(self, place: int) -> Decision:
         fold, item = self.fold, self.items[place]
         action = self._action(place)
         cleared = action in (Action.CLEAR, Action.DROP)
+        reason = fold.gone(place) or fold.why(place) or (Reason.PROVIDER_REFUSED if place in self._folded.noted else self._kept(place))
         return Decision(
             item.id,
             describe(item),
             PRIORITY[fold.groups.rank[place]],
             action,
-            fold.gone(place) or fold.why(place) or self._kept(place),
+            reason,
             before=self._measurer.measured(item).tokens,
             after=fold.tokens(place),
             images=() if cleared else fold.replaced_images(place),
             cut=None if cleared else fold.cut(place),
+            refused=() if cleared else self._folded.noted.get(place, ()),
         )
 
     def _kept(self, place: int) -> Reason:

@@ -12,10 +12,10 @@ from session.session import Session
 from session.units import is_answer
 
 from .calibration import Counted
-from .events import Watch
 from .following import Following
 from .kinds import KindsOut
 from .settings import Settings
+from .watch import Watch
 
 REMEMBERED = 8
 """Views whose counts are kept: a report may come some items after its request."""

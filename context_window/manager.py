@@ -7,7 +7,7 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 from session.items import Item
-from session.parts import Image
+from session.parts import Document, Image
 from session.session import Session
 
 from .asking import Asking, Step
@@ -36,6 +36,7 @@ from .spending import Spending
 from .switching import lost_between
 from .tools import Tool, tool_texts
 from .trimming.plan import Plan
+from .trimming.refused import RefusedParts
 from .usage import SessionStats, UsageReport
 
 
@@ -89,6 +90,7 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
         self._summing: WeakKeyDictionary[Session, Memory] = WeakKeyDictionary()
         self._given_out: Shown | None = None
         self._lowered: WeakKeyDictionary[Session, Lowered] = WeakKeyDictionary()
+        self._refused: WeakKeyDictionary[Session, RefusedParts] = WeakKeyDictionary()
         self._lock = Lock()
         self._ledger = Ledger()
         self.calibration = Calibration()
@@ -140,8 +142,8 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
         with state.lock:
             return self._follow(session, state).plan()
 
-    def recall(self, session: Session, id: str) -> Item | Image:
-        """What was taken out, exactly as it was: the item with this id, or for an image's id the image.
+    def recall(self, session: Session, id: str) -> Item | Image | Document:
+        """What was taken out, exactly as it was: the item with this id, or for an image's or document's id that part.
 
         Args:
             session: The log, or a view of it.
@@ -258,8 +260,8 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
     ) -> Step[Session]:
         """Notes what a view costs. Gives it with what is to be told and asked of it, and the error where it must fit and does not."""
         fold, total, budget = following.fold, following.fold.total, settings.budget.tokens
-        whole = not fold.tally.altered  # then the view is the session itself, which may have grown since
-        shown = Shown(view, following.items, following.lineage) if whole else Shown(view, view.items, view.lineage)
+        # The view may be the session itself, which may have grown since.
+        shown = Shown(view, following.items, following.lineage) if following.shows_all else Shown(view, view.items, view.lineage)
         noted = self._note(following, shown, settings)
         self._given_out = shown
         state.note_sent(len(fold), Sent(Counted(fold.counted, settings.budget.counter.name), settings.budget.model, one_shot))

@@ -9,11 +9,11 @@ from typing import Any, Literal, TypeAlias
 
 from session.errors import short
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
-from session.parts import Image, Part, Text
+from session.parts import Document, Image, Part, Text
 from session.session import Session
 
 from .errors import BudgetError, RecallError
-from .trimming.placeholders import MARK, TAKEN
+from .trimming.placeholders import MARK, TAKEN, parts_of
 
 Provider: TypeAlias = Literal["anthropic", "openai", "openai-responses", "google"]
 
@@ -34,11 +34,11 @@ _NOT_HERE = (
 )
 
 
-def recall(session: Session, id: str) -> Item | Image:
-    """What the log holds under this id: an item as it was, or, for an id with `#` and a number, an image of it.
+def recall(session: Session, id: str) -> Item | Image | Document:
+    """What the log holds under this id: an item as it was, or, for an id with `#` and a number, an image or document of it.
 
-    Where one item's id is another's with `#` and the number of an image, it names both. Then this gives neither, since it cannot know
-    which is meant, and the tool of `recall_tool` gives the content of both.
+    Where one item's id is another's with `#` and the number of an image or document, it names both. Then this gives neither, since it
+    cannot know which is meant, and the tool of `recall_tool` gives the content of both.
 
     Args:
         session: The log, or a view of it.
@@ -51,13 +51,16 @@ def recall(session: Session, id: str) -> Item | Image:
     found = _under(session, id)
     if len(found) > 1:
         holder = short(id.rpartition("#")[0])
-        problem = f"an item has it, and an image of item {holder}; recall {holder} to get that image, or ask get_by_id for the item"
+        kind = "a document" if isinstance(found[1], Document) else "an image"
+        problem = (
+            f"an item has it, and {kind} of item {holder}; recall {holder} to get that {kind.split()[1]}, or ask get_by_id for the item"
+        )
         raise RecallError(id, problem)
     return found[0]
 
 
-def _under(session: Session, id: str) -> list[Item | Image]:
-    """All that has this id: an item, an image, or both.
+def _under(session: Session, id: str) -> list[Item | Image | Document]:
+    """All that has this id: an item, an image or document, or both.
 
     Raises:
         RecallError: Nothing has, or its content is not at hand.
@@ -67,7 +70,7 @@ def _under(session: Session, id: str) -> list[Item | Image]:
         raise BudgetError("session", type(session), "pass the Session that it was taken out of, or a view of that")
     if not isinstance(id, str):
         raise BudgetError("id", type(id), "pass the recall id that a placeholder names, which is a text")
-    found = [one for one in (_item(session, id), _image(session, id)) if one is not None]
+    found = [one for one in (_item(session, id), _medium(session, id)) if one is not None]
     if not found:
         raise RecallError(id, "nothing in the session has it; placeholders name the ids there are")
     return found
@@ -80,16 +83,16 @@ def _item(session: Session, id: str) -> Item | None:
     return found
 
 
-def _image(session: Session, id: str) -> Image | None:
+def _medium(session: Session, id: str) -> Image | Document | None:
     item_id, mark, place = id.rpartition("#")
     if not (mark and place.isascii() and place.isdecimal() and len(place) < 10 and str(int(place)) == place):
         return None
     item = _original(session, item_id)
     if item is not None and _is_taken(item):  # its parts may stand elsewhere than they did
         raise RecallError(id, _NOT_HERE)
-    parts = item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
-    image = parts[int(place)] if int(place) < len(parts) else None
-    return image if isinstance(image, Image) else None
+    parts = () if item is None else parts_of(item)
+    part = parts[int(place)] if int(place) < len(parts) else None
+    return part if isinstance(part, Image | Document) else None
 
 
 def _original(session: Session, id: str) -> Item | None:
@@ -176,10 +179,10 @@ def recall_tool(provider: Provider) -> RecallTool:
     return RecallTool(forms[provider])
 
 
-def content_of(found: Item | Image) -> tuple[Part, ...]:
+def content_of(found: Item | Image | Document) -> tuple[Part, ...]:
     """The content of what was recalled, as parts of an answer."""
     match found:
-        case Image():
+        case Image() | Document():
             return (found,)
         case Message():
             return found.content

@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .errors import (
+from .model_errors import (
     ModelAccessError,
     ModelError,
     ModelNetworkError,
     ModelOverloadedError,
     ModelRateLimitError,
+    PartKind,
+    PartRefusedError,
     PromptTooLongError,
 )
 from .printable import printable
@@ -31,6 +33,30 @@ _TOO_LONG = re.compile(rf"prompt is too long(?:: {_NUMBER} tokens > {_NUMBER} ma
 _WITH_ANSWER = re.compile(rf"exceeds? context limit(?:: {_NUMBER} \+ {_NUMBER} > {_NUMBER})?", re.IGNORECASE)
 _AT_AMAZON = re.compile(r"\binput is too long for requested model", re.IGNORECASE)
 """Amazon's Bedrock says so of the same models, without figures."""
+_PLACE = re.compile(
+    r"\bmessages\.(\d{1,6})\.content\.(\d{1,6})(?:(?:\.tool_result)?\.content\.(\d{1,6}))?(?:\.(image|document|pdf)\b)?(\.source\b)?"
+)
+"""Where in a request something is wrong: `messages.5.content.0.tool_result.content.1.image.source.base64.data: …`."""
+_PART_WORDS: tuple[tuple[PartKind | None, re.Pattern[str]], ...] = (
+    (
+        "image",
+        re.compile(
+            r"could not process image|image exceeds [\d.]+ ?[km]b maximum|image dimensions exceed max|image was specified using"
+            r"|image does not match the provided media type|image cannot be empty|provided image url",
+            re.IGNORECASE,
+        ),
+    ),
+    ("document", re.compile(r"could not process (?:the )?(?:pdf|document)|\bpdf specified |\d pdf pages may be provided", re.IGNORECASE)),
+    (
+        None,
+        re.compile(
+            r"unable to download the file|url is disallowed by the website's robots|too much media:|too many images and documents:"
+            r"|file not found: file_",
+            re.IGNORECASE,
+        ),
+    ),
+)
+"""By kind of part, the words with which Anthropic's API refuses one. Users report them with and without a place before them."""
 _BY_KIND: Mapping[str, type[ModelError]] = {
     "rate_limit_error": ModelRateLimitError,
     "overloaded_error": ModelOverloadedError,
@@ -54,20 +80,23 @@ def model_error(error: BaseException) -> ModelError | None:
         cause = error.__cause__
         if _HEADER in str(cause):  # the client's words hold the value, and the value is the key
             return ModelAccessError("a header cannot be sent: the key holds a line break or another sign that no key has")
-        return ModelNetworkError(_line(f"{type(error).__name__}: {cause or error}"))
+        return ModelNetworkError(one_line(f"{type(error).__name__}: {cause or error}"))
     if _is_transport(type(error).__mro__):  # a stream that breaks in the middle raises what the transport raised
-        return ModelNetworkError(_line(f"{type(error).__name__}: {error}"))
+        return ModelNetworkError(one_line(f"{type(error).__name__}: {error}"))
     if "CredentialsError" in names or (isinstance(error, TypeError) and "authentication method" in str(error)):
-        return ModelAccessError(_line(str(error)))
+        return ModelAccessError(one_line(str(error)))
     if "APIError" not in names:
         return None
     status = as_whole(getattr(error, "status_code", None))
     kind, reason = _said(error)
-    given = (_line(reason), status, _line(kind), _line(_text(getattr(error, "request_id", None))), _retry_after(error))
+    given = (one_line(reason), status, one_line(kind), one_line(_text(getattr(error, "request_id", None))), _retry_after(error))
     found = too_long(reason) if status in (None, 200, 400, 413) else None
     if found is not None or status == 413 or kind == "request_too_large":
         tokens, limit = found or (None, None)
         return PromptTooLongError(*given, tokens=tokens, limit=limit)
+    if status in (None, 200, 400, 404) and (refused := part_refused(reason)) is not None:
+        part_kind, place = refused
+        return PartRefusedError(*given, part_kind=part_kind, place=place)
     return (_BY_KIND.get(kind) or _by_status(status))(*given)
 
 
@@ -84,6 +113,20 @@ def too_long(message: str) -> tuple[int | None, int | None] | None:
         prompt, answer, limit = map(_whole, found.groups())
         return prompt, None if answer is None or limit is None else max(0, limit - answer)
     return (None, None) if _AT_AMAZON.search(message) else None
+
+
+def part_refused(message: str) -> tuple[PartKind | None, tuple[int, ...] | None] | None:
+    """Return the kind and the place of the image or document that a message is about, both as in `PartRefusedError`.
+
+    Return None for a message about something else. A message that names the `source` of an image or document is about that one, however
+    it is worded.
+    """
+    message = message[: 4 * LONGEST]
+    found = _PLACE.search(message)
+    place = None if found is None else tuple(int(index) for index in found.group(1, 2, 3) if index is not None)
+    if found is not None and found[4] and found[5]:
+        return "image" if found[4] == "image" else "document", place
+    return next(((kind, place) for kind, words in _PART_WORDS if words.search(message)), None)
 
 
 def _whole(digits: str | None) -> int | None:
@@ -125,7 +168,7 @@ def _retry_after(error: BaseException) -> float | None:
     return seconds if 0 <= seconds <= 86_400 else None
 
 
-def _line(text: str) -> str:
-    """The text as one short line that a terminal may show."""
+def one_line(text: str) -> str:
+    """Return the text as one line of at most `LONGEST` characters, safe to print on a terminal."""
     line = printable(" ".join(text[: 4 * LONGEST].split()))
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

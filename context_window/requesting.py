@@ -14,12 +14,12 @@ from session.session import Session
 
 from .budget import Budget
 from .counting.told import TOLD
-from .errors import BudgetError, PromptTooLongError
-from .following import Following
+from .errors import BudgetError
 from .kept import log_of
+from .model_errors import PartRefusedError, PromptTooLongError
+from .part_refusals import PartRefusals
 from .payload import Asked, payload_of
 from .settings import Settings
-from .switching import Switching
 from .tools import Tool, anthropic_tools
 from .trimming.limits import Limits, portion
 from .whole import as_whole
@@ -43,7 +43,7 @@ class Lowered:
     budget: Budget
 
 
-class Requesting(Switching, ABC):
+class Requesting(PartRefusals, ABC):
     """Requests for Anthropic's API, and budgets that a refusal has lowered."""
 
     _lowered: WeakKeyDictionary[Session, Lowered]
@@ -56,12 +56,6 @@ class Requesting(Switching, ABC):
     async def aprocess_session(self, session: Session) -> Session:
         """The view to send."""
 
-    @abstractmethod
-    def _state(self, session: Session) -> Any: ...
-
-    @abstractmethod
-    def _follow(self, session: Session, state: Any) -> Following: ...
-
     def anthropic_request(
         self, session: Session, *, model: str, max_tokens: int, tools: Iterable[Tool] = (), **more: Any
     ) -> dict[str, Any]:
@@ -70,9 +64,10 @@ class Requesting(Switching, ABC):
             request = manager.anthropic_request(session, model="claude-sonnet-5-5", max_tokens=8_000, tools=[read_file])
             answer = client.messages.create(**request)
 
-        `integrations.anthropic.create` does both, and sends a smaller view where the API says that the prompt is too long. Tools that
-        the manager did not know of count against the budget from now on, and so does what Claude is told of the schema of its answer,
-        of tools that it must call, and of thinking: the request that cost the most beside its messages is what there is room for.
+        `integrations.anthropic.create` does both, and sends another view where the API says that the prompt is too long, or that it cannot
+        read an image or a document. Tools that the manager did not know of count against the budget from now on, and so does what Claude is
+        told of the schema of its answer, of tools that it must call, and of thinking: the request that cost the most beside its messages is
+        what there is room for.
 
         Args:
             session: The log; it is not changed.
@@ -114,16 +109,23 @@ class Requesting(Switching, ABC):
         view = await self.aprocess_session(session)
         return await asyncio.to_thread(lambda: payload_of(view, asked, self._cost(session), self._budget.expected_error))
 
-    def accept_refusal(self, session: Session, refusal: PromptTooLongError) -> bool:
-        """Whether the next view of this session is smaller than the one that was refused; then its views cost less from now on.
+    def accept_refusal(self, session: Session, refusal: PromptTooLongError | PartRefusedError) -> bool:
+        """Change the session's views so that the provider takes the next one; return True if it differs from the one that was refused.
 
             except anthropic.APIError as error:
                 refusal = model_error(error)
-                if isinstance(refusal, PromptTooLongError) and manager.accept_refusal(session, refusal):
+                if isinstance(refusal, PromptTooLongError | PartRefusedError) and manager.accept_refusal(session, refusal):
                     ...  # ask once more, with the view that there is now
 
-        How much less, `lower_budget` says. What was decided at the requests before stays, since they were sent so; other sessions keep
-        their budgets, and `total_budget` stays what was asked for. It holds until the manager's model changes.
+        After a prompt that was too long, views cost less from now on; how much less, `lower_budget` says. What was decided at the requests
+        before stays, since they were sent so. It holds until the manager's model changes.
+
+        After an image or document that the provider refused, views show a note in its place, with the id to recall it by. A refusal that
+        names a place or a file is about that part. For any other, the parts of its kind that came after the last answer are taken for
+        refused, or all of them if none did; if the next attempt fails as well, call `withdraw_refusal`. It holds for as long as the
+        manager lives.
+
+        Other sessions, forks of this one among them, are not affected, and `total_budget` stays what was asked for.
 
         Args:
             session: The session whose view was refused, or that view; nothing may have been added to it since.
@@ -132,10 +134,12 @@ class Requesting(Switching, ABC):
         Raises:
             BudgetError: The one is no session, or the other no such error.
         """
-        if not isinstance(refusal, PromptTooLongError):
-            problem = "pass a PromptTooLongError, as model_error makes of what a client raised"
+        if not isinstance(refusal, PromptTooLongError | PartRefusedError):
+            problem = "pass a PromptTooLongError or a PartRefusedError, as model_error makes of what a client raised"
             raise BudgetError("refusal", type(refusal), problem)
         log = log_of(session) if isinstance(session, Session) else session
+        if isinstance(refusal, PartRefusedError):
+            return self._accept_part(log, refusal)
         sent, before = self._cost(log), self._lowered.get(log)
         tokens = lower_budget(sent, as_whole(refusal.tokens), as_whole(refusal.limit))
         self._lowered[log] = Lowered(tokens, self._budget)

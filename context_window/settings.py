@@ -12,10 +12,10 @@ from .counting.measure import Measurer
 from .counting.overhead import RequestOverhead, request_overhead
 from .counting.provider import AnthropicClient, ProviderCounter, check_client
 from .counting.told import NOTHING, Options
-from .events import Marks, marks_at
 from .models import describe_model
 from .tools import Tool
 from .trimming.limits import Limits
+from .watch import Marks, marks_at
 
 NOT_CLAUDE = "api_client is Anthropic's, and the model is none of Claude's"
 

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from context_window import BudgetError, ContextOverflowError, ContextWindow, ContextWindowManager, FunctionCall, MessageCategory, Session
-from context_window.events import Event, OverBudget, ThresholdCrossed, Trimmed, Watch, marks_at
+from context_window.events import Event, OverBudget, ThresholdCrossed, Trimmed
+from context_window.watch import Watch, marks_at
 from tests.support.counting import Letters
 from tests.support.strategies import sessions
 from tests.support.twin import cost

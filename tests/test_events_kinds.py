@@ -10,7 +10,17 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window import Action, CalibrationReset, Compacted, CompactionFailed, ContextWindow, ContextWindowManager, Session, WindowEvent
+from context_window import (
+    Action,
+    CalibrationReset,
+    Compacted,
+    CompactionFailed,
+    ContextWindow,
+    ContextWindowManager,
+    PartRefused,
+    Session,
+    WindowEvent,
+)
 from context_window.events import Event, Kinds, Stage, Trimmed
 from context_window.kinds import ORDER, kind_of
 from tests.support.counting import Letters
@@ -52,6 +62,10 @@ def test_a_trim_says_what_it_took(kinds: Kinds, said: str) -> None:
         (Compacted("s", 100, 200, 12, 5_000, 410), "summed up 12 items: 5,000 tokens became 410"),
         (Compacted("s", 100, 200, 1, 50, 41), "summed up 1 item: 50 tokens became 41"),
         (CompactionFailed("s", 100, 200, "the summariser took too long"), "not compacted: the summariser took too long"),
+        (
+            PartRefused("s", 100, 200, "m", 1, "image", "Could not process image"),
+            "image m#1 replaced by a note: the provider refused it (Could not process image)",
+        ),
         (CalibrationReset("s", 100, 200, "another model"), "calibration begins anew: another model"),
     ],
 )
@@ -70,6 +84,7 @@ def test_every_event_names_its_stage() -> None:
         "Trimmed": "trim",
         "OverBudget": "trim",
         "ProviderOverBudget": "request",
+        "PartRefused": "request",
         "CounterFellBack": "count",
         "Compacted": "compact",
         "CompactionFailed": "compact",

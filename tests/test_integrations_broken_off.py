@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from context_window import ContextOverflowError, ContextWindow, ContextWindowManager, CountingError, PromptTooLongError
+from context_window import ContextOverflowError, ContextWindow, ContextWindowManager, CountingError, PartRefusedError, PromptTooLongError
 from context_window.integrations.conversations import Conversations
 from session.errors import FormatError
 from session.items import Item
@@ -68,7 +68,7 @@ class _Manager(ContextWindowManager):
 
     snag: Snag
 
-    def accept_refusal(self, session: Session, refusal: PromptTooLongError) -> bool:
+    def accept_refusal(self, session: Session, refusal: PromptTooLongError | PartRefusedError) -> bool:
         accepted = super().accept_refusal(session, refusal)
         self.snag("refusal")
         return accepted

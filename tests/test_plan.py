@@ -100,6 +100,7 @@ def test_a_run_names_its_three_most_frequent_kinds(kinds: tuple[tuple[str, int],
     run = Run(Action.CLEAR, OUTPUT, Reason.OVER_SHARE, 1, 9, kinds, 10, 5)
     assert (run.what, run.told) == (what, f"cleared {what}")
     assert replace(run, action=Action.REPLACE_IMAGES).told == f"images replaced in {what}"
+    assert replace(run, action=Action.REPLACE_REFUSED).told == f"refused parts replaced in {what}"
     assert run.items == sum(count for _, count in kinds)
 
 
@@ -165,6 +166,7 @@ def test_values_are_json_and_hold_every_decision() -> None:
                 "before": 300,
                 "after": 50,
                 "images": [1, 2],
+                "refused": [],
                 "cut": None,
             },
             {
@@ -176,6 +178,7 @@ def test_values_are_json_and_hold_every_decision() -> None:
                 "before": 1_000,
                 "after": 400,
                 "images": [],
+                "refused": [],
                 "cut": {"head": 150, "tail": 100},
             },
         ],

@@ -76,6 +76,8 @@ OWN_NAMES = [
     "ModelRateLimitError",
     "NeverTrim",
     "OverBudget",
+    "PartRefused",
+    "PartRefusedError",
     "Plan",
     "PriorityTrim",
     "PromptTooLongError",
@@ -138,7 +140,7 @@ def test_an_import_of_everything_brings_nothing_else() -> None:
 
 def test_every_error_is_a_context_window_error_or_a_session_error() -> None:
     errors = [getattr(context_window, name) for name in OWN_NAMES if name.endswith("Error")]
-    assert len(errors) == 14
+    assert len(errors) == 15
     assert all(issubclass(error, context_window.ContextWindowError) for error in errors)
 
 

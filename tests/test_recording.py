@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from context_window import CalibrationReset, ContextWindow, ContextWindowManager
-from context_window.errors import PromptTooLongError
 from context_window.events import Event, ThresholdCrossed, Trimmed
+from context_window.model_errors import PromptTooLongError
 from session.items import FunctionCall, FunctionCallOutput, Message
 from session.session import Session
 from session.usage import Usage

@@ -24,6 +24,7 @@ from context_window import (
     ContextWindowManager,
     CounterFellBack,
     OverBudget,
+    PartRefused,
     ProviderOverBudget,
     Session,
     ThresholdCrossed,
@@ -37,6 +38,7 @@ EVENTS: list[Event] = [
     Trimmed("s", 100, 200, 3, 50, (("message", 1), ("config update", 2))),
     OverBudget("s", 300, 200),
     ProviderOverBudget("s", 300, 200, 190),
+    PartRefused("s", 100, 200, "m", 1, "image", "Could not process image"),
     CounterFellBack("s", 100, 200, "no vocabulary", "4 characters"),
     Compacted("s", 100, 200, 12, 90, 20),
     CompactionFailed("s", 100, 200, "it took too long"),
@@ -109,6 +111,7 @@ def test_what_calls_for_attention_is_a_warning(records: InMemoryLogRecordExporte
         ("context_window.trimmed", "INFO"),
         ("context_window.over_budget", "WARN"),
         ("context_window.provider_over_budget", "WARN"),
+        ("context_window.part_refused", "WARN"),
         ("context_window.counter_fell_back", "WARN"),
         ("context_window.compacted", "INFO"),
         ("context_window.compaction_failed", "WARN"),
@@ -144,7 +147,7 @@ def test_attributes_have_the_names_of_the_conventions_and_ours_a_prefix() -> Non
         "context_window.kinds.message": 1,
         "context_window.kinds.config_update": 2,
     }
-    assert attributes_of(EVENTS[6]) == {
+    assert attributes_of(EVENTS[7]) == {
         "gen_ai.conversation.id": "s",
         "gen_ai.usage.input_tokens": 100,
         "context_window.budget": 200,

@@ -26,6 +26,7 @@ from ..strategies import is_final, summarize_of
 from ..trimming.consult import to_summarise
 from ..trimming.fold import Fold
 from ..trimming.limits import Limits
+from ..trimming.refused import RefusedParts
 from .checking import Due, check_room, check_told, lowered, untrimmed, verified
 from .due import Keep, due, may_stand
 from .memory import Memory
@@ -58,6 +59,9 @@ class Compacting(ABC):
 
     @abstractmethod
     def _limits_for(self, session: Session, settings: Settings) -> Limits: ...
+
+    @abstractmethod
+    def _refused_of(self, session: Session) -> RefusedParts: ...
 
     async def manage(self, session: Session, llm: Summarizer | None = None) -> Session:
         """The view to send, as `aprocess_session` gives it; older turns are summed up first where the log has outgrown its limits.
@@ -219,7 +223,7 @@ class Compacting(ABC):
             limits = self._limits_for(session, settings)
             correction = self._follow(session, state).fold.correction
         with memory.lock:
-            following = memory.follow(session, untrimmed(limits), settings.measurer)
+            following = memory.follow(session, untrimmed(limits), settings.measurer, self._refused_of(session))
             fold = following.fold
             total, requests = fold.counted + correction, len(fold.groups.starts)
             items = sum(fold.tally.items)
@@ -263,7 +267,7 @@ class Compacting(ABC):
             CompactionError: It may not, or it helps too little.
         """
         with memory.lock:
-            following = memory.follow(session, untrimmed(plan.limits), plan.settings.measurer)
+            following = memory.follow(session, untrimmed(plan.limits), plan.settings.measurer, self._refused_of(session))
             items = following.items
             check_told(asked.told, following, session, plan.keep)
         state = self._state(session)

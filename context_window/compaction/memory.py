@@ -9,6 +9,7 @@ from session.session import Session
 from ..counting.measure import Measurer
 from ..following import Following
 from ..trimming.limits import Limits
+from ..trimming.refused import RefusedParts
 
 WAIT_MOST = 64
 """Request points that pass at the most between two attempts."""
@@ -35,11 +36,12 @@ class Memory:
         self._failures = 0
         self._failed_at = 0
 
-    def follow(self, session: Session, limits: Limits, measurer: Measurer) -> Following:
+    def follow(self, session: Session, limits: Limits, measurer: Measurer, refused: RefusedParts) -> Following:
         """The session's fold by these limits, brought up to date. The caller holds the lock."""
         known = self._following
-        if known is None or measurer is not self._measurer or limits != self._limits or not known.follows(session):
-            known = Following(session, limits, measurer)
+        may_go_on = known is not None and measurer is self._measurer and limits == self._limits and known.refused is refused
+        if known is None or not may_go_on or not known.follows(session):
+            known = Following(session, limits, measurer, refused=refused)
             self.idle_in = None
         self._following, self._limits, self._measurer = known, limits, measurer
         known.catch_up(session)

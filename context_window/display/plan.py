@@ -16,6 +16,7 @@ from .usage import MINIMAL, WIDEST, heading
 COLOURS = {
     Action.KEEP: "green",
     Action.REPLACE_IMAGES: "blue",
+    Action.REPLACE_REFUSED: "blue",
     Action.TRUNCATE: "cyan",
     Action.CLEAR: "yellow",
     Action.SUMMARISE: "magenta",

@@ -1,4 +1,4 @@
-"""Anthropic's SDK: the call of the model with a session's view, and a second one with less where the first was too long.
+"""Anthropic's SDK: the call of the model with a session's view, and another one where the API refuses the first.
 
 The requests are made by the manager (`requesting.py`), what the API says is read in `refusals.py`; here requests are sent.
 """
@@ -6,14 +6,18 @@ The requests are made by the manager (`requesting.py`), what the API says is rea
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from session.session import Session
 
-from ..errors import BudgetError, PromptTooLongError
+from ..attempts import Attempts
+from ..errors import BudgetError
 from ..manager import ContextWindowManager
+from ..model_errors import PartRefusedError, PromptTooLongError
 from ..refusals import model_error
+from ..threads import in_thread
 from ..tools import Tool
 from ..whole import as_whole
 
@@ -43,7 +47,9 @@ def create(
 
     Where the API says that the prompt is too long, or the answer ends with the window (`model_context_window_exceeded`), the session's
     budget is lowered (`manager.accept_refusal`: by the API's figures, without any to half) and the model is asked once more, with less.
-    An answer that is cut short again, or whose prompt cannot be smaller, is given as it is. Other errors of the client stay as they are.
+    An answer that is cut short again, or whose prompt cannot be smaller, is given as it is. Where the API refuses an image or a document,
+    a note stands in its place from then on (likewise `accept_refusal`), and the model is asked once more. Other errors of the client stay
+    as they are.
 
     Args:
         manager: What decides the view.
@@ -56,24 +62,25 @@ def create(
 
     Raises:
         PromptTooLongError: The prompt was too long twice, or nothing of it could be taken. It has the API's figures.
+        PartRefusedError: The API refused an image or a document, and another one in the request without it.
         ContextOverflowError: What must be kept does not fit, and the window is `strict`.
         BudgetError: An argument makes no sense, or nothing has been said yet.
     """
     _check(manager, client)
     asked = _checked(more, model=model, max_tokens=max_tokens, tools=tools)
-    attempts = _Attempts(manager, session)
-    while True:
-        request = manager.anthropic_request(session, **asked)
-        try:
-            answer: Message = client.messages.create(**request)
-        except Exception as error:  # noqa: BLE001 - raised again where it is not about the prompt's length
-            attempts.refused(error)
-        else:
-            if isawaitable(answer):
-                getattr(answer, "close", lambda: None)()  # a coroutine that nobody awaits is warned about
-                raise BudgetError("client", type(client), "pass an anthropic.Anthropic(), or await acreate(…) with this one")
-            if attempts.settled(answer, request["max_tokens"]):
-                return answer
+    with _Attempts(manager, session) as attempts:
+        while True:
+            request = manager.anthropic_request(session, **asked)
+            try:
+                answer: Message = client.messages.create(**request)
+            except Exception as error:  # noqa: BLE001 - raised again unless another attempt may help
+                attempts.refused(error)
+            else:
+                if isawaitable(answer):
+                    getattr(answer, "close", lambda: None)()  # a coroutine that nobody awaits is warned about
+                    raise BudgetError("client", type(client), "pass an anthropic.Anthropic(), or await acreate(…) with this one")
+                if attempts.settled(answer, request["max_tokens"]):
+                    return answer
 
 
 async def acreate(
@@ -99,26 +106,25 @@ async def acreate(
 
     Raises:
         PromptTooLongError: The prompt was too long twice, or nothing of it could be taken. It has the API's figures.
+        PartRefusedError: The API refused an image or a document, and another one in the request without it.
         ContextOverflowError: What must be kept does not fit, and the window is `strict`.
         BudgetError: An argument makes no sense, or nothing has been said yet.
     """
-    import asyncio
-
     _check(manager, client)
     asked = _checked(more, model=model, max_tokens=max_tokens, tools=tools)
-    attempts = _Attempts(manager, session)
-    while True:
-        request = await manager.aanthropic_request(session, **asked)
-        try:
-            asking = client.messages.create(**request)
-            answer: Message | None = await asking if isawaitable(asking) else None
-        except Exception as error:  # noqa: BLE001 - raised again where it is not about the prompt's length
-            await asyncio.to_thread(attempts.refused, error)
-        else:
-            if answer is None:
-                raise BudgetError("client", type(client), "pass an anthropic.AsyncAnthropic(), or call create(…) with this one")
-            if await asyncio.to_thread(attempts.settled, answer, request["max_tokens"]):
-                return answer
+    with _Attempts(manager, session) as attempts:
+        while True:
+            request = await manager.aanthropic_request(session, **asked)
+            try:
+                asking = client.messages.create(**request)
+                answer: Message | None = await asking if isawaitable(asking) else None
+            except Exception as error:  # noqa: BLE001 - raised again unless another attempt may help
+                await in_thread(partial(attempts.refused, error))
+            else:
+                if answer is None:
+                    raise BudgetError("client", type(client), "pass an anthropic.AsyncAnthropic(), or call create(…) with this one")
+                if await in_thread(partial(attempts.settled, answer, request["max_tokens"])):
+                    return answer
 
 
 def cut_short(answer: Message | Mapping[str, Any], max_tokens: int) -> PromptTooLongError | None:
@@ -139,35 +145,27 @@ def cut_short(answer: Message | Mapping[str, Any], max_tokens: int) -> PromptToo
     return PromptTooLongError(reason, 200, STOPPED, tokens=prompt, limit=max(0, prompt + written - max_tokens))
 
 
-class _Attempts:
-    """What came of asking so far: the first prompt that is too long is answered with a smaller one, the second with the error."""
-
-    def __init__(self, manager: ContextWindowManager, session: Session) -> None:
-        self._manager = manager
-        self._session = session
-        self._last = False
+class _Attempts(Attempts):
+    """The attempts at one request of the client."""
 
     def refused(self, error: Exception) -> None:
-        """Makes room for a second attempt.
+        """Prepare another attempt.
 
         Raises:
-            PromptTooLongError: There is none to be made.
-            Exception: The error itself, where it is another one.
+            PromptTooLongError: Another attempt would not help.
+            PartRefusedError: Likewise.
+            Exception: The error itself, if it is another one.
         """
         refusal = model_error(error)
-        if not isinstance(refusal, PromptTooLongError):
+        if not isinstance(refusal, PromptTooLongError | PartRefusedError):
             raise error
-        if not self._gives_way(refusal):
+        if not self.gives_way(refusal):
             raise refusal from error
 
     def settled(self, answer: Message, max_tokens: int) -> bool:
         """Whether this is the answer; else room was made for another."""
         short = cut_short(answer, max_tokens)
-        return short is None or not self._gives_way(short)
-
-    def _gives_way(self, refusal: PromptTooLongError) -> bool:
-        last, self._last = self._last, True
-        return not last and self._manager.accept_refusal(self._session, refusal)
+        return short is None or not self.gives_way(short)
 
 
 def _check(manager: object, client: object) -> None:

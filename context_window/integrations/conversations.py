@@ -23,8 +23,9 @@ from session.session import Session
 from session.units import is_answer
 
 from ..config import check_amount
-from ..errors import BudgetError, PromptTooLongError, RecallError
+from ..errors import BudgetError, RecallError
 from ..manager import ContextWindowManager
+from ..model_errors import PromptTooLongError
 from ..recall import content_of
 from ..refusals import model_error
 from ..threads import in_thread

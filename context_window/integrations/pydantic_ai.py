@@ -19,8 +19,8 @@ from session.providers.additions import PREAMBLE
 from session.transcripts.values import json_text
 from session.usage import Usage
 
-from ..errors import PromptTooLongError
 from ..manager import ContextWindowManager
+from ..model_errors import PromptTooLongError
 from ..refusals import model_error
 from .contents import content_shown, part_for
 from .conversations import REMEMBERED, Conversations

@@ -18,7 +18,8 @@ from session.units import is_answer
 from session.usage import Usage
 
 from ..config import check_amount
-from ..errors import BudgetError, ModelError, ModelNetworkError
+from ..errors import BudgetError
+from ..model_errors import ModelError, ModelNetworkError
 from ..models import describe_model
 from ..refusals import model_error
 from .model import Answer, OnText
@@ -100,6 +101,7 @@ class AnthropicModel:
 
         Raises:
             PromptTooLongError: Anthropic counts more than the window holds.
+            PartRefusedError: Anthropic cannot read an image or a document.
             ModelError: There is no answer for another reason.
         """
         import asyncio

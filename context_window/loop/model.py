@@ -112,5 +112,6 @@ class Model(Protocol):
 
         Raises:
             PromptTooLongError: The provider counts more than its window holds.
+            PartRefusedError: The provider cannot read an image or a document. `run_turn` asks again with a note in its place.
             ModelError: There is no answer for another reason.
         """

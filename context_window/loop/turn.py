@@ -17,9 +17,12 @@ from session.parts import Part
 from session.session import Session
 from session.usage import Usage
 
-from ..errors import BudgetError, PromptTooLongError
+from ..attempts import Attempts
+from ..errors import BudgetError
 from ..folding import check_session
 from ..manager import ContextWindowManager
+from ..model_errors import PartRefusedError, PromptTooLongError
+from ..threads import in_thread
 from .model import CUT_OFF, PAUSE_TURN, Answer, Model, OnText, answer_of
 from .pending import awaits_model, unanswered
 from .running import output_of, run_calls
@@ -96,6 +99,7 @@ async def run_turn(
         FormatError: There is nothing to answer, or another turn of the session is under way.
         BudgetError: The session, the model, the manager or a tool is none; or the model's `answer` gave something that is no `Answer`.
         PromptTooLongError: The provider refused a prompt as too long, and the smaller one after it too.
+        PartRefusedError: The provider refused an image or a document, and another one in the request without it.
         ModelError: The provider gave no answer.
         ContextOverflowError: What must be kept does not fit, and the window is `strict`.
         CountingError: The token counter gave something that is no count.
@@ -186,17 +190,16 @@ class _Turn:
         return min(self._manager.tool_calls(self._session).left, most - self._calls - self._refused)
 
     async def _asked(self, *, allow_tools: bool) -> Answer:
-        """The model's answer; where the provider calls the prompt too long, to a smaller one."""
-        import asyncio
-
-        view = await self._manager.manage(self._session)
-        try:
-            return await self._answer(view, allow_tools=allow_tools)
-        except PromptTooLongError as refusal:
-            if not await asyncio.to_thread(self._manager.accept_refusal, self._session, refusal):
-                raise  # there is nothing left to take
-        smaller = await self._manager.manage(self._session)
-        return await self._answer(smaller, allow_tools=allow_tools)
+        """Return the model's answer; to a second view where the provider refuses the first, as `Attempts` says."""
+        with Attempts(self._manager, self._session) as attempts:
+            while True:
+                view = await self._manager.manage(self._session)
+                try:
+                    return await self._answer(view, allow_tools=allow_tools)
+                except (PromptTooLongError, PartRefusedError) as error:
+                    refusal = error
+                    if not await in_thread(lambda: attempts.gives_way(refusal)):  # noqa: B023 - run before the loop goes on
+                        raise  # there is nothing left to take
 
     async def _answer(self, view: Session, *, allow_tools: bool) -> Answer:
         import asyncio

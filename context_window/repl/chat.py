@@ -17,7 +17,7 @@ from session.session import Session
 from session.units import is_answer
 
 from ..errors import ContextWindowError
-from ..events import Event, ThresholdCrossed, WindowEvent
+from ..events import Event, PartRefused, ThresholdCrossed, WindowEvent
 from ..manager import ContextWindowManager
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ class News:
         """What was told since this was asked last, in words: of each kind the last, for it speaks for those before it."""
         told, self._told = self._told, []
         last = {type(event): news_of(event) for event in told if not isinstance(event, ThresholdCrossed)}
+        refused = sum(isinstance(event, PartRefused) for event in told)
+        if refused > 1:
+            last[PartRefused] = f"{refused:,} images or documents replaced by notes: the provider refused them; /trims lists them"
         said, self._said = self._said, []
         return [*said, *(text for text in last.values() if text)]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from session.images import image_size
-from session.parts import Image
+from session.parts import Document, Image
 
 from ..display import PlanTold, plan_draw, usage_draw
 from ..errors import CompactionError, UnknownModelError
@@ -106,7 +106,8 @@ def trims(chat: Chat, rest: str) -> Draws:
 
 def _why(one: Decision) -> str:
     images = f"{len(one.images)} of its images; " if one.action is Action.REPLACE_IMAGES and len(one.images) > 1 else ""
-    return images + one.reason.value
+    refused = f"{len(one.refused)} of its parts; " if one.action is Action.REPLACE_REFUSED and len(one.refused) > 1 else ""
+    return images + refused + one.reason.value
 
 
 def recall(chat: Chat, rest: str) -> Draws:
@@ -116,7 +117,7 @@ def recall(chat: Chat, rest: str) -> Draws:
         raise ChatError("say which: /recall ID; /trims lists the ids")
     item_id, mark, place = (id, "", "") if chat.session.get_by_id(id) else id.partition("#")
     found = chat.manager.recall(chat.session, _item_id(chat, item_id) + mark + place)
-    what = "image" if isinstance(found, Image) else describe(found)
+    what = type(found).__name__.lower() if isinstance(found, Image | Document) else describe(found)
     return [quiet(f"{what} {id}"), text_block(words_of(content_of(found)), most=None if more.strip() == ALL else RECALLED)]
 
 

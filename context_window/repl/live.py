@@ -12,10 +12,10 @@ from session.summarizers import AnthropicSummarizer
 
 from ..display.glyphs import Glyphs
 from ..display.rendering import Draw
-from ..errors import ModelError
 from ..loop import AnthropicModel, Model, Toolbox, run_turn
 from ..loop.model import CONTEXT_EXCEEDED, MAX_TOKENS, PAUSE_TURN, REFUSAL, Answer, OnText
 from ..loop.turn import UserInput
+from ..model_errors import ModelError
 from ..models import describe_model
 from .chat import Chat, ChatError
 from .drawing import fault, item_lines, quiet, usage_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from session.items import FunctionCallOutput, Item
 from session.session import Session
 
-from .placeholders import changed, cleared
+from .placeholders import changed, cleared, without_refused
 from .plan import Action, Cut, Plan
 
 
@@ -29,7 +29,7 @@ def apply(plan: Plan, session: Session) -> Session:
     if not plan.changes:
         return session
     shown = [
-        shape(item, decision.action, decision.images, decision.cut)
+        shape(without_refused(item, decision.refused) if decision.refused else item, decision.action, decision.images, decision.cut)
         for item, decision in zip(session.items, plan, strict=True)
         if decision.action is not Action.DROP
     ]

@@ -6,35 +6,42 @@ in characters and pixels. Items with one are known by `extra[MARK]`, never by th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from session.items import FunctionCallOutput, Item, Message
-from session.parts import Image, Part, Text
+from session.parts import Document, Image, Part, Text
 
 from .originals import WAS, original_of
 from .plan import Cut
 
 MARK = "context_window"
 """The key in `extra` under which an item says what was done to it."""
-CLEARED, TRUNCATED, REPLACED = TAKEN = ("cleared", "truncated", "images replaced")
+CLEARED, TRUNCATED, REPLACED, REFUSED = TAKEN = ("cleared", "truncated", "images replaced", "parts refused")
 """What it says. Anything else there is the caller's own."""
 
 SHOWN = 200
 """Characters of a path or URL that a placeholder repeats, as converters' notes do: an address may be longer than its image is dear."""
 
 
-def image_id(item: Item, place: int) -> str:
-    """The id under which an image can be recalled: its item's, and its place among the parts."""
-    return f"{item.id}#{place}"
+def part_id(item: Item, place: int) -> str:
+    """Return the id under which an image or document can be recalled: its item's, and its place among the original parts."""
+    return f"{item.id}#{original_place(item, place)}"
+
+
+def original_place(item: Item, place: int) -> int:
+    """Return the place that a part had before the item was changed."""
+    return original_of(item).places[place] if isinstance(item, FunctionCallOutput) else place
 
 
 def image_placeholder(item: Item, place: int, image: Image) -> str:
     """What stands for an image: its size in pixels and, where known, its file."""
-    if isinstance(item, FunctionCallOutput):
-        place = original_of(item).places[place]
-    size = f" {image.width}x{image.height}" if image.width and image.height else ""
-    name = _name(image)
-    return f"[image{size}{f' {name}' if name else ''} taken out; recall id {image_id(item, place)}]"
+    return f"[{_described(image)} taken out; recall id {part_id(item, place)}]"
+
+
+def refused_placeholder(item: Item, place: int, part: Image | Document) -> str:
+    """Return the note in place of a part that the provider has refused."""
+    return f"[{_described(part)} refused by the model's provider; recall id {part_id(item, place)}]"
 
 
 def output_placeholder(item: FunctionCallOutput) -> str:
@@ -71,18 +78,33 @@ def cleared(item: FunctionCallOutput) -> FunctionCallOutput:
 
 def changed(item: Item, images: tuple[int, ...], cut: Cut | None) -> Item:
     """The item with images replaced by placeholders and its text truncated."""
+    pictures = ((place, part) for place, part in enumerate(parts_of(item)) if place in images and isinstance(part, Image))
+    notes = {place: image_placeholder(item, place, image) for place, image in pictures}
+    return _noted(item, notes, cut, REPLACED)
+
+
+def without_refused(item: Item, places: tuple[int, ...]) -> Item:
+    """Return the item with notes in place of the images and documents at these places, which the provider has refused."""
+    media = ((place, part) for place, part in enumerate(parts_of(item)) if place in places and not isinstance(part, Text))
+    notes = {place: refused_placeholder(item, place, part) for place, part in media}
+    return _noted(item, notes, None, REFUSED)
+
+
+def parts_of(item: Item) -> tuple[Part, ...]:
+    """Return the parts of a message or an output; no other item has any."""
+    return item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
+
+
+def _noted(item: Item, notes: Mapping[int, str], cut: Cut | None, mark: str) -> Item:
     if isinstance(item, FunctionCallOutput):
-        return _changed_output(item, images, cut)
+        return _changed_output(item, notes, cut, mark)
     if isinstance(item, Message):
-        parts = (
-            Text(image_placeholder(item, place, part)) if place in images and isinstance(part, Image) else part
-            for place, part in enumerate(item.content)
-        )
-        return replace(item, content=tuple(parts), extra={**item.extra, MARK: REPLACED})
+        parts = (Text(notes[place]) if place in notes else part for place, part in enumerate(item.content))
+        return replace(item, content=tuple(parts), extra={**item.extra, MARK: mark})
     return item
 
 
-def _changed_output(item: FunctionCallOutput, images: tuple[int, ...], cut: Cut | None) -> FunctionCallOutput:
+def _changed_output(item: FunctionCallOutput, noted: Mapping[int, str], cut: Cut | None, mark: str) -> FunctionCallOutput:
     was = original_of(item)
     parts: list[Part] = []
     places, notes = [], []
@@ -93,8 +115,8 @@ def _changed_output(item: FunctionCallOutput, images: tuple[int, ...], cut: Cut 
                 continue
             cut_done = True
             part = Text(cut_text(item, cut.head, cut.tail))  # noqa: PLW2901 - what stands there from now on
-        elif place in images and isinstance(part, Image):
-            part = Text(image_placeholder(item, place, part))  # noqa: PLW2901
+        elif place in noted:
+            part = Text(noted[place])  # noqa: PLW2901
             notes.append(len(parts))
         elif place in was.notes:
             notes.append(len(parts))
@@ -104,12 +126,20 @@ def _changed_output(item: FunctionCallOutput, images: tuple[int, ...], cut: Cut 
         head, tail = was.kept(cut.head, cut.tail)
         was = replace(was, head=head, tail=tail)
     said = replace(was, places=tuple(places), notes=tuple(notes)).to_extra()
-    mark = TRUNCATED if cut is not None or item.extra.get(MARK) == TRUNCATED else REPLACED
+    mark = TRUNCATED if cut is not None or item.extra.get(MARK) == TRUNCATED else mark
     return replace(item, output=tuple(parts), extra={**item.extra, MARK: mark, WAS: said})
 
 
-def _name(image: Image) -> str:
-    """Where an image is, as far as that is worth saying. A `data:` URL is the image itself."""
-    if image.path:
-        return image.path[:SHOWN]
-    return image.url[:SHOWN] if image.url and image.url[:5].lower() != "data:" else ""
+def _described(part: Image | Document) -> str:
+    """Return `image 800x600 plan.png`, or `document Plan`: the kind of the part, and what is known of it."""
+    if isinstance(part, Document):
+        title = part.title or _address(part.url)
+        return f"document {title[:SHOWN]}" if title else "document"
+    size = f" {part.width}x{part.height}" if part.width and part.height else ""
+    name = part.path[:SHOWN] if part.path else _address(part.url)
+    return f"image{size}{f' {name}' if name else ''}"
+
+
+def _address(url: str | None) -> str:
+    """Return the beginning of an address; of a `data:` URL, which is the content itself, nothing."""
+    return url[:SHOWN] if url and url[:5].lower() != "data:" else ""

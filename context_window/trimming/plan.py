@@ -15,6 +15,7 @@ class Action(Enum):
 
     KEEP = "keep"
     REPLACE_IMAGES = "replace images"
+    REPLACE_REFUSED = "replace refused parts"
     TRUNCATE = "truncate"
     CLEAR = "clear"
     SUMMARISE = "summarise"  # only strategies choose it, and `manage` carries it out: in a plan it is a DROP, since a summary stands for it
@@ -39,6 +40,7 @@ class Reason(Enum):
     LAST_RESORT = "what must be kept is larger than the budget"
     COMPACTED = "a summary stands for it"
     ORPHAN = "an output without a call before it"
+    PROVIDER_REFUSED = "the provider refused it"
     BOUND_REASONING = "the model refuses reasoning after an edited place"
 
 
@@ -71,6 +73,7 @@ class Decision:
         after: Tokens in the view.
         images: The places among its parts of the images that became placeholders.
         cut: Where its text was truncated.
+        refused: The places among its parts of the images and documents that are notes because the provider refused them.
     """
 
     item_id: str
@@ -82,6 +85,7 @@ class Decision:
     after: int
     images: tuple[int, ...] = ()
     cut: Cut | None = None
+    refused: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

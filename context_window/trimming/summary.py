@@ -19,6 +19,7 @@ from .plan import Action, Decision, Plan, Reason
 DONE = {
     Action.KEEP: "kept",
     Action.REPLACE_IMAGES: "images replaced",
+    Action.REPLACE_REFUSED: "refused parts replaced",
     Action.TRUNCATE: "truncated",
     Action.CLEAR: "cleared",
     Action.SUMMARISE: "summarised",
@@ -100,7 +101,7 @@ class Run:
     @property
     def told(self) -> str:
         """What was done to what: `cleared 30 Read outputs`."""
-        return f"{DONE[self.action]}{' in' if self.action is Action.REPLACE_IMAGES else ''} {self.what}"
+        return f"{DONE[self.action]}{' in' if self.action in (Action.REPLACE_IMAGES, Action.REPLACE_REFUSED) else ''} {self.what}"
 
 
 def _plural(kind: str) -> str:
@@ -156,7 +157,7 @@ def headline(plan: Plan) -> str:
     counts = Counter(decision.action for decision in plan.changes)
     if not counts:
         return f"none of {len(plan):,} items changed: {plan.after:,} tokens of {plan.budget:,}"
-    names = DONE | {Action.REPLACE_IMAGES: "with images replaced"}
+    names = DONE | {action: f"with {DONE[action]}" for action in (Action.REPLACE_IMAGES, Action.REPLACE_REFUSED)}
     done = ", ".join(f"{counts[action]:,} {names[action]}" for action in reversed(Action) if counts[action])
     return f"{counts.total():,} of {len(plan):,} items changed ({done}): {plan.before:,} -> {plan.after:,} tokens of {plan.budget:,}"
 
@@ -206,6 +207,7 @@ def values(plan: Plan) -> dict[str, Any]:
                 "before": one.before,
                 "after": one.after,
                 "images": list(one.images),
+                "refused": list(one.refused),
                 "cut": None if one.cut is None else {"head": one.cut.head, "tail": one.cut.tail},
             }
             for one in plan

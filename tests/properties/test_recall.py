@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from context_window import ContextWindow, ContextWindowManager
 from context_window.errors import RecallError
 from context_window.recall import content_of, recall, recall_tool
-from context_window.trimming.placeholders import image_id
+from context_window.trimming.placeholders import part_id
 from context_window.trimming.plan import Action, Decision
 from session.items import FunctionCallOutput, Item, Message
 from session.parts import Image, Part, Text
@@ -38,7 +38,7 @@ def test_recall(data: st.DataObject) -> None:
         assert (answer.output, answer.is_error) == (content_of(original), False)
         for place in decision.images:
             event("image")
-            assert recall(log, image_id(original, place)) is parts_of(original)[place]
+            assert recall(log, part_id(original, place)) is parts_of(original)[place]
 
 
 @given(st.data())

@@ -120,6 +120,10 @@ class Album:
             elif part.text.strip():
                 yield text_block(part.text)
 
+    def parts(self) -> dict[int, Image | Document]:
+        """Return the images and documents that are sent, by the `id` of their blocks."""
+        return {id(medium.block): medium.part for medium in self._media if medium.block["type"] != "text"}
+
     def fit(self) -> None:
         """Keeps the limits of a request: the oldest become notes, and among many the large ones become smaller."""
         media = _newest(self._media, MOST_IMAGES, FEWER_IMAGES, lambda medium: int(isinstance(medium.part, Image)))

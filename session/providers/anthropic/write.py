@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from session.items import Compaction, FunctionCall, Reasoning
+from session.parts import Document, Image
 from session.providers import additions
 from session.providers.calls import CallIds, arguments_object, safe
 from session.providers.steps import Response, conversation
@@ -54,6 +55,26 @@ def to_anthropic(session: Session, *, caching: bool = False) -> AnthropicMessage
             prompt, the last stable item, the end of the previous request, the end of this one. Tools are no part of a
             session; the mark at the end of system keeps them too, for they come before it.
     """
+    return _written(session, caching=caching)[0]
+
+
+def media_places(session: Session) -> dict[tuple[int, ...], Image | Document]:
+    """Return the images and documents that `to_anthropic` sends for a session, by their places in its messages.
+
+    A place is (message, block), or (message, tool result, block in it), each counted from 0. What is sent as a note is left out.
+    """
+    (messages, _), album = _written(session, caching=False)
+    parts = album.parts()
+    places: dict[tuple[int, ...], Image | Document] = {}
+    for number, message in enumerate(messages):
+        for place, block in enumerate(message["content"]):
+            inner = block.get("content", ()) if block["type"] == "tool_result" else ()
+            blocks = [((number, place), block), *(((number, place, within), part) for within, part in enumerate(inner))]
+            places.update((where, parts[id(one)]) for where, one in blocks if id(one) in parts)
+    return places
+
+
+def _written(session: Session, *, caching: bool) -> tuple[AnthropicMessages, Album]:
     told = conversation(session)
     messages: list[dict[str, Any]] = []
     if told.preamble:
@@ -93,8 +114,8 @@ def to_anthropic(session: Session, *, caching: bool = False) -> AnthropicMessage
     system = [block for message in told.system for block in plain(message.content)]
     if caching:
         marks.set(messages, system)
-        return AnthropicMessages(messages, system or None)
-    return AnthropicMessages(messages, system[0]["text"] if len(system) == 1 else system or None)
+        return AnthropicMessages(messages, system or None), album
+    return AnthropicMessages(messages, system[0]["text"] if len(system) == 1 else system or None), album
 
 
 def _add(messages: list[dict[str, Any]], role: Literal["user", "assistant"], blocks: list[Block]) -> None:

@@ -15,8 +15,9 @@ from typing import Any
 from .answers import Block, Call, Say, Script
 from .anthropic_blocks import MARK, blocks_of
 from .anthropic_events import events_of
-from .anthropic_rules import check_request, marks_of
+from .anthropic_rules import check_request, marks_of, media
 from .caching import PrefixCache, Spent, tokens
+from .pictures import decoded
 from .server import Body, Refusal, Stub, canonical
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
@@ -36,9 +37,12 @@ class AnthropicStub(Stub):
 
     Attributes:
         piece: Characters of a text, or of a call's arguments, that one event of a stream brings.
+        unusable: By the bytes, URL or file id of an image or document, the words with which a request that holds it is refused.
+        names_place: Whether those refusals name the place of the image or document in the request.
     """
 
     piece = 40
+    names_place = True
 
     def __init__(
         self, script: Script | None = None, *, binds_thinking: bool = False, prefill: bool = False, cache_minimum: int = 1024
@@ -47,6 +51,7 @@ class AnthropicStub(Stub):
         self.binds_thinking, self.prefill = binds_thinking, prefill
         self._cache = PrefixCache(cache_minimum)
         self._redacted = 0
+        self.unusable: dict[bytes | str, str] = {}
         self._thoughts: dict[str, list[Body]] = {}  # by the id of a call of an answer, what was thought in that answer
 
     def envelope(self, refusal: Refusal) -> Body:
@@ -71,6 +76,7 @@ class AnthropicStub(Stub):
         counting = where.endswith("count_tokens")
         self._check_settings(headers, body, counting=counting)
         check_request(body, prefill=self.prefill)
+        self._check_usable(body)
         seen, dropped = self._checked_thoughts(body)
         blocks, marks = _segments(body)
         if counting:
@@ -107,6 +113,18 @@ class AnthropicStub(Stub):
                 raise Refusal("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
             if isinstance(most, int) and room >= most:
                 raise Refusal("`max_tokens` must be greater than `thinking.budget_tokens`.")
+
+    def _check_usable(self, body: Body) -> None:
+        """Refuse a request that holds an image or document which the server cannot read, as it could once it had decoded or fetched it."""
+        for number, message in enumerate(body["messages"]):
+            for where, block in media(blocks_of(message), f"messages.{number}.content"):
+                source = block["source"]
+                content = decoded(source["data"]) if source["type"] == "base64" else source.get("url") or source.get("file_id")
+                words = None if content is None else self.unusable.get(content)
+                if words is not None:
+                    kind = "image" if block["type"] == "image" else "pdf"  # the API calls a document of base64 so
+                    field = f"{source['type']}.data" if source["type"] == "base64" else str(source["type"])
+                    raise Refusal(f"{where}.{kind}.source.{field}: {words}" if self.names_place else words)
 
     # A4 and A5
 

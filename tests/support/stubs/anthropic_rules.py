@@ -210,7 +210,7 @@ def _check_marks(body: Body) -> None:
 
 def _check_pictures(messages: Sequence[Body]) -> None:
     """A8: how many pictures, and how large."""
-    found = [one for number, message in enumerate(messages) for one in _media(blocks_of(message), f"messages.{number}.content")]
+    found = [one for number, message in enumerate(messages) for one in media(blocks_of(message), f"messages.{number}.content")]
     pictures = [(where, block["source"]) for where, block in found if block["type"] == "image"]
     if len(pictures) > PICTURES_MAX:
         raise Refusal(f"messages: Too much media: 0 document pages + {len(pictures)} images > {PICTURES_MAX}")
@@ -220,12 +220,13 @@ def _check_pictures(messages: Sequence[Body]) -> None:
             _check_picture(source, f"{where}.image.source.base64", SIDE_OF_MANY if many else SIDE, many=many)
 
 
-def _media(blocks: Sequence[Body], where: str) -> Iterator[tuple[str, Body]]:
+def media(blocks: Sequence[Body], where: str) -> Iterator[tuple[str, Body]]:
+    """The images and documents among blocks, each with its place as error messages write it."""
     for number, block in enumerate(blocks):
         if block["type"] in ("image", "document"):
             yield f"{where}.{number}", block
         elif block["type"] == "tool_result" and isinstance(block.get("content"), list):
-            yield from _media(block["content"], f"{where}.{number}.content")
+            yield from media(block["content"], f"{where}.{number}.tool_result.content")
 
 
 def _check_picture(source: Body, where: str, side: int, *, many: bool) -> None:

@@ -1,0 +1,70 @@
+"""The images and documents of one session that its provider has refused, and items with notes in their place. Data and pure functions.
+
+A part is known by its content, not by where it stands: a copy of a refused image, such as one that was recalled, is refused as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from session.items import Item
+from session.parts import Document, Image, Part
+
+from .placeholders import parts_of
+
+Source: TypeAlias = tuple[type, str, object]
+"""The class of a part, the field that holds its content, and the content: bytes, URL, path, file id or text."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedParts:
+    """What the provider of one session has refused. Immutable: each refusal makes another one.
+
+    Attributes:
+        since: By source, how many items the log had when the part was refused.
+        guesses: The sources among them that no refusal has named.
+    """
+
+    since: Mapping[Source, int] = field(default_factory=dict)
+    guesses: frozenset[Source] = frozenset()
+
+    def adding(self, sources: Iterable[Source], length: int, *, guessed: bool) -> RefusedParts:
+        """Return these together with parts refused now.
+
+        Args:
+            sources: The parts.
+            length: How many items the log has.
+            guessed: True if the provider did not say that it was about these parts.
+        """
+        new = {source: length for source in sources if source not in self.since}
+        return RefusedParts({**self.since, **new}, self.guesses.union(new) if guessed else self.guesses)
+
+    def without_guesses(self, answered: int) -> RefusedParts:
+        """Return these without the guesses that no answer has borne out.
+
+        Args:
+            answered: How many items the log has up to its last answer.
+        """
+        open_guesses = {source for source in self.guesses if self.since[source] >= answered}
+        since = {source: length for source, length in self.since.items() if source not in open_guesses}
+        return RefusedParts(since, self.guesses - open_guesses)
+
+    def places(self, item: Item) -> dict[int, int]:
+        """Return the places of the item's refused parts, each with how many items the log had when it was refused."""
+        if not self.since:
+            return {}
+        sources = ((place, source_of_part(part)) for place, part in enumerate(parts_of(item)))
+        return {place: self.since[source] for place, source in sources if source is not None and source in self.since}
+
+
+NONE_REFUSED = RefusedParts()
+
+
+def source_of_part(part: Part) -> Source | None:
+    """Return where the content of an image or document comes from; None for a text."""
+    if not isinstance(part, Image | Document):
+        return None
+    names = ("data", "url", "file_id", "path") if isinstance(part, Image) else ("data", "url", "file_id", "text")
+    return next((type(part), name, value) for name in names if (value := getattr(part, name)) is not None)

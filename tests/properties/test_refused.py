@@ -1,0 +1,206 @@
+"""Guarantees of views with refused parts: what holds of any view holds of them."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from context_window.following import Following
+from context_window.recall import recall
+from context_window.trimming.apply import apply
+from context_window.trimming.limits import Limits
+from context_window.trimming.placeholders import original_place, parts_of, refused_placeholder
+from context_window.trimming.plan import Action, Decision, Reason
+from context_window.trimming.refused import RefusedParts, Source, source_of_part
+from session.items import Item
+from session.parts import Document, Image, Part, Text
+from session.providers import validate_anthropic
+from session.providers.anthropic import to_anthropic
+from session.providers.anthropic.write import media_places
+from session.session import Session
+from session.units import request_points
+from tests.support.checks import check_pairs, check_subsequence
+from tests.support.harness import MEASURER, Outcome, again, copy_of
+from tests.support.strategies import limits, sessions
+from tests.support.twin import cost, responses
+
+
+def sources(log: Session) -> list[Source]:
+    """The images and documents of a log, each once."""
+    found = (source_of_part(part) for item in log.items for part in parts_of(item))
+    return list(dict.fromkeys(source for source in found if source is not None))
+
+
+@st.composite
+def refusals(draw: st.DrawFn, log: Session) -> RefusedParts:
+    """Some of a log's images and documents, each refused when the log had so many items."""
+    known = sources(log)
+    assume(known)
+    chosen = draw(st.lists(st.sampled_from(known), min_size=1, unique=True))
+    return RefusedParts({source: draw(st.integers(0, len(log.items))) for source in chosen})
+
+
+def process(log: Session, bounds: Limits, refused: RefusedParts) -> Outcome:
+    return again(Following(log, bounds, MEASURER, refused=refused), log)
+
+
+def trim(log: Session, bounds: Limits, refused: RefusedParts) -> Outcome:
+    return again(Following(log, bounds, MEASURER, one_shot=True, refused=refused), log)
+
+
+def is_refused(part: Part, refused: RefusedParts) -> bool:
+    return source_of_part(part) in refused.since
+
+
+@given(st.data())
+def test_no_view_holds_a_refused_part_and_the_log_holds_them_all(data: st.DataObject) -> None:
+    """the part is shown to the model as a note, from the next view on; the log is not changed; `recall` gives the original"""
+    log = data.draw(sessions())
+    refused = data.draw(refusals(log))
+    bounds = data.draw(limits(sum(map(cost, log.items))))
+    before = list(log.items)
+    for outcome in (process(log, bounds, refused), trim(log, bounds, refused)):
+        assert list(log.items) == before
+        assert all(now is then for now, then in zip(log.items, before, strict=True))
+        assert not any(is_refused(part, refused) for item in outcome.view.items for part in parts_of(item))
+        check_subsequence(log, outcome.view)
+        check_pairs(log, outcome.view)
+        for one, item in zip(outcome.plan, log.items, strict=True):
+            for place in one.refused:
+                event(f"noted in an item that is: {one.action.name}")
+                part = parts_of(item)[place]
+                assert isinstance(part, Image | Document)
+                assert is_refused(part, refused)
+                assert recall(outcome.view, f"{item.id}#{original_place(item, place)}") is part
+                shown = outcome.view.get_by_id(item.id)
+                assert shown is not None
+                assert Text(refused_placeholder(item, place, part)) in parts_of(shown)
+
+
+@given(st.data())
+def test_a_view_with_notes_is_accounted_for(data: st.DataObject) -> None:
+    """a plan has one decision per item, in order; its rows sum exactly to its totals; carried out, it is the view"""
+    log = data.draw(sessions())
+    refused = data.draw(refusals(log))
+    bounds = data.draw(limits(sum(map(cost, log.items))))
+    for outcome in (process(log, bounds, refused), trim(log, bounds, refused)):
+        plan, view = outcome.plan, outcome.view
+        assert [one.item_id for one in plan] == [item.id for item in log.items]
+        assert [one.before for one in plan] == list(map(cost, log.items))
+        assert [one.after for one in plan if one.action is not Action.DROP] == list(map(cost, view.items))
+        assert plan.after == outcome.total
+        assert outcome.following.fold.tally.images == sum(isinstance(part, Image) for item in view.items for part in parts_of(item))
+        assert apply(plan, log).items == view.items
+        assert apply(plan, log).response_breaks == view.response_breaks
+        for one in plan:
+            noted = one.action is Action.REPLACE_REFUSED
+            assert noted == (one.reason is Reason.PROVIDER_REFUSED)
+            assert noted <= bool(one.refused)
+        assert (view is log) == (not plan.changes)
+
+
+@given(st.data())
+def test_a_view_with_notes_is_the_same_however_often_and_when_it_is_asked_for(data: st.DataObject) -> None:
+    """pure and idempotent: the same log gives the same view, and the same objects, item by item or at once"""
+    whole = data.draw(sessions())
+    refused = data.draw(refusals(whole))
+    refused = RefusedParts(dict.fromkeys(refused.since, 0))  # a part that was refused later changes views from then on
+    bounds = data.draw(limits(sum(map(cost, whole.items))))
+    log = copy_of(whole)
+    following = Following(log, bounds, MEASURER, refused=refused)
+    for item in whole.items:
+        log.append(item)
+        if data.draw(st.booleans()):
+            view = again(following, log).view
+            assert all(now is then for now, then in zip(again(following, log).view.items, view.items, strict=True))
+    assert again(following, log).view.items == process(log, bounds, refused).view.items
+
+
+@given(st.data())
+def test_a_view_with_notes_fits_where_the_log_with_notes_can(data: st.DataObject) -> None:
+    """fits: of a view that is over its budget, no more could be taken if the notes had stood in the log itself"""
+    log = data.draw(sessions())
+    refused = data.draw(refusals(log))
+    refused = RefusedParts(dict.fromkeys(refused.since, 0))
+    bounds = data.draw(limits(sum(map(cost, log.items))))
+    twin = copy_of(log)
+    folded = process(log, bounds.boundless(), refused).following._folded
+    for place in range(len(log.items)):
+        twin.append(folded[place])
+    there = again(Following(twin, bounds, MEASURER), twin)
+    outcome = process(log, bounds, refused)
+    assert outcome.total == there.total
+    assert outcome.view.items == there.view.items
+    assert [one.after for one in outcome.plan] == [one.after for one in there.plan]
+
+
+@given(st.data())
+def test_notes_stay_and_views_grow_between_trims(data: st.DataObject) -> None:
+    """sticky: a note stays a note, and what is decided of an item as before is the same object as before"""
+    whole = data.draw(sessions())
+    refused = data.draw(refusals(whole))
+    bounds = data.draw(limits(sum(map(cost, whole.items))))
+    points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
+    log = copy_of(whole)
+    following = Following(log, bounds, MEASURER, refused=refused)
+    before: dict[str, tuple[Decision, Item]] = {}
+    for start, point in zip([0, *points], points, strict=False):
+        for item in whole.items[start:point]:
+            log.append(item)
+        outcome = again(following, log)
+        shown = {item.id: item for item in outcome.view.items}
+        for one in outcome.plan:
+            if one.action is Action.DROP:
+                continue
+            decision, item = before.get(one.item_id, (one, shown[one.item_id]))
+            if one.action is not Action.CLEAR:
+                assert one.refused == decision.refused
+            if (one.action, one.images, one.cut) == (decision.action, decision.images, decision.cut):
+                assert shown[one.item_id] is item
+            before[one.item_id] = one, shown[one.item_id]
+
+
+@given(st.data())
+def test_a_view_with_notes_is_valid(data: st.DataObject) -> None:
+    """every view of a log cut at a request point passes the strict rules of the Messages API"""
+    whole = data.draw(sessions())
+    refused = data.draw(refusals(whole))
+    log = copy_of(whole)
+    for item in whole.items[: data.draw(st.sampled_from(request_points(whole) or [0]))]:
+        log.append(item)
+    if not log.items:
+        return
+    bounds = data.draw(limits(sum(map(cost, log.items))))
+    for outcome in (process(log, bounds, refused), trim(log, bounds, refused)):
+        sent = to_anthropic(outcome.view, caching=True)
+        if sent.messages:
+            assert validate_anthropic(sent) == []
+
+
+@given(st.data())
+def test_media_places_are_those_of_the_request(data: st.DataObject) -> None:
+    """exactly the part that is named: merged messages, preamble, tool results, notes and cache marks included"""
+    log = data.draw(sessions())
+    view = again(Following(log, data.draw(limits(sum(map(cost, log.items)))), MEASURER), log).view
+    messages, _ = to_anthropic(view, caching=data.draw(st.booleans()))
+    places = media_places(view)
+    on_the_wire: dict[tuple[int, ...], dict[str, Any]] = {}
+    for number, message in enumerate(messages):
+        for place, block in enumerate(message["content"]):
+            on_the_wire[number, place] = block
+            inner = block.get("content", []) if block["type"] == "tool_result" else []
+            on_the_wire.update({(number, place, within): one for within, one in enumerate(inner)})
+    assert set(places) == {place for place, block in on_the_wire.items() if block["type"] in ("image", "document")}
+    for where, part in places.items():
+        event(f"{type(part).__name__} at {len(where)} numbers")
+        source = on_the_wire[where]["source"]
+        content = part.url if source["type"] == "url" else part.data
+        if isinstance(part, Document):
+            assert source["data"] == part.text
+        elif source["type"] == "base64" and part.url is not None:
+            assert part.url.endswith(source["data"])
+        else:
+            assert content == (source["url"] if source["type"] == "url" else base64.b64decode(source["data"]))
