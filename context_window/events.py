@@ -183,12 +183,43 @@ class CalibrationReset(WindowEvent):
         return f"{WindowEvent.__str__(self)}, calibration begins anew: {self.why}"
 
 
+@dataclass(frozen=True, slots=True)
+class PartUnusable(WindowEvent):
+    """A view shows an image or a document that is damaged: a note goes to the model in its place, since providers would refuse the request.
+
+    Told once for each such part. The log keeps it as it is.
+
+    Attributes:
+        item_id: The item that holds it.
+        part: Its place in the item's content or output, from 0.
+        kind: Which of the two it is.
+        problem: What is wrong with it, such as "damaged: it ends in the middle"; names no content.
+    """
+
+    stage: ClassVar[Stage] = "request"
+    item_id: str
+    part: int
+    kind: Literal["image", "document"]
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{WindowEvent.__str__(self)}, part {self.part} of item {self.item_id} is not sent: {self.kind} {self.problem}"
+
+
 Event: TypeAlias = (
-    ThresholdCrossed | Trimmed | OverBudget | ProviderOverBudget | CounterFellBack | Compacted | CompactionFailed | CalibrationReset
+    ThresholdCrossed
+    | Trimmed
+    | OverBudget
+    | ProviderOverBudget
+    | CounterFellBack
+    | Compacted
+    | CompactionFailed
+    | CalibrationReset
+    | PartUnusable
 )
 Listener: TypeAlias = Callable[[Event], None]
 
-SERIOUS = (OverBudget, ProviderOverBudget, CounterFellBack, CompactionFailed)
+SERIOUS = (OverBudget, ProviderOverBudget, CounterFellBack, CompactionFailed, PartUnusable)
 """Events that are logged as warnings."""
 
 Marks: TypeAlias = tuple[tuple[float, int], ...]

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window import Action, CalibrationReset, Compacted, CompactionFailed, ContextWindow, ContextWindowManager, Session, WindowEvent
+from context_window import (
+    Action,
+    CalibrationReset,
+    Compacted,
+    CompactionFailed,
+    ContextWindow,
+    ContextWindowManager,
+    PartUnusable,
+    Session,
+    WindowEvent,
+)
 from context_window.events import Event, Kinds, Stage, Trimmed
 from context_window.kinds import ORDER, kind_of
 from tests.support.counting import Letters
@@ -53,6 +63,10 @@ def test_a_trim_says_what_it_took(kinds: Kinds, said: str) -> None:
         (Compacted("s", 100, 200, 1, 50, 41), "summed up 1 item: 50 tokens became 41"),
         (CompactionFailed("s", 100, 200, "the summariser took too long"), "not compacted: the summariser took too long"),
         (CalibrationReset("s", 100, 200, "another model"), "calibration begins anew: another model"),
+        (
+            PartUnusable("s", 100, 200, "m1", 2, "image", "damaged: it ends in the middle"),
+            "part 2 of item m1 is not sent: image damaged: it ends in the middle",
+        ),
     ],
 )
 def test_events_of_compaction_and_calibration_say_what_happened(one: WindowEvent, said: str) -> None:
@@ -74,6 +88,7 @@ def test_every_event_names_its_stage() -> None:
         "Compacted": "compact",
         "CompactionFailed": "compact",
         "CalibrationReset": "response",
+        "PartUnusable": "request",
     }
 
 

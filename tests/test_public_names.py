@@ -76,6 +76,7 @@ OWN_NAMES = [
     "ModelRateLimitError",
     "NeverTrim",
     "OverBudget",
+    "PartUnusable",
     "Plan",
     "PriorityTrim",
     "PromptTooLongError",

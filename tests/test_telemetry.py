@@ -24,6 +24,7 @@ from context_window import (
     ContextWindowManager,
     CounterFellBack,
     OverBudget,
+    PartUnusable,
     ProviderOverBudget,
     Session,
     ThresholdCrossed,
@@ -41,6 +42,7 @@ EVENTS: list[Event] = [
     Compacted("s", 100, 200, 12, 90, 20),
     CompactionFailed("s", 100, 200, "it took too long"),
     CalibrationReset("s", 100, 200, "another model"),
+    PartUnusable("s", 100, 200, "m1", 2, "image", "damaged: it ends in the middle"),
 ]
 
 
@@ -113,6 +115,7 @@ def test_what_calls_for_attention_is_a_warning(records: InMemoryLogRecordExporte
         ("context_window.compacted", "INFO"),
         ("context_window.compaction_failed", "WARN"),
         ("context_window.calibration_reset", "INFO"),
+        ("context_window.part_unusable", "WARN"),
     ]
 
 

@@ -12,6 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from session.document_check import document_problem
+from session.image_check import image_problem
 from session.images import image_size
 from session.providers.violations import Violation
 
@@ -235,7 +237,7 @@ def a8_how_many_images(payload: Payload) -> Iterator[Violation]:
 
 
 def a8_image_bytes(payload: Payload) -> Iterator[Violation]:
-    """A8: an image sent as bytes is base64 of one of four formats, labelled as what it is, and within its limits."""
+    """A8: an image sent as bytes is base64 of one of four formats, whole, labelled as what it is, and within its limits."""
     blocks = list(payload.every_block())
     side = SIDE_OF_MANY if sum(block.type in ("image", "document") for block in blocks) > MANY else SIDE
     for block in blocks:
@@ -243,6 +245,17 @@ def a8_image_bytes(payload: Payload) -> Iterator[Violation]:
         if source.get("type") == "base64":
             for problem in _image_problems(source["media_type"], source["data"], side):
                 yield Violation("A8", block.where, problem)
+
+
+def a8_document_bytes(payload: Payload) -> Iterator[Violation]:
+    """A8: a document sent as bytes is base64 of a whole PDF."""
+    for block in payload.every_block():
+        source = block.data["source"] if block.type == "document" else {}
+        if source.get("type") == "base64":
+            raw = _decoded(source["data"])
+            problem = "not base64" if raw is None else document_problem(raw, "application/pdf")
+            if problem is not None:
+                yield Violation("A8", block.where, f"document {problem}")
 
 
 def a8_request_size(payload: Payload) -> Iterator[Violation]:
@@ -282,6 +295,7 @@ RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
     a7_cache_marks,
     a8_how_many_images,
     a8_image_bytes,
+    a8_document_bytes,
     a8_request_size,
     a9_tool_use,
 )
@@ -297,9 +311,8 @@ def _image_problems(media_type: str, data: str, side: int) -> Iterator[str]:
         return
     if len(data) > IMAGE_BYTES:
         yield f"{len(data)} bytes of base64; an image has at most {IMAGE_BYTES}"
-    try:
-        raw = base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
+    raw = _decoded(data)
+    if raw is None:
         yield "not base64"
         return
     found = next((name for name, magic in _MAGIC.items() if magic.match(raw)), None)
@@ -307,3 +320,12 @@ def _image_problems(media_type: str, data: str, side: int) -> Iterator[str]:
         yield f"labelled {media_type}, but the bytes are {found}"
     if (size := image_size(raw)) is not None and max(size) > side:
         yield f"{size[0]}x{size[1]} pixels; a side has at most {side}"
+    elif (problem := image_problem(raw)) is not None:
+        yield f"image {problem}"
+
+
+def _decoded(data: str) -> bytes | None:
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return None

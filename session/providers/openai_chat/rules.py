@@ -12,6 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from session.document_check import document_problem
+from session.image_check import image_problem
 from session.providers.violations import Violation
 
 from .shape import Payload, read_payload
@@ -136,11 +138,18 @@ def o2_where_parts_stand(payload: Payload) -> Iterator[Violation]:
 
 
 def o2_image_bytes(payload: Payload) -> Iterator[Violation]:
-    """O2: an image is fetched from http, or comes as base64 of one of four formats, labelled as what it is, of at most 20 MB."""
+    """O2: an image is fetched from http, or comes as base64 of one of four formats, whole, labelled as what it is, of at most 20 MB."""
     for _, part in payload.every_part():
         if part.type == "image_url":
             for problem in image_problems(part.data["image_url"]["url"]):
                 yield Violation("O2", part.where, problem)
+
+
+def o2_file_bytes(payload: Payload) -> Iterator[Violation]:
+    """O2: a file that comes as base64 is a whole one of its type."""
+    for _, part in payload.every_part():
+        if part.type == "file" and (problem := file_problem(part.data["file"].get("file_data"))) is not None:
+            yield Violation("O2", part.where, problem)
 
 
 def o3_developer_messages(payload: Payload) -> Iterator[Violation]:
@@ -163,6 +172,7 @@ RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
     o2_strings,
     o2_where_parts_stand,
     o2_image_bytes,
+    o2_file_bytes,
     o3_developer_messages,
 )
 
@@ -191,3 +201,17 @@ def image_problems(url: str) -> Iterator[str]:
     sniffed = next((name for name, magic in _MAGIC.items() if magic.match(raw)), None)
     if not raw or (sniffed is not None and sniffed != media_type):
         yield f"labelled {media_type}, but the bytes are {sniffed or 'none'}"
+    elif (problem := image_problem(raw)) is not None:
+        yield f"image {problem}"
+
+
+def file_problem(data_url: object) -> str | None:
+    """Return what is wrong with the bytes of a file; also for the rules of the Responses API."""
+    match = _DATA_URL.fullmatch(data_url) if isinstance(data_url, str) else None
+    if match is None:
+        return None
+    try:
+        problem = document_problem(base64.b64decode(match[2], validate=True), match[1].lower())
+    except (binascii.Error, ValueError):
+        return "not base64"
+    return None if problem is None else f"document {problem}"

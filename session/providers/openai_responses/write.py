@@ -19,9 +19,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from session.items import FunctionCall, FunctionCallOutput, Message, Reasoning
-from session.parts import Text
+from session.parts import Image, Text
 from session.providers import additions
 from session.providers.calls import CallIds, safe
+from session.providers.media import unusable
 from session.providers.openai_chat.pieces import UNSAFE, File, Picture, Piece, Said, arguments_text, pieces, texts
 from session.providers.steps import Response, conversation
 from session.session import Session
@@ -183,13 +184,15 @@ def _output(response: Response, call: FunctionCall, wire_id: str) -> Json:
 
 def _pair(call: FunctionCall, output: FunctionCallOutput | None, wire_id: str) -> tuple[Json, Json] | None:
     """A call of a type of its own and its answer, both as they came. None where either was changed since (cleared, cut,
-    interrupted): then they are sent as a function's."""
+    interrupted) or shows a damaged image: then they are sent as a function's."""
     item = _carried(call.metadata)
     answer = None if output is None else _carried(output.extra)
     if item is None or answer is None or output is None or item["type"] not in PAIRS:
         return None
     pair = PAIRS[item["type"]]
     if answer["type"] != pair.output or call.arguments != call_arguments(item) or output.output != output_parts(answer):
+        return None
+    if any(isinstance(part, Image) and unusable(part) is not None for part in output.output):
         return None
     return {**item, pair.key: wire_id}, {**answer, pair.output_key: wire_id}
 
