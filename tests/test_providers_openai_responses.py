@@ -36,13 +36,15 @@ from session.providers.openai_chat.pieces import STRING_LENGTH
 from session.providers.openai_responses import from_openai_responses, to_openai_responses
 from session.units import request_points
 from tests.support.any_logs import answers, cut, logs
+from tests.support.pictures import docx, pdf
 from tests.support.saying import assistant, call, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 from tests.support.strategies import sessions
 
 Json = dict[str, Any]
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
-PDF = b"%PDF-1.7"
+PDF = pdf()
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 
 def url(data: bytes, media_type: str = "image/png") -> str:
@@ -157,7 +159,7 @@ def test_users_and_outputs_show_images_and_files() -> None:
         Image(file_id="f1"),
         Document(data=PDF, title="Bill.pdf"),
         Document(data=PDF),
-        Document(data=b"PK\x03\x04\xff", media_type="application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+        Document(data=docx(), media_type=DOCX),
         Document(url="https://example.org/a.pdf"),
         Document(file_id="f2"),
         Document(text="plain"),
@@ -173,7 +175,7 @@ def test_users_and_outputs_show_images_and_files() -> None:
         {"type": "input_file", "file_data": url(PDF, "application/pdf"), "filename": "document.pdf"},
         {
             "type": "input_file",
-            "file_data": url(b"PK\x03\x04\xff", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+            "file_data": url(docx(), DOCX),
             "filename": "document.docx",
         },
         {"type": "input_file", "file_url": "https://example.org/a.pdf"},
