@@ -12,6 +12,7 @@ import pytest
 
 from session import FormatError
 from session.providers import Violation, validate_anthropic
+from session.providers import coded as coded_rules
 from session.providers.anthropic import rules, shape
 from tests.support import pictures
 
@@ -312,8 +313,8 @@ def test_deep_nesting_is_a_violation_and_no_crash() -> None:
         deep = deep.pop("a")
 
 
-JUDGES = {"session.images", "session.image_check", "session.document_check"}
-"""What judges bytes, and knows no wire format."""
+JUDGES = {"session.images", "session.providers.coded"}
+"""What judges bytes, and knows no converter: `test_what_judges_bytes_knows_no_converter`."""
 
 
 def test_the_validator_shares_no_code_with_the_converter() -> None:
@@ -321,6 +322,11 @@ def test_the_validator_shares_no_code_with_the_converter() -> None:
         imports = set(re.findall(r"^ *from (\S+) import", inspect.getsource(module), re.MULTILINE))
         own = {name for name in imports if name.startswith((".", "session"))}
         assert own <= {"session.providers.violations", ".shape", "session.errors", *JUDGES}
+
+
+def test_what_judges_bytes_knows_no_converter() -> None:
+    imports = set(re.findall(r"^ *from (\S+) import", inspect.getsource(coded_rules), re.MULTILINE))
+    assert {name for name in imports if name.startswith((".", "session"))} == {"session.document_check", "session.image_check"}
 
 
 def test_what_the_tests_build_is_json() -> None:

@@ -296,4 +296,4 @@ def test_the_validator_shares_no_code_with_the_converter() -> None:
     for module in (rules, shape):
         imports = set(re.findall(r"^ *from (\S+) import", inspect.getsource(module), re.MULTILINE))
         own = {name for name in imports if name.startswith((".", "session"))}
-        assert own <= {"session.providers.violations", ".shape", "session.errors", "session.image_check", "session.document_check"}
+        assert own <= {"session.providers.violations", ".shape", "session.errors", "session.providers.coded"}

@@ -79,6 +79,10 @@ class Note:
     text: str
 
 
+MOST_ANSWERS = 1_000
+_ANSWERS: dict[tuple[str, int, int], str] = {}
+_USUAL = str.maketrans("-_", "+/")
+
 Source: TypeAlias = Inline | Link | Upload | Note
 _EMPTY = "empty"
 
@@ -138,6 +142,25 @@ def unusable(part: Image | Document) -> str | None:
     if problem is None:
         problem = _problem_of(part) or ""
         object.__setattr__(part, "_problem", problem)
+    return problem or None
+
+
+def coded_problem(coded: object, media_type: object) -> str | None:
+    """Return what `unusable` would of base64 in a block that is sent back as it came; None too for what is no image and no document.
+
+    The answer is remembered by the text's hash, which a string computes once: blocks have no room for it, and hold megabytes.
+    """
+    kind = _plain_type(media_type) if isinstance(media_type, str) else None
+    if not isinstance(coded, str) or kind is None:
+        return None
+    key = (kind, len(coded), hash(coded))
+    problem = _ANSWERS.get(key)
+    if problem is None:
+        part = Image if kind.startswith("image/") else Document
+        problem = unusable(part(url=f"data:{kind};base64,{coded.translate(_USUAL)}{'=' * (-len(coded) % 4)}")) or ""
+        if len(_ANSWERS) >= MOST_ANSWERS:
+            _ANSWERS.clear()
+        _ANSWERS[key] = problem
     return problem or None
 
 

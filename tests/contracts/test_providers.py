@@ -198,10 +198,7 @@ HARD: dict[str, Sequence[Item]] = {
     "images of the assistant's": [user(), Message("assistant", [Text("Here:"), picture(), Document(text="A text.")]), user()],
     "images that are none": [Message("user", [Image(data=b""), Image(data=b"BM??"), Image(url="file:///x"), Image(path="/no/such")])],
     "images that are damaged": [
-        *(
-            Message("user", ["Look:", *(Image(data=data, media_type="image/png") for data in damaged)])
-            for damaged in [list(DAMAGED.values())]
-        ),
+        Message("user", ["Look:", *(Image(data=data, media_type="image/png") for data in DAMAGED.values())]),
         call("a"),
         output("a", ["Read:", *(Image(data=data, media_type="image/png") for data in DAMAGED.values())]),
     ],

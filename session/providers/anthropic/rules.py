@@ -6,15 +6,12 @@ compaction blocks were kept (A9). It shares no code with the converter it checks
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from session.document_check import document_problem
-from session.image_check import image_problem
 from session.images import image_size
+from session.providers.coded import decoded, document_fault, image_faults
 from session.providers.violations import Violation
 
 from .shape import Payload, Turn, read_payload
@@ -34,12 +31,6 @@ REQUEST_BYTES = 32 * 1024 * 1024
 
 TOOL_USE_ID = re.compile(r"[a-zA-Z0-9_-]+")
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_MAGIC = {
-    "image/png": re.compile(rb"\x89PNG"),
-    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/gif": re.compile(rb"GIF8"),
-    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
-}
 _THINKING = ("thinking", "redacted_thinking")
 
 
@@ -252,10 +243,9 @@ def a8_document_bytes(payload: Payload) -> Iterator[Violation]:
     for block in payload.every_block():
         source = block.data["source"] if block.type == "document" else {}
         if source.get("type") == "base64":
-            raw = _decoded(source["data"])
-            problem = "not base64" if raw is None else document_problem(raw, "application/pdf")
-            if problem is not None:
-                yield Violation("A8", block.where, f"document {problem}")
+            fault = document_fault("application/pdf", source["data"])
+            if fault is not None:
+                yield Violation("A8", block.where, fault)
 
 
 def a8_request_size(payload: Payload) -> Iterator[Violation]:
@@ -306,26 +296,8 @@ def _ids(turn: Turn, kind: str, name: str) -> list[str]:
 
 
 def _image_problems(media_type: str, data: str, side: int) -> Iterator[str]:
-    if media_type not in _MAGIC:
-        yield f"{media_type!r} is no media type of images here"
-        return
     if len(data) > IMAGE_BYTES:
         yield f"{len(data)} bytes of base64; an image has at most {IMAGE_BYTES}"
-    raw = _decoded(data)
-    if raw is None:
-        yield "not base64"
-        return
-    found = next((name for name, magic in _MAGIC.items() if magic.match(raw)), None)
-    if found is not None and found != media_type:
-        yield f"labelled {media_type}, but the bytes are {found}"
-    if (size := image_size(raw)) is not None and max(size) > side:
+    if (size := image_size(decoded(data) or b"")) is not None and max(size) > side:
         yield f"{size[0]}x{size[1]} pixels; a side has at most {side}"
-    elif (problem := image_problem(raw)) is not None:
-        yield f"image {problem}"
-
-
-def _decoded(data: str) -> bytes | None:
-    try:
-        return base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        return None
+    yield from image_faults(media_type, data)

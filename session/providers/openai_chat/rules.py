@@ -6,14 +6,11 @@ long. Expected a string with maximum length 40`, `does not match the pattern '^[
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from session.document_check import document_problem
-from session.image_check import image_problem
+from session.providers.coded import document_fault, image_faults
 from session.providers.violations import Violation
 
 from .shape import Payload, read_payload
@@ -31,12 +28,6 @@ NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 REASONING_MODEL = re.compile(r"(.*/)?(o\d|gpt-5)(?!.*chat)")
 """O3: models that think; the `chat` ones of that name do not."""
 _DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL | re.IGNORECASE)
-_MAGIC = {
-    "image/png": re.compile(rb"\x89PNG"),
-    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/gif": re.compile(rb"GIF8"),
-    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
-}
 _ALLOWED = {
     "user": {"text", "image_url", "file", "input_audio"},
     "assistant": {"text", "refusal"},
@@ -189,29 +180,10 @@ def image_problems(url: str) -> Iterator[str]:
         return
     if len(url) > IMAGE:
         yield f"{len(url)} characters; an image has at most {IMAGE}"
-    media_type = found[1].lower()
-    if media_type not in _MAGIC:
-        yield f"{media_type!r} is no media type of images here"
-        return
-    try:
-        raw = base64.b64decode(found[2], validate=True)
-    except (binascii.Error, ValueError):
-        yield "not base64"
-        return
-    sniffed = next((name for name, magic in _MAGIC.items() if magic.match(raw)), None)
-    if not raw or (sniffed is not None and sniffed != media_type):
-        yield f"labelled {media_type}, but the bytes are {sniffed or 'none'}"
-    elif (problem := image_problem(raw)) is not None:
-        yield f"image {problem}"
+    yield from image_faults(found[1].lower(), found[2])
 
 
 def file_problem(data_url: object) -> str | None:
     """Return what is wrong with the bytes of a file; also for the rules of the Responses API."""
     match = _DATA_URL.fullmatch(data_url) if isinstance(data_url, str) else None
-    if match is None:
-        return None
-    try:
-        problem = document_problem(base64.b64decode(match[2], validate=True), match[1].lower())
-    except (binascii.Error, ValueError):
-        return "not base64"
-    return None if problem is None else f"document {problem}"
+    return None if match is None else document_fault(match[1].lower(), match[2])

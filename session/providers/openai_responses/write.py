@@ -22,7 +22,7 @@ from session.items import FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Image, Text
 from session.providers import additions
 from session.providers.calls import CallIds, safe
-from session.providers.media import unusable
+from session.providers.media import coded_problem, unusable
 from session.providers.openai_chat.pieces import UNSAFE, File, Picture, Piece, Said, arguments_text, pieces, texts
 from session.providers.steps import Response, conversation
 from session.session import Session
@@ -145,12 +145,15 @@ def _reasoning(item: Reasoning, sent: set[str]) -> Json | None:
 
 
 def _hosted(item: Reasoning) -> Json | None:
-    """The call that the provider carried out, as it came; None where the item is damaged."""
+    """The call that the provider carried out, as it came; None where the item, or an image that it made, is damaged."""
     try:
         found = json.loads(item.data or "")
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and found.get("type") == item.extra.get(TYPE) else None
+    if not isinstance(found, dict) or found.get("type") != item.extra.get(TYPE):
+        return None
+    made = found.get("result") if found["type"] == "image_generation_call" else None
+    return found if coded_problem(made, "image/png") is None else None  # a JPEG's bytes are believed before this label
 
 
 def _carried(extra: Mapping[str, Any]) -> Json | None:
