@@ -3,7 +3,7 @@
 A provider refuses a request that holds bytes it cannot decode, and refuses every later request of the session too, since each one
 sends them again. So bytes are checked to their end before they are sent:
 
-1. The header gives the format and the size. An image of more than `MOST_PIXELS` pixels is never decoded.
+1. The header gives the format and the size. An image of more than `MOST_PIXELS` pixels, or `MOST_WEBP_PIXELS`, is never decoded.
 2. The file is walked to its end without decoding: to IEND in PNG, with every checksum, to the end-of-image marker in JPEG, to the
    trailer in GIF, to its stated length in WebP. This finds every cut, even where a program has set Pillow's `LOAD_TRUNCATED_IMAGES`.
 3. Pillow decodes the pixels: all of a still image, and of an animation the first frames, up to `MOST_PIXELS` in all.
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 MOST_PIXELS = 80_000_000
 """Decoded, an image takes up to four bytes a pixel: of what is larger, nothing is decoded."""
+MOST_WEBP_PIXELS = 32_000_000
+"""libwebp holds several copies of a picture, up to 20 bytes a pixel: no more than the others take for `MOST_PIXELS`."""
 MOST_SCANNED = 20 * MOST_PIXELS
 """Pixels of a JPEG times its scans. Progressive files have about ten; each is a pass over all pixels, and a file may hold thousands."""
 MOST_FRAMES = 1_000
@@ -68,7 +70,7 @@ def image_problem(data: bytes) -> str | None:
     size = image_size(data)
     if size is None:
         return HEADER
-    if size[0] * size[1] > MOST_PIXELS:
+    if size[0] * size[1] > (MOST_WEBP_PIXELS if name == "WEBP" else MOST_PIXELS):
         return f"too large to send: {size[0]}x{size[1]}"
     try:
         return _WALKS[name](data) or _decoding_problem(data, name)
