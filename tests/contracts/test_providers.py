@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from session.parts import Part
 from session.units import request_points
 from tests.contracts.wires import WIRES, Anthropic, BindingAnthropic, CachingAnthropic, Google, OpenAIChat, OpenAIResponses, Wire
 from tests.support.counting import Letters
-from tests.support.pictures import docx, every_kind, pdf, png
+from tests.support.pictures import docx, every_kind, media_of, pdf, png, scrubbed
 from tests.support.strategies import sessions
 from tests.support.stubs import Block, Call, Say, Script, Stub, Think, in_order
 
@@ -146,13 +146,6 @@ def picture(shade: int = 0) -> Image:
     return Image(data=png(2, 2, bytes([shade] * 3)))
 
 
-def scrubbed(data: bytes) -> bytes:
-    """What a scrubber of secrets leaves of an image: base64 with a word inside that is base64 too."""
-    coded = base64.b64encode(data).decode()
-    middle = len(coded) // 8 * 4
-    return base64.b64decode(coded[:middle] + "REDACTED" + coded[middle + 12 :])
-
-
 DAMAGED = {
     "a web page": b"<html>404",
     "another format": b"BM" + bytes(60),
@@ -268,21 +261,6 @@ def test_a_hard_session_is_taken_and_comes_back(line: Line, name: str) -> None:
     session = signed(line, Session(HARD[name]))
     check(line, session)
     check_round_trip(line.wire, session)
-
-
-def media_of(value: Any) -> Iterator[str]:
-    """The base64 of every image and file in a payload, whatever its format."""
-    if isinstance(value, Mapping):
-        for name, member in value.items():
-            if name == "data" and isinstance(member, str) and value.get("type") != "text":
-                yield member
-            else:
-                yield from media_of(member)
-    elif isinstance(value, list | tuple):
-        for member in value:
-            yield from media_of(member)
-    elif isinstance(value, str) and value.startswith("data:"):
-        yield value.partition(",")[2]
 
 
 @pytest.mark.parametrize("name", DAMAGED)
