@@ -210,6 +210,19 @@ def test_a_compaction_block_before_thinking_stays_where_it_came() -> None:
     assert wire(user("a"), kept, *thought()).messages[1]["content"][0] == block
 
 
+def test_what_a_tool_of_the_providers_fetched_does_not_go_back_where_it_is_damaged() -> None:
+    for data, goes in ((PDF, True), (PDF[:-20], False)):
+        source = {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(data).decode()}
+        fetched = {"type": "web_fetch_result", "url": "https://example.org/a", "content": {"type": "document", "source": source}}
+        carried = [
+            {"type": "server_tool_use", "id": "s1", "name": "web_fetch", "input": {}},
+            {"type": "web_fetch_tool_result", "tool_use_id": "s1", "content": fetched},
+            text("Read."),
+        ]
+        sent = wire(user("a"), assistant("Read.", extra={"anthropic_blocks": carried})).messages[1]["content"]
+        assert sent == (carried if goes else [text("Read.")])
+
+
 def test_a_log_that_begins_with_a_blank_user_message_is_valid_all_the_same() -> None:
     assert outline(user(" "), assistant("b"), user("c")) == [f"u: {PREAMBLE}", "a: b", "u: c"]
     assert outline(assistant("b", category=MessageCategory.SYSTEM), user("c")) == [f"u: {PREAMBLE}", "a: b", "u: c"]

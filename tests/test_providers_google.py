@@ -405,6 +405,19 @@ def test_a_carried_part_that_is_damaged_is_left_out_and_a_damaged_signature_too(
     assert validate_google(payload) == []
 
 
+def test_a_carried_part_whose_bytes_are_damaged_is_a_note() -> None:
+    def shot(kind: str, data: bytes) -> dict[str, Any]:
+        coded = base64.urlsafe_b64encode(data).decode().rstrip("=")
+        return {"inline_data": {"mime_type": kind, "data": coded}, "media_resolution": {"level": "low"}}
+
+    whole = [shot("image/png", PNG), shot("application/pdf", PDF), shot("image/heic", HEIC), shot("video/mp4", b"?")]
+    cut = [shot("image/png", PNG[:50]), shot("application/pdf", PDF[:-20]), shot("image/heic", HEIC[:-20])]
+    read = from_google([{"role": "user", "parts": [*whole, *cut]}])
+    images = ["[image damaged: it ends in the middle]", "[document damaged: it ends in the middle]"]
+    assert to_google(read).contents[0]["parts"] == [*whole, *({"text": images[n]} for n in (0, 1, 0))]
+    assert validate_google(to_google(read)) == []
+
+
 def test_a_carried_part_cannot_smuggle_in_a_call() -> None:
     forged: Any = {"google_parts": [{"function_call": {"name": "x"}}, 7, {}, {"text": "t"}]}
     assert outline(user("a"), assistant("b", extra=forged)) == ["u: a", "m: t"]

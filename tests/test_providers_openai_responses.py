@@ -327,6 +327,23 @@ def test_a_pair_whose_output_a_trim_changed_goes_as_a_functions() -> None:
     assert outline(wire(session.items[0])) == ["function_call c1", f"function_call_output c1 {INTERRUPTED}"]
 
 
+def test_a_screenshot_that_is_damaged_goes_as_a_functions_output_that_says_so() -> None:
+    """A pair goes as it came only where the provider could read its image."""
+    whole, cut = ({**SCREENSHOT, "output": {"type": "computer_screenshot", "image_url": url(data)}} for data in (PNG, PNG[:50]))
+    assert checked(from_openai_responses([COMPUTER, whole])) == [COMPUTER, whole]
+    assert outline(checked(from_openai_responses([COMPUTER, cut]))) == [
+        *("function_call c2", "function_call_output c2 [image damaged: it ends in the middle]")
+    ]
+
+
+def test_an_image_of_the_providers_own_that_is_damaged_is_left_out() -> None:
+    for data, goes in ((PNG, True), (PNG[:50], False)):
+        made = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": base64.b64encode(data).decode()}
+        sent = checked(from_openai_responses([{"type": "message", "role": "user", "content": "a"}, made, SAID]))
+        assert (made in sent) is goes
+        assert SAID in sent
+
+
 def test_what_the_provider_did_goes_only_with_the_reasoning_that_led_to_it() -> None:
     unsealed = {**RS, "encrypted_content": None}
     assert checked(from_openai_responses([unsealed, SEARCH, SAID])) == [SAID]
