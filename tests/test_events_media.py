@@ -128,16 +128,28 @@ def test_all_that_a_view_shows_is_told_and_nothing_else(data: st.DataObject) -> 
     expected: set[tuple[str, int]] = set()
     for turn in range(data.draw(st.integers(1, 8))):
         for number in range(data.draw(st.integers(0, 4))):
-            pictures = data.draw(st.lists(st.sampled_from([*sound, *broken]), max_size=3))
-            session.add_message("user", ["Look:", *(Image(data=one) for one in pictures)], message_id=f"{turn}-{number}")
-        session.add_message("user", "y" * data.draw(st.integers(1, 90)))
+            pictures = [Image(data=one) for one in data.draw(st.lists(st.sampled_from([*sound, *broken]), max_size=3))]
+            if data.draw(st.booleans()):
+                session.add_message("user", ["Look:", *pictures], message_id=f"{turn}-{number}")
+            else:
+                call_id = session.add_function_call("read", {}, f"{turn}-{number}").call_id
+                session.add_function_output("read", ["x" * 300, *pictures[:1], "y" * 300, *pictures[1:]], call_id)
+        session.add_message("user", "z" * data.draw(st.integers(1, 90)))
         view = data.draw(st.sampled_from([asked.process_session, asked.trim_session]))(session)
-        for item in view.items:
-            parts = enumerate(item.content if isinstance(item, Message) else ())
-            expected |= {(item.id, place) for place, part in parts if isinstance(part, Image) and unusable(part)}
-        found = [one[:2] for one in told_of(told)]
-        assert set(found) == expected
-        assert len(found) == len(expected)
+        shown = {id(part) for item in view.items for part in parts_of(item)}
+        expected |= {
+            (item.id, place)
+            for item in session.items
+            for place, part in enumerate(parts_of(item))
+            if isinstance(part, Image) and id(part) in shown and unusable(part)
+        }
+        reported = [one[:2] for one in told_of(told)]
+        assert set(reported) == expected
+        assert len(reported) == len(expected)
+
+
+def parts_of(item: Item) -> tuple[Part, ...]:
+    return item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
 
 
 def test_no_content_is_in_the_event_nor_in_its_log(caplog: pytest.LogCaptureFixture) -> None:
