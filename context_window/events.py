@@ -125,7 +125,7 @@ class PartRefused(WindowEvent):
         item_id: The item that holds it; the log still has it.
         part: Its place among the item's parts, from 0: with `#` between, the two are its recall id.
         kind: `image` or `document`.
-        why: What the provider says, in one line of at most 300 characters.
+        why: The phrase of its message that is known, such as "Could not process image"; empty if none is. The rest may quote the request.
     """
 
     stage: ClassVar[Stage] = "request"
@@ -135,9 +135,8 @@ class PartRefused(WindowEvent):
     why: str
 
     def __str__(self) -> str:
-        return (
-            f"{WindowEvent.__str__(self)}, {self.kind} {self.item_id}#{self.part} replaced by a note: the provider refused it ({self.why})"
-        )
+        why = f" ({self.why})" if self.why else ""
+        return f"{WindowEvent.__str__(self)}, {self.kind} {self.item_id}#{self.part} replaced by a note: the provider refused it{why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +204,29 @@ class CalibrationReset(WindowEvent):
         return f"{WindowEvent.__str__(self)}, calibration begins anew: {self.why}"
 
 
+@dataclass(frozen=True, slots=True)
+class PartUnusable(WindowEvent):
+    """A view shows an image or a document that is damaged: a note goes to the model in its place, since providers would refuse the request.
+
+    Told once for each such part. The log keeps it as it is.
+
+    Attributes:
+        item_id: The item that holds it.
+        part: Its place in the item's content or output, from 0.
+        kind: Which of the two it is.
+        problem: What is wrong with it, such as "damaged: it ends in the middle"; names no content.
+    """
+
+    stage: ClassVar[Stage] = "request"
+    item_id: str
+    part: int
+    kind: Literal["image", "document"]
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{WindowEvent.__str__(self)}, part {self.part} of item {self.item_id} is not sent: {self.kind} {self.problem}"
+
+
 Event: TypeAlias = (
     ThresholdCrossed
     | Trimmed
@@ -215,10 +237,11 @@ Event: TypeAlias = (
     | Compacted
     | CompactionFailed
     | CalibrationReset
+    | PartUnusable
 )
 Listener: TypeAlias = Callable[[Event], None]
 
-SERIOUS = (OverBudget, ProviderOverBudget, PartRefused, CounterFellBack, CompactionFailed)
+SERIOUS = (OverBudget, ProviderOverBudget, PartRefused, PartUnusable, CounterFellBack, CompactionFailed)
 """Events that are logged as warnings."""
 
 

@@ -270,9 +270,18 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
         news = state.watch.news(
             now, settings.marks, lost=lost, one_shot=one_shot, kinds=lambda: kinds.of(following), overhead=noted.rows.overhead
         )
+        unusable = state.media.of_one_shot if one_shot else state.media.news
         strict = total > budget and self.context_window.strict
         overflow = ContextOverflowError(total, budget, following.culprits(), fold.overhead + fold.correction) if strict else None
-        return Step(view.id, noted, lambda _: view, list(news), settings, overflow, self._question(view, total, settings))
+        return Step(
+            view.id,
+            noted,
+            lambda _: view,
+            [*news, *unusable(following, view.id, budget)],
+            settings,
+            overflow,
+            self._question(view, total, settings),
+        )
 
     def _note(self, following: Following, shown: Shown, settings: Settings) -> Noted:
         fold = following.fold

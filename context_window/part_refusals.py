@@ -19,7 +19,7 @@ from .events import Listener, PartRefused, tell
 from .following import Following
 from .kept import log_of
 from .model_errors import PartRefusedError
-from .refusals import one_line
+from .refusals import refusal_phrase
 from .switching import Switching
 from .trimming.placeholders import original_place, parts_of
 from .trimming.refused import NONE_REFUSED, RefusedParts, source_of_part
@@ -86,7 +86,7 @@ class PartRefusals(Switching, ABC):
 
     def _refusal_event(self, log: Session, total: int, item: Item, place: int, refusal: PartRefusedError) -> PartRefused:
         kind = "image" if isinstance(parts_of(item)[place], Image) else "document"
-        why = one_line(refusal.reason)
+        why = refusal_phrase(refusal.reason)
         return PartRefused(log.id, total, self._budget.tokens, item.id, original_place(item, place), kind, why)  # type: ignore[arg-type]
 
     def _refused_of(self, session: Session) -> RefusedParts:

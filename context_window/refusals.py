@@ -80,16 +80,16 @@ def model_error(error: BaseException) -> ModelError | None:
         cause = error.__cause__
         if _HEADER in str(cause):  # the client's words hold the value, and the value is the key
             return ModelAccessError("a header cannot be sent: the key holds a line break or another sign that no key has")
-        return ModelNetworkError(one_line(f"{type(error).__name__}: {cause or error}"))
+        return ModelNetworkError(_one_line(f"{type(error).__name__}: {cause or error}"))
     if _is_transport(type(error).__mro__):  # a stream that breaks in the middle raises what the transport raised
-        return ModelNetworkError(one_line(f"{type(error).__name__}: {error}"))
+        return ModelNetworkError(_one_line(f"{type(error).__name__}: {error}"))
     if "CredentialsError" in names or (isinstance(error, TypeError) and "authentication method" in str(error)):
-        return ModelAccessError(one_line(str(error)))
+        return ModelAccessError(_one_line(str(error)))
     if "APIError" not in names:
         return None
     status = as_whole(getattr(error, "status_code", None))
     kind, reason = _said(error)
-    given = (one_line(reason), status, one_line(kind), one_line(_text(getattr(error, "request_id", None))), _retry_after(error))
+    given = (_one_line(reason), status, _one_line(kind), _one_line(_text(getattr(error, "request_id", None))), _retry_after(error))
     found = too_long(reason) if status in (None, 200, 400, 413) else None
     if found is not None or status == 413 or kind == "request_too_large":
         tokens, limit = found or (None, None)
@@ -127,6 +127,15 @@ def part_refused(message: str) -> tuple[PartKind | None, tuple[int, ...] | None]
     if found is not None and found[4] and found[5]:
         return "image" if found[4] == "image" else "document", place
     return next(((kind, place) for kind, words in _PART_WORDS if words.search(message)), None)
+
+
+def refusal_phrase(message: str) -> str:
+    """Return the phrase of a message by which it is known as a refusal of an image or a document; empty if it holds none.
+
+    The rest of the message may quote the request.
+    """
+    matches = (words.search(message[: 4 * LONGEST]) for _, words in _PART_WORDS)
+    return next((match[0] for match in matches if match is not None), "")
 
 
 def _whole(digits: str | None) -> int | None:
@@ -168,7 +177,7 @@ def _retry_after(error: BaseException) -> float | None:
     return seconds if 0 <= seconds <= 86_400 else None
 
 
-def one_line(text: str) -> str:
+def _one_line(text: str) -> str:
     """Return the text as one line of at most `LONGEST` characters, safe to print on a terminal."""
     line = printable(" ".join(text[: 4 * LONGEST].split()))
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

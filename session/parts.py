@@ -29,9 +29,17 @@ Detail = Literal["low", "high", "auto", "original"]
 DETAILS: tuple[Detail, ...] = ("low", "high", "auto", "original")
 
 
+class _Checked:
+    """Room on a part for what a check of its bytes found. No part of its value: not compared, shown, copied or saved."""
+
+    __slots__ = ("_problem",)
+
+    _problem: str
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class Image:
+class Image(_Checked):
     """A picture, from exactly one source.
 
     Attributes:
@@ -86,7 +94,7 @@ class Image:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(_Checked):
     """A document, from exactly one source.
 
     Attributes:

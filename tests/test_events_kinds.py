@@ -18,6 +18,7 @@ from context_window import (
     ContextWindow,
     ContextWindowManager,
     PartRefused,
+    PartUnusable,
     Session,
     WindowEvent,
 )
@@ -67,6 +68,10 @@ def test_a_trim_says_what_it_took(kinds: Kinds, said: str) -> None:
             "image m#1 replaced by a note: the provider refused it (Could not process image)",
         ),
         (CalibrationReset("s", 100, 200, "another model"), "calibration begins anew: another model"),
+        (
+            PartUnusable("s", 100, 200, "m1", 2, "image", "damaged: it ends in the middle"),
+            "part 2 of item m1 is not sent: image damaged: it ends in the middle",
+        ),
     ],
 )
 def test_events_of_compaction_and_calibration_say_what_happened(one: WindowEvent, said: str) -> None:
@@ -89,6 +94,7 @@ def test_every_event_names_its_stage() -> None:
         "Compacted": "compact",
         "CompactionFailed": "compact",
         "CalibrationReset": "response",
+        "PartUnusable": "request",
     }
 
 

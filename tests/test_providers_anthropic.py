@@ -27,15 +27,16 @@ from session import (
     Session,
     Text,
 )
+from session.image_check import UNKNOWN
 from session.items import Item
 from session.providers import validate_anthropic
 from session.providers.additions import FAILED, INTERRUPTED, PREAMBLE, SUMMARY_HEADER
 from session.providers.anthropic import AnthropicMessages, to_anthropic
-from tests.support.pictures import png
+from tests.support.pictures import encoded, pdf, png
 
 PNG = png(2, 2)
-JPEG = b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08\0\x05\0\x03" + b"\0" * 9
-"""Of three by five pixels, as far as its header goes."""
+JPEG = encoded("JPEG", 3, 5)
+PDF = pdf()
 WIRE_PNG = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode()}}
 
 
@@ -207,6 +208,19 @@ def test_a_compaction_block_before_thinking_stays_where_it_came() -> None:
     block = {"type": "compaction", "content": "Before."}
     kept = assistant("Before.", extra={"summary": True, "anthropic_blocks": [block]})
     assert wire(user("a"), kept, *thought()).messages[1]["content"][0] == block
+
+
+def test_what_a_tool_of_the_providers_fetched_does_not_go_back_where_it_is_damaged() -> None:
+    for data, goes in ((PDF, True), (PDF[:-20], False)):
+        source = {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(data).decode()}
+        fetched = {"type": "web_fetch_result", "url": "https://example.org/a", "content": {"type": "document", "source": source}}
+        carried = [
+            {"type": "server_tool_use", "id": "s1", "name": "web_fetch", "input": {}},
+            {"type": "web_fetch_tool_result", "tool_use_id": "s1", "content": fetched},
+            text("Read."),
+        ]
+        sent = wire(user("a"), assistant("Read.", extra={"anthropic_blocks": carried})).messages[1]["content"]
+        assert sent == (carried if goes else [text("Read.")])
 
 
 def test_a_log_that_begins_with_a_blank_user_message_is_valid_all_the_same() -> None:
@@ -392,7 +406,7 @@ def test_images_are_sent_from_wherever_they_are(tmp_path: Path) -> None:
     images = [
         Image(data=PNG),
         Image(data=PNG, media_type="image/jpeg"),
-        Image(data=b"who knows", media_type="IMAGE/JPG"),
+        Image(data=JPEG, media_type="IMAGE/JPG"),
         Image(url="https://example.org/a.png"),
         Image(url="data:image/gif;base64," + base64.b64encode(PNG).decode()),
         Image(file_id="file_1"),
@@ -401,7 +415,7 @@ def test_images_are_sent_from_wherever_they_are(tmp_path: Path) -> None:
     assert [block["source"] for block in blocks(Message("user", images))[0]] == [
         WIRE_PNG["source"],
         WIRE_PNG["source"],
-        {"type": "base64", "media_type": "image/jpeg", "data": base64.b64encode(b"who knows").decode()},
+        {"type": "base64", "media_type": "image/jpeg", "data": base64.b64encode(JPEG).decode()},
         {"type": "url", "url": "https://example.org/a.png"},
         WIRE_PNG["source"],
         {"type": "file", "file_id": "file_1"},
@@ -416,7 +430,9 @@ def test_images_are_sent_from_wherever_they_are(tmp_path: Path) -> None:
         (Image(path="a\0b"), "[image missing: a\0b]"),
         (Image(path=os.path.curdir), f"[image missing: {os.path.curdir}]"),
         (Image(data=b""), "[image empty]"),
-        (Image(data=b"\xff\xd8\xff\xe0"), "[image damaged]"),
+        (Image(data=b"\xff\xd8\xff\xe0"), "[image damaged: its header cannot be read]"),
+        (Image(data=b"who knows", media_type="IMAGE/JPG"), f"[image {UNKNOWN}]"),
+        (Image(data=JPEG[:-9]), "[image damaged: it ends in the middle]"),
         (Image(data=b"BM12"), "[image of unknown format]"),
         (Image(data=b"BM12", media_type="image/bmp"), "[image of unknown format: image/bmp]"),
         (Image(url="file:///etc/hosts"), "[image out of reach: file:///etc/hosts]"),
@@ -441,13 +457,13 @@ def test_a_pipe_is_no_image_and_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_an_assistant_message_notes_its_images() -> None:
-    log = user("a"), Message("assistant", ["Here:", Image(data=PNG), Document(data=b"%PDF-1", title="Bill"), Document(text="plain")])
+    log = user("a"), Message("assistant", ["Here:", Image(data=PNG), Document(data=PDF, title="Bill"), Document(text="plain")])
     assert blocks(*log)[1] == [text("Here:"), text("[image not shown]"), text("[document not shown: Bill]"), text("plain")]
 
 
 def test_documents_are_sent_from_wherever_they_are() -> None:
     documents = [
-        Document(data=b"%PDF-1.7", title="Bill"),
+        Document(data=PDF, title="Bill"),
         Document(data="naïve".encode(), media_type="text/markdown"),
         Document(data=b'{"a": 1}', media_type="application/json"),
         Document(text="plain", title=" "),
@@ -461,7 +477,7 @@ def test_documents_are_sent_from_wherever_they_are() -> None:
         [
             {
                 "type": "document",
-                "source": {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(b"%PDF-1.7").decode()},
+                "source": {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(PDF).decode()},
                 "title": "Bill",
             },
             {"type": "document", "source": {**plain, "data": "naïve"}},
@@ -524,7 +540,7 @@ def everything() -> list[Item]:
         assistant("On it."),
         call("c1", '{"a": {"b": [1]}}'),
         call("c2", "oops"),
-        output("c1", ["Look:", Image(data=PNG), Document(data=b"%PDF-1.7")]),
+        output("c1", ["Look:", Image(data=PNG), Document(data=PDF)]),
         output("c2", "", is_error=True),
         call("c3"),
         user("Well?"),

@@ -30,6 +30,7 @@ from session.providers.additions import INTERRUPTED, PREAMBLE, SUMMARY_HEADER
 from session.providers.anthropic import from_anthropic, to_anthropic
 from session.units import request_points
 from tests.support.any_logs import logs
+from tests.support.pictures import pdf
 from tests.support.strategies import sessions
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
@@ -102,7 +103,7 @@ def test_what_the_format_holds_comes_back_as_the_same_items() -> None:
         FunctionCall("read", "{}", "c2"),
         FunctionCallOutput("run", ["Look:", Image(data=PNG, media_type="image/png")], "c1"),
         FunctionCallOutput("read", "no", "c2", is_error=True),
-        Message("user", ["Well?", Document(data=b"%PDF-1", media_type="application/pdf", title="Bill"), Document(file_id="g")]),
+        Message("user", ["Well?", Document(data=pdf(), media_type="application/pdf", title="Bill"), Document(file_id="g")]),
         FunctionCall("run", "{}", "c3"),
         FunctionCallOutput("run", [], "c3"),
         Message("user", Document(text="d", media_type="text/plain", title="t")),

@@ -5,7 +5,6 @@ import copy
 import inspect
 import json
 import re
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -13,19 +12,27 @@ import pytest
 
 from session import FormatError
 from session.providers import Violation, validate_anthropic
+from session.providers import coded as coded_rules
 from session.providers.anthropic import rules, shape
+from tests.support import pictures
 
 Json = dict[str, Any]
 
 
 def png(width: int, height: int, *, padding: int = 0) -> str:
-    """The base64 of a picture that claims this size."""
+    """The base64 of a picture of this size."""
+    return base64.b64encode(pictures.png(width, height, padding=padding)).decode()
 
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return len(body).to_bytes(4, "big") + kind + body + zlib.crc32(kind + body).to_bytes(4, "big")
 
-    header = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([8, 2, 0, 0, 0])
-    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", b"\0" * padding) + chunk(b"IEND", b"")).decode()
+PDF = base64.b64encode(pictures.pdf()).decode()
+
+
+def coded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def pdf_block(data: bytes) -> Json:
+    return {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": coded(data)}}
 
 
 def text(said: str = "x", **more: Any) -> Json:
@@ -126,7 +133,7 @@ VALID: dict[str, Any] = {
                 {"type": "image", "source": {"type": "file", "file_id": "f"}},
                 image(png(8000, 8)),
                 document(),
-                {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}},
+                {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": PDF}},
                 {"type": "document", "source": {"type": "content", "content": [text()]}},
             )
         ],
@@ -197,6 +204,15 @@ INVALID: list[tuple[str, str, Any]] = [
     ("A8", "a label that is wrong", ([user(image(media_type="image/jpeg"))], None)),
     ("A8", "a label that is none", ([user(image(media_type="image/bmp"))], None)),
     ("A8", "no base64", ([user(image("§"))], None)),
+    ("A8", "another file's bytes", ([user(image(coded(b"<html>404</html>")))], None)),
+    ("A8", "a header alone", ([user(image(coded(pictures.png()[:33])))], None)),
+    ("A8", "half an image", ([user(image(coded(pictures.encoded("JPEG")[:500]), media_type="image/jpeg"))], None)),
+    ("A8", "an image that was scrubbed", ([user(image(png(2, 2)[:60] + "REDACTED" + png(2, 2)[60:]))], None)),
+    ("A8", "more pixels than are checked", ([user(image(coded(pictures.claiming_png(60_000, 60_000))))], None)),
+    ("A8", "half a document", ([user(pdf_block(pictures.pdf()[:200]))], None)),
+    ("A8", "a document of another type", ([user(pdf_block(b"<html>404</html>"))], None)),
+    ("A8", "a document in a result", ([user(text()), assistant(use()), user(result(content=[pdf_block(b"%PDF-1.4 no")]))], None)),
+    ("A8", "a document that is no base64", ([user({**pdf_block(b""), "source": {**pdf_block(b"")["source"], "data": "§"}})], None)),
     ("A8", "a request too heavy", ([user(text("x" * 33 * 1024 * 1024))], None)),
     ("A9", "a list as input", ([user(text()), assistant(use(input=[])), user(result())], None)),
     ("A9", "a text as input", ([user(text()), assistant(use(input="")), user(result())], None)),
@@ -297,11 +313,20 @@ def test_deep_nesting_is_a_violation_and_no_crash() -> None:
         deep = deep.pop("a")
 
 
+JUDGES = {"session.images", "session.providers.coded"}
+"""What judges bytes, and knows no converter: `test_what_judges_bytes_knows_no_converter`."""
+
+
 def test_the_validator_shares_no_code_with_the_converter() -> None:
     for module in (rules, shape):
         imports = set(re.findall(r"^ *from (\S+) import", inspect.getsource(module), re.MULTILINE))
         own = {name for name in imports if name.startswith((".", "session"))}
-        assert own <= {"session.providers.violations", ".shape", "session.errors", "session.images"}
+        assert own <= {"session.providers.violations", ".shape", "session.errors", *JUDGES}
+
+
+def test_what_judges_bytes_knows_no_converter() -> None:
+    imports = set(re.findall(r"^ *from (\S+) import", inspect.getsource(coded_rules), re.MULTILINE))
+    assert {name for name in imports if name.startswith((".", "session"))} == {"session.document_check", "session.image_check"}
 
 
 def test_what_the_tests_build_is_json() -> None:

@@ -17,6 +17,7 @@ from session.providers import validate_anthropic
 from session.providers.anthropic import AnthropicMessages, blocks, from_anthropic, to_anthropic
 from session.providers.given import some_bytes
 from session.units import KIND_CALL, grouping, request_points
+from tests.support.pictures import pdf
 from tests.support.strategies import sessions
 
 Json = dict[str, Any]
@@ -195,20 +196,20 @@ def test_among_more_than_twenty_images_and_documents_the_large_ones_are_made_sma
 
 
 def test_images_and_documents_too_large_together_are_given_up_from_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "MOST_ENCODED", 400)
-    monkeypatch.setattr(blocks, "LESS_ENCODED", 200)
-    pdf = Document(data=b"%PDF-" + b"x" * 70, title="Bill")  # a hundred characters each
+    monkeypatch.setattr(blocks, "MOST_ENCODED", 4000)
+    monkeypatch.setattr(blocks, "LESS_ENCODED", 2000)
+    bill = Document(data=pdf(750), title="Bill")  # a thousand characters each
     session, seen, changes = Session(), "", 0
     for _ in range(13):
-        session.add_message("user", pdf)
+        session.add_message("user", bill)
         found = kinds(whole(session))
         changes += not found.startswith(seen)
         seen = found
     assert seen == "t" * 9 + "d" * 4
     assert changes == 3
-    session.add_message("user", Document(data=b"%PDF-" + b"x" * 295))
+    session.add_message("user", Document(data=pdf(3000)))
     assert kinds(whole(session)) == "t" * 13 + "d"
-    session.add_message("user", Document(data=b"%PDF-" + b"x" * 300))
+    session.add_message("user", Document(data=pdf(3001)))
     assert kinds(whole(session)) == "t" * 15
 
 

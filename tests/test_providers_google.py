@@ -32,11 +32,13 @@ from session.providers.google import GoogleContents, from_google, to_google
 from session.providers.google.signatures import DUMMY
 from session.units import KIND_CALL, grouping, request_points
 from tests.support.any_logs import logs
+from tests.support.pictures import encoded, heic, pdf
 from tests.support.saying import assistant, call, output, user
 from tests.support.strategies import sessions
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
-HEIC = b"\0\0\0\x18ftypheic" + b"\0" * 20
+HEIC = heic()
+PDF = pdf()
 SEALED = "QUJD"
 
 
@@ -263,12 +265,12 @@ def test_images_and_documents_are_sent_from_wherever_they_are() -> None:
         Image(url="gs://bucket/a", media_type="image/webp"),
         Image(url="https://example.org/a"),
         Image(file_id="files/1"),
-        Document(data=b"%PDF-1.7", title="Bill"),
+        Document(data=PDF, title="Bill"),
         Document(text="plain"),
         Document(data=b"RIFF", media_type="audio/wav"),
         Document(url="https://example.org/a.pdf"),
     ]
-    png, pdf = base64.b64encode(PNG).decode(), base64.b64encode(b"%PDF-1.7").decode()
+    png, pdf = base64.b64encode(PNG).decode(), base64.b64encode(PDF).decode()
     assert parts(user(given))[0] == [
         {"inline_data": {"mime_type": "image/png", "data": png}},
         {"inline_data": {"mime_type": "image/heic", "data": base64.b64encode(HEIC).decode()}},
@@ -290,7 +292,10 @@ def test_images_and_documents_are_sent_from_wherever_they_are() -> None:
 @pytest.mark.parametrize(
     ("part", "note"),
     [
-        (Image(data=b"GIF89a\x02\0\x02\0"), "[image of unknown format: image/gif]"),
+        (Image(data=encoded("GIF", mode="L")), "[image of unknown format: image/gif]"),
+        (Image(data=b"GIF89a\x02\0\x02\0"), "[image damaged: it ends in the middle]"),
+        (Image(data=HEIC[:-9]), "[image damaged: it ends in the middle]"),
+        (Document(data=PDF[:-20]), "[document damaged: it ends in the middle]"),
         (Image(data=b"?"), "[image of unknown format]"),
         (Image(data=b""), "[image empty]"),
         (Image(file_id="file_1"), "[image out of reach: file_1]"),
@@ -308,7 +313,7 @@ def test_outputs_have_their_images_and_pdfs_inside_and_the_rest_as_text() -> Non
     made = [
         "Look:",
         Image(data=PNG),
-        Document(data=b"%PDF-1"),
+        Document(data=PDF),
         Document(text="d"),
         Image(data=HEIC),
         Image(url="https://example.org/a.png"),
@@ -398,6 +403,19 @@ def test_a_carried_part_that_is_damaged_is_left_out_and_a_damaged_signature_too(
     payload = to_google(Session([Message("user", "a"), Message("assistant", "x", extra=damaged)]))
     assert payload.contents[1]["parts"] == [{"text": "t"}, {"text": "u", "thought_signature": "YWJj"}]
     assert validate_google(payload) == []
+
+
+def test_a_carried_part_whose_bytes_are_damaged_is_a_note() -> None:
+    def shot(kind: str, data: bytes) -> dict[str, Any]:
+        coded = base64.urlsafe_b64encode(data).decode().rstrip("=")
+        return {"inline_data": {"mime_type": kind, "data": coded}, "media_resolution": {"level": "low"}}
+
+    whole = [shot("image/png", PNG), shot("application/pdf", PDF), shot("image/heic", HEIC), shot("video/mp4", b"?")]
+    cut = [shot("image/png", PNG[:50]), shot("application/pdf", PDF[:-20]), shot("image/heic", HEIC[:-20])]
+    read = from_google([{"role": "user", "parts": [*whole, *cut]}])
+    images = ["[image damaged: it ends in the middle]", "[document damaged: it ends in the middle]"]
+    assert to_google(read).contents[0]["parts"] == [*whole, *({"text": images[n]} for n in (0, 1, 0))]
+    assert validate_google(to_google(read)) == []
 
 
 def test_a_carried_part_cannot_smuggle_in_a_call() -> None:

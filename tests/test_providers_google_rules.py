@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import inspect
 import re
@@ -15,9 +16,11 @@ from hypothesis import strategies as st
 from session import FormatError
 from session.providers import validate_google
 from session.providers.google import rules, shape, to_google
+from tests.support.pictures import encoded, heic, pdf, png
 from tests.support.strategies import sessions
 
 Json = dict[str, Any]
+PNG = base64.b64encode(png()).decode()
 SEALED: Json = {"thought_signature": "QUJD"}
 
 
@@ -33,7 +36,7 @@ def answer(call_id: str | None = "c1", name: str = "run", **more: Any) -> Json:
     return {"function_response": {"name": name, "response": {"output": "x"}, **({"id": call_id} if call_id else {}), **more}}
 
 
-def inline(mime_type: str = "image/png", data: str = "QUJD") -> Json:
+def inline(mime_type: str = "image/png", data: str = PNG) -> Json:
     return {"inline_data": {"mime_type": mime_type, "data": data}}
 
 
@@ -63,7 +66,7 @@ VALID: dict[str, Any] = {
     "an id on one side": ([user(text()), model(SIGNED), user(answer(None))], None),
     "camel case": (
         [
-            user({"inlineData": {"mimeType": "image/png", "data": "QUI-_w"}}),
+            user({"inlineData": {"mimeType": "image/png", "data": base64.urlsafe_b64encode(png() + b"\xfb\xff").decode().rstrip("=")}}),
             model({"functionCall": {"name": "f"}, "thoughtSignature": "QUI="}),
             user({"functionResponse": {"name": "f", "response": {}}}),
         ],
@@ -142,6 +145,11 @@ INVALID: list[tuple[str, str, Any]] = [
     ("G0", "a media type that is none", ([user(inline("image/gif"))], None)),
     ("G0", "no bytes", ([user(inline(data=""))], None)),
     ("G0", "no base64", ([user(inline(data="§"))], None)),
+    ("G0", "another file's bytes", ([user(inline(data="PGh0bWw+NDA0"))], None)),
+    ("G0", "half an image", ([user(inline("image/webp", base64.b64encode(encoded("WEBP")[:300]).decode()))], None)),
+    ("G0", "half an image in a response", ([user(text()), model(SIGNED), user(answer(parts=[inline(data=PNG[:60])]))], None)),
+    ("G0", "half a HEIC image", ([user(inline("image/heic", base64.b64encode(heic()[:80]).decode()))], None)),
+    ("G0", "half a document", ([user(inline("application/pdf", base64.b64encode(pdf()[:200]).decode()))], None)),
     ("G0", "no address", ([user({"file_data": {"file_uri": ""}})], None)),
     ("G0", "an image in system", ([user(text())], {"parts": [inline()]})),
     ("G0", "an empty text in system", ([user(text())], {"parts": [text("")]})),
@@ -216,7 +224,7 @@ def test_the_validator_shares_no_code_with_the_converter() -> None:
     for module in (rules, shape):
         imports = set(re.findall(r"^ *from (\S+) import", inspect.getsource(module), re.MULTILINE))
         own = {name for name in imports if name.startswith((".", "session"))}
-        assert own <= {"session.providers.violations", ".shape", "session.errors"}
+        assert own <= {"session.providers.violations", ".shape", "session.errors", "session.image_check", "session.document_check"}
 
 
 # A mutator, and a plain check of what it makes

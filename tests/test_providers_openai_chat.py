@@ -37,7 +37,7 @@ from session.providers.openai_chat.pieces import STRING_LENGTH
 from session.providers.openai_chat.write import ATTACHED, ELSEWHERE
 from session.units import request_points
 from tests.support.any_logs import answers, cut, logs
-from tests.support.pictures import png
+from tests.support.pictures import pdf, png
 from tests.support.saying import assistant, call, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 from tests.support.strategies import sessions
@@ -46,7 +46,7 @@ Json = dict[str, Any]
 
 
 PNG = png(2, 2)
-PDF = b"%PDF-1.7"
+PDF = pdf()
 
 
 def url(data: bytes, media_type: str = "image/png") -> str:

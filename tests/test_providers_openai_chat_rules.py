@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from session import FormatError, Session
 from session.providers import validate_openai_chat
 from session.providers.openai_chat import rules, shape, to_openai_chat
+from tests.support.pictures import docx, encoded, pdf, png
 from tests.support.strategies import sessions
 
 Json = dict[str, Any]
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+PNG = png()
+PDF = base64.b64encode(pdf()).decode()
 
 
 def user(content: Any = "a", **more: Any) -> Json:
@@ -51,10 +53,15 @@ def picture(url: Any, **more: Any) -> Json:
     return {"type": "image_url", "image_url": {"url": url, **more}}
 
 
+def file(data: bytes, media_type: str = "application/pdf") -> Json:
+    return {"type": "file", "file": {"file_data": f"data:{media_type};base64,{base64.b64encode(data).decode()}", "filename": "a"}}
+
+
 def request(*messages: Any, **more: Any) -> Json:
     return {"model": "m", "messages": list(messages), **more}
 
 
+OFFICE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 LONG = "x" * (rules.STRING + 1)
 
 VALID: dict[str, Any] = {
@@ -84,7 +91,7 @@ VALID: dict[str, Any] = {
                 image(),
                 picture("https://example.org/a.png", detail="low"),
                 {"type": "file", "file": {"file_id": "f"}},
-                {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0=", "filename": "a.pdf"}},
+                {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{PDF}", "filename": "a.pdf"}},
                 {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}},
             ],
             name="Ann",
@@ -92,7 +99,7 @@ VALID: dict[str, Any] = {
     ],
     "128 calls": [calls(*map(str, range(128))), *(result(str(n)) for n in range(128))],
     "the longest string": [user("x" * rules.STRING)],
-    "an image longer than a string": [user([image(PNG + b"\0" * 9_000_000)])],
+    "an image longer than a string": [user([image(png(padding=9_000_000))])],
     "a whole request": request({"role": "system", "content": "a"}, user()),
     "a reasoning model": request({"role": "developer", "content": "a"}, user(), model="o3-mini"),
     "a model that only sounds like one": request({"role": "system", "content": "a"}, user(), model="gpt-5-chat-latest"),
@@ -127,7 +134,14 @@ INVALID: list[tuple[str, str, Any]] = [
     ("O2", "an image with another's label", [user([image(media_type="image/jpeg")])]),
     ("O2", "an image of no bytes", [user([picture("data:image/png;base64,")])]),
     ("O2", "an image that is no base64", [user([picture("data:image/png;base64,§")])]),
-    ("O2", "an image too heavy", [user([image(PNG + b"\0" * 16_000_000)])]),
+    ("O2", "another file's bytes", [user([image(b"<html>404</html>")])]),
+    ("O2", "a header alone", [user([image(PNG[:33])])]),
+    ("O2", "half an image", [user([image(encoded("WEBP")[:300], "image/webp")])]),
+    ("O2", "half a document", [user([file(pdf()[:200])])]),
+    ("O2", "a document of another type", [user([file(b"<html>404</html>")])]),
+    ("O2", "half an Office document", [user([file(docx()[:200], OFFICE)])]),
+    ("O2", "a file that is no base64", [user([{"type": "file", "file": {"file_data": "data:application/pdf;base64,§"}}])]),
+    ("O2", "an image too heavy", [user([image(png(padding=16_000_000))])]),
     ("O2", "an address too long", [user([picture(f"https://{LONG}")])]),
     ("O3", "a system message for a model that thinks", request({"role": "system", "content": "a"}, user(), model="o1")),
     ("O3", "the same behind a vendor's name", request({"role": "system", "content": "a"}, user(), model="openai/gpt-5-mini")),
@@ -282,4 +296,4 @@ def test_the_validator_shares_no_code_with_the_converter() -> None:
     for module in (rules, shape):
         imports = set(re.findall(r"^ *from (\S+) import", inspect.getsource(module), re.MULTILINE))
         own = {name for name in imports if name.startswith((".", "session"))}
-        assert own <= {"session.providers.violations", ".shape", "session.errors"}
+        assert own <= {"session.providers.violations", ".shape", "session.errors", "session.providers.coded"}

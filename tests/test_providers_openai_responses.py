@@ -36,13 +36,15 @@ from session.providers.openai_chat.pieces import STRING_LENGTH
 from session.providers.openai_responses import from_openai_responses, to_openai_responses
 from session.units import request_points
 from tests.support.any_logs import answers, cut, logs
+from tests.support.pictures import docx, pdf
 from tests.support.saying import assistant, call, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 from tests.support.strategies import sessions
 
 Json = dict[str, Any]
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
-PDF = b"%PDF-1.7"
+PDF = pdf()
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 
 def url(data: bytes, media_type: str = "image/png") -> str:
@@ -157,7 +159,7 @@ def test_users_and_outputs_show_images_and_files() -> None:
         Image(file_id="f1"),
         Document(data=PDF, title="Bill.pdf"),
         Document(data=PDF),
-        Document(data=b"PK\x03\x04\xff", media_type="application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+        Document(data=docx(), media_type=DOCX),
         Document(url="https://example.org/a.pdf"),
         Document(file_id="f2"),
         Document(text="plain"),
@@ -173,7 +175,7 @@ def test_users_and_outputs_show_images_and_files() -> None:
         {"type": "input_file", "file_data": url(PDF, "application/pdf"), "filename": "document.pdf"},
         {
             "type": "input_file",
-            "file_data": url(b"PK\x03\x04\xff", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+            "file_data": url(docx(), DOCX),
             "filename": "document.docx",
         },
         {"type": "input_file", "file_url": "https://example.org/a.pdf"},
@@ -323,6 +325,23 @@ def test_a_pair_whose_output_a_trim_changed_goes_as_a_functions() -> None:
         *("function_call c1", "function_call_output c1 [cleared]", "function_call c2", "function_call_output c2 [cleared]")
     ]
     assert outline(wire(session.items[0])) == ["function_call c1", f"function_call_output c1 {INTERRUPTED}"]
+
+
+def test_a_screenshot_that_is_damaged_goes_as_a_functions_output_that_says_so() -> None:
+    """A pair goes as it came only where the provider could read its image."""
+    whole, cut = ({**SCREENSHOT, "output": {"type": "computer_screenshot", "image_url": url(data)}} for data in (PNG, PNG[:50]))
+    assert checked(from_openai_responses([COMPUTER, whole])) == [COMPUTER, whole]
+    assert outline(checked(from_openai_responses([COMPUTER, cut]))) == [
+        *("function_call c2", "function_call_output c2 [image damaged: it ends in the middle]")
+    ]
+
+
+def test_an_image_of_the_providers_own_that_is_damaged_is_left_out() -> None:
+    for data, goes in ((PNG, True), (PNG[:50], False)):
+        made = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": base64.b64encode(data).decode()}
+        sent = checked(from_openai_responses([{"type": "message", "role": "user", "content": "a"}, made, SAID]))
+        assert (made in sent) is goes
+        assert SAID in sent
 
 
 def test_what_the_provider_did_goes_only_with_the_reasoning_that_led_to_it() -> None:

@@ -18,10 +18,12 @@ from session import FormatError, Session
 from session.items import Item, Reasoning
 from session.providers import validate_openai_responses
 from session.providers.openai_responses import rules, shape, to_openai_responses
+from tests.support.pictures import pdf, png
 from tests.support.strategies import sessions
 
 Json = dict[str, Any]
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+PNG = png()
+PDF = base64.b64encode(pdf()).decode()
 
 
 def said(role: str = "user", content: Any = "a", **more: Any) -> Json:
@@ -49,13 +51,14 @@ def spoken(words: str = "x", **more: Any) -> Json:
 
 
 def image(url: Any = None, **more: Any) -> Json:
-    return {"type": "input_image", "image_url": f"data:image/png;base64,{base64.b64encode(PNG).decode()}" if url is None else url, **more}
+    return {"type": "input_image", "image_url": IMAGE if url is None else url, **more}
 
 
 def custom(call_id: str = "c1", **more: Any) -> Json:
     return {"type": "custom_tool_call", "call_id": call_id, "name": "patch", "input": "ls", **more}
 
 
+IMAGE = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 LONG = "x" * (rules.STRING + 1)
 SHELL = {"type": "shell_call", "call_id": "c1", "action": {"commands": []}}
 LOCAL = {"type": "local_shell_call", "id": "ls_1", "call_id": "c1", "action": {}, "status": "completed"}
@@ -95,7 +98,7 @@ VALID: dict[str, Any] = {
                     {"type": "input_image", "file_id": "f", "detail": "auto"},
                 ),
                 *({"type": "input_file", "file_id": "f"}, {"type": "input_file", "file_url": "https://example.org/a.pdf"}),
-                {"type": "input_file", "file_data": "data:application/pdf;base64,JVBERi0=", "filename": "a.pdf"},
+                {"type": "input_file", "file_data": f"data:application/pdf;base64,{PDF}", "filename": "a.pdf"},
             ]
         )
     ],
@@ -145,6 +148,21 @@ INVALID: list[tuple[str, str, Any]] = [
     ("R0", "an image without its source", [said(content=[{"type": "input_image", "detail": "auto"}])]),
     ("R0", "an image from nowhere", [said(content=[image("a.png")])]),
     ("R0", "an image in an output from nowhere", [call(), output(content=[image("data:image/bmp;base64,Qk0=")])]),
+    ("R0", "another file's bytes", [said(content=[image("data:image/png;base64,PGh0bWw+NDA0")])]),
+    ("R0", "half an image in an output", [call(), output(content=[image(IMAGE[:-20])])]),
+    (
+        "R0",
+        "half a screenshot",
+        [
+            {"type": "computer_call", "id": "cu_1", "call_id": "c1", "action": {}, "pending_safety_checks": [], "status": "completed"},
+            {"type": "computer_call_output", "call_id": "c1", "output": {"type": "computer_screenshot", "image_url": IMAGE[:-20]}},
+        ],
+    ),
+    (
+        "R0",
+        "half a document",
+        [said(content=[{"type": "input_file", "file_data": f"data:application/pdf;base64,{PDF[:-40]}", "filename": "a.pdf"}])],
+    ),
     ("R0", "another detail", [said(content=[image(detail="max")])]),
     ("R0", "a file without its source", [said(content=[{"type": "input_file", "filename": "a.pdf"}])]),
     ("R0", "a name with a dot", [call(name="fs.read"), output()]),

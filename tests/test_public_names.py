@@ -78,6 +78,7 @@ OWN_NAMES = [
     "OverBudget",
     "PartRefused",
     "PartRefusedError",
+    "PartUnusable",
     "Plan",
     "PriorityTrim",
     "PromptTooLongError",

@@ -109,15 +109,26 @@ def test_a_note_is_told_once_as_a_refusal_and_not_as_a_trim() -> None:
     told: list[Event] = []
     one, session = manager(told), looking(Image(BAD))
     one.process_session(session)
-    assert one.accept_refusal(session, refusal(0, 1, words="\x1b[31mCould not\nprocess image" + "!" * 900))
+    assert one.accept_refusal(session, refusal(0, 1, words="\x1b[31mCould not process image at https://example.org/?key=tr0ub4dor"))
     for _ in range(2):
         one.process_session(session)
     (event,) = told
     assert isinstance(event, PartRefused)
     assert (event.tokens, event.budget) == (one.plan_session(session).after, 100_000)
-    assert event.why.isprintable()
-    assert len(event.why) == 300
+    assert event.why == "Could not process image", "the rest of the message may quote the request"
     assert not any(isinstance(one, Trimmed) for one in told)
+
+
+def test_an_event_repeats_nothing_of_a_message_whose_words_are_not_known() -> None:
+    """No content is in an event."""
+    told: list[Event] = []
+    one, session = manager(told), looking(Image(BAD))
+    one.process_session(session)
+    assert one.accept_refusal(session, refusal(0, 1, words="tr0ub4dor is not a picture"))
+    (event,) = told
+    assert isinstance(event, PartRefused)
+    assert event.why == ""
+    assert "tr0ub4dor" not in str(event)
 
 
 # Other sessions

@@ -188,8 +188,9 @@ def test_an_image_waits_for_the_next_message(chat: Chat, tmp_path: Path) -> None
     assert "30x20" in said(chat, f"/image {tmp_path / 'a b.png'}")
     assert [(one.width, one.height, one.media_type) for one in chat.attached] == [(30, 20, "image/png")]
     (tmp_path / "text.png").write_text("no image")
+    (tmp_path / "half.png").write_bytes(png(30, 20)[:50])
     (tmp_path / "large.png").write_bytes(png(3, 2) + bytes(6 * 1024 * 1024))
-    for name, told in (("text.png", "is no PNG"), ("large.png", "may have")):
+    for name, told in (("text.png", "is no PNG"), ("half.png", "is damaged: it ends in the middle"), ("large.png", "may have")):
         with pytest.raises(ChatError, match=told):
             draws(chat, f"/image {tmp_path / name}")
     assert len(chat.attached) == 1

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
-import struct
 from collections.abc import Callable, Iterator
+from functools import cache
+from io import BytesIO
 from typing import Any
 
 import anthropic
 import openai
+import PIL.Image
 import pytest
 from google import genai
 from google.genai import errors as google_errors
 
+from tests.support.pictures import pdf
 from tests.support.stubs import AnthropicStub, Call, GeminiStub, OpenAIChatStub, OpenAIResponsesStub, Say, Stub, Think, in_order
 from tests.support.stubs.anthropic import BINDING_BETA
 from tests.support.stubs.clients import anthropic_client, google_client, openai_client
@@ -26,9 +29,19 @@ def texts(text: str) -> list[Json]:
     return [{"type": "text", "text": text}]
 
 
+@cache
 def png(width: int = 2, height: int = 2) -> str:
-    header = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + b"IHDR" + struct.pack(">II", width, height) + b"\x08\x02\0\0\0"
-    return base64.b64encode(header + bytes(20)).decode()
+    """The base64 of a black picture."""
+    out = BytesIO()
+    PIL.Image.new("1", (width, height)).save(out, "PNG")
+    return base64.b64encode(out.getvalue()).decode()
+
+
+def half(coded: str) -> str:
+    return base64.b64encode(base64.b64decode(coded)[: len(base64.b64decode(coded)) // 2]).decode()
+
+
+PDF = base64.b64encode(pdf()).decode()
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +175,14 @@ ANTHROPIC_REFUSED: dict[str, tuple[list[Json], str]] = {
     "A8 no image": (
         [user({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aaaa"}})],
         "Could not process image",
+    ),
+    "A8 half an image": (
+        [user({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": half(png(50, 50))}})],
+        "Could not process image",
+    ),
+    "A8 half a document": (
+        [user({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": half(PDF)}})],
+        "The PDF specified was not valid",
     ),
     "A8 no base64": (
         [user({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "§"}})],
@@ -330,6 +351,11 @@ CHAT_REFUSED: dict[str, tuple[list[Json], str]] = {
     ),
     "O2 an image of the assistant's": ([say("assistant", [url("https://e.org")])], "only allowed for messages with role 'user'"),
     "an image that is none": ([say("user", [url("data:image/png;base64,aaaa")])], "unsupported image"),
+    "half an image": ([say("user", [url("data:image/png;base64," + half(png(50, 50)))])], "unsupported image"),
+    "half a document": (
+        [say("user", [{"type": "file", "file": {"file_data": f"data:application/pdf;base64,{half(PDF)}", "filename": "a.pdf"}}])],
+        "could not be read as a PDF",
+    ),
     "an address that is none": ([say("user", [url("file:///etc/hosts")])], "Expected a valid URL"),
     "a long id": ([say("user"), calls("a" * 41), tool("a" * 41)], "maximum length 40"),
 }
@@ -396,6 +422,10 @@ RESPONSES_REFUSED: dict[str, tuple[list[Json], str]] = {
     ),
     "a long string": ([say("user", "a" * 10_485_761)], "Expected a string with maximum length 10485760"),
     "a long id": ([called("a" * 65), answered("a" * 65)], "maximum length 64"),
+    "half an image": (
+        [called(), answered(output=[{"type": "input_image", "image_url": "data:image/png;base64," + half(png(50, 50))}])],
+        "unsupported image",
+    ),
 }
 
 
@@ -519,6 +549,14 @@ GEMINI_REFUSED: dict[str, tuple[list[Json], str]] = {
     "a signature of nobody's": (
         [content("user", words()), content("model", wants(thought_signature=b"x")), content("user", gets())],
         "Thought signature is not valid.",
+    ),
+    "half an image": (
+        [content("user", {"inline_data": {"mime_type": "image/png", "data": base64.b64decode(half(png(50, 50)))}})],
+        "Unable to process input image",
+    ),
+    "half a document": (
+        [content("user", {"inline_data": {"mime_type": "application/pdf", "data": base64.b64decode(half(PDF))}})],
+        "The document has no pages",
     ),
     "a strange name": ([content("user", words()), content("model", wants("1 a")), content("user", gets("1 a"))], "Invalid function name"),
 }

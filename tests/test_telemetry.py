@@ -25,6 +25,7 @@ from context_window import (
     CounterFellBack,
     OverBudget,
     PartRefused,
+    PartUnusable,
     ProviderOverBudget,
     Session,
     ThresholdCrossed,
@@ -43,6 +44,7 @@ EVENTS: list[Event] = [
     Compacted("s", 100, 200, 12, 90, 20),
     CompactionFailed("s", 100, 200, "it took too long"),
     CalibrationReset("s", 100, 200, "another model"),
+    PartUnusable("s", 100, 200, "m1", 2, "image", "damaged: it ends in the middle"),
 ]
 
 
@@ -116,6 +118,7 @@ def test_what_calls_for_attention_is_a_warning(records: InMemoryLogRecordExporte
         ("context_window.compacted", "INFO"),
         ("context_window.compaction_failed", "WARN"),
         ("context_window.calibration_reset", "INFO"),
+        ("context_window.part_unusable", "WARN"),
     ]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from session.image_check import image_problem
 from session.images import image_size
 from session.parts import Document, Image
 
@@ -176,6 +177,8 @@ def image(chat: Chat, rest: str) -> Draws:
     kind = IMAGES.get(binary_kind(data) or "") or ("image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else None)
     if size is None or kind is None:
         raise ChatError(f"{rest} is no PNG, JPEG, GIF or WebP image")
+    if (problem := image_problem(data)) is not None:
+        raise ChatError(f"{rest} is {problem}")
     chat.attached.append(Image(data=data, media_type=kind, width=size[0], height=size[1]))
     return [quiet(f"image {size[0]}x{size[1]} goes with your next message ({len(chat.attached)} so far)")]
 

@@ -1,6 +1,7 @@
 """Where the bytes of an image or a document are to come from, once they are wanted on the wire. No file is opened, nothing is fetched.
 
-Formats are told by their first bytes; pixels are never decoded. What cannot be sent becomes a `Note`: a text in its place.
+Formats are told by their first bytes. What cannot be sent becomes a `Note`: a text in its place. So does what a provider could not
+decode: it would refuse the request, and every later one of the session.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from urllib.parse import unquote_to_bytes
 
-from session.images import HEIF_BRANDS, image_size
+from session.document_check import document_problem
+from session.image_check import UNKNOWN, heif_problem, image_problem
+from session.images import HEIF_BRANDS
 from session.parts import Document, Image
-
-_SIZED = {"image/png", "image/jpeg", "image/gif", "image/webp"}
-"""Formats whose header must tell the size in pixels."""
 
 SHOWN = 200
 """Characters of a path or title that a note repeats."""
+
+
+_HEIF_TYPES = frozenset({"image/heic", "image/heif"})
+_IMAGES = _HEIF_TYPES | {"image/png", "image/jpeg", "image/gif", "image/webp"}
+"""Image types that at least one provider takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +70,20 @@ class Note:
     text: str
 
 
+MOST_ANSWERS = 1_000
+_ANSWERS: dict[tuple[str, int, int], str] = {}
+_USUAL = str.maketrans("-_", "+/")
+
 Source: TypeAlias = Inline | Link | Upload | Note
+_EMPTY = "empty"
 
 
 def image_source(image: Image) -> Source:
     """The source of the image; a note where its bytes are none, or where there is nothing but a path. No file is opened here."""
     if image.data is not None:
-        return _inline(image.data, image.media_type, "image")
+        return _inline(image.data, image.media_type, "image", image)
     if image.url is not None:
-        return _from_url(image.url, image.media_type, "image")
+        return _from_url(image.url, image.media_type, "image", image)
     if image.file_id is not None:
         return Upload(image.file_id) if image.file_id else Note("[image empty]")
     return Note(f"[image missing: {(image.path or '')[:SHOWN]}]")
@@ -84,9 +94,9 @@ def document_source(document: Document) -> Source:
     if document.text is not None:
         return Inline(document.text.encode(), "text/plain")
     if document.data is not None:
-        return _inline(document.data, document.media_type, "document")
+        return _inline(document.data, document.media_type, "document", document)
     if document.url is not None:
-        return _from_url(document.url, document.media_type, "document")
+        return _from_url(document.url, document.media_type, "document", document)
     return Upload(document.file_id) if document.file_id else Note("[document empty]")
 
 
@@ -112,14 +122,62 @@ def sniff(data: bytes) -> str | None:
     return "application/pdf" if data.startswith(b"%PDF-") else None
 
 
-def _inline(data: bytes, declared: str | None, what: str) -> Source:
+def unusable(part: Image | Document) -> str | None:
+    """Return why no provider could read the bytes that the part holds; None if one may, or if it holds none.
+
+    The bytes are checked once; the answer stays with the part. It is a predicate, such as "damaged: it ends in the middle".
+    """
+    if part.data is None and (part.url is None or not _is_data_url(part.url)):
+        return None
+    problem = getattr(part, "_problem", None)
+    if problem is None:
+        problem = _problem_of(part) or ""
+        object.__setattr__(part, "_problem", problem)
+    return problem or None
+
+
+def coded_problem(coded: object, media_type: object) -> str | None:
+    """Return what `unusable` would of base64 in a block that is sent back as it came; None too for what is no image and no document.
+
+    The answer is remembered by the text's hash, which a string computes once: blocks have no room for it, and hold megabytes.
+    """
+    kind = _plain_type(media_type) if isinstance(media_type, str) else None
+    if not isinstance(coded, str) or kind is None:
+        return None
+    key = (kind, len(coded), hash(coded))
+    problem = _ANSWERS.get(key)
+    if problem is None:
+        part = Image if kind.startswith("image/") else Document
+        problem = unusable(part(url=f"data:{kind};base64,{coded.translate(_USUAL)}{'=' * (-len(coded) % 4)}")) or ""
+        if len(_ANSWERS) >= MOST_ANSWERS:
+            _ANSWERS.clear()
+        _ANSWERS[key] = problem
+    return problem or None
+
+
+def _problem_of(part: Image | Document) -> str | None:
+    data, declared = (part.data, part.media_type) if part.data is not None else _data_of(part.url or "", part.media_type)
     if not data:
-        return Note(f"[{what} empty]")
-    found = sniff(data)
-    if found in _SIZED and image_size(data) is None:  # it breaks off, or is none: a provider would refuse the whole request
-        return Note(f"[{what} damaged]")
-    # The bytes are believed before the label: providers refuse an image whose label is wrong.
-    return Inline(data, found or _plain_type(declared))
+        return _EMPTY
+    kind = sniff(data) or _plain_type(declared)
+    return _image_problem(data, kind) if isinstance(part, Image) else document_problem(data, kind)
+
+
+def _image_problem(data: bytes, kind: str | None) -> str | None:
+    if kind in _HEIF_TYPES and data[4:8] == b"ftyp":
+        return heif_problem(data)
+    return image_problem(data)
+
+
+def _inline(data: bytes, declared: str | None, what: str, part: Image | Document | None = None) -> Source:
+    """Return the bytes, or a note where they are damaged. They are believed before their label, since providers refuse a wrong one."""
+    if not data:
+        return Note(f"[{what} {_EMPTY}]")
+    kind = sniff(data) or _plain_type(declared)
+    problem = _image_problem(data, kind) if part is None else unusable(part)
+    if problem is not None and not (problem == UNKNOWN and kind not in _IMAGES):  # else converters say which type they do not know
+        return Note(f"[{what} {problem}]")
+    return Inline(data, kind)
 
 
 def _plain_type(declared: str | None) -> str | None:
@@ -130,15 +188,24 @@ def _plain_type(declared: str | None) -> str | None:
     return "image/jpeg" if kind == "image/jpg" else kind
 
 
-def _from_url(url: str, declared: str | None, what: str) -> Source:
-    if url[:5].lower() == "data:":
-        head, comma, body = url[5:].partition(",")
-        try:
-            raw = unquote_to_bytes(body)
-            data = base64.b64decode(b"".join(raw.split()), validate=True) if head.lower().endswith(";base64") else raw
-        except (binascii.Error, ValueError):
-            data = b""
-        return _inline(data, head or declared, what) if comma else Note(f"[{what} empty]")
+def _is_data_url(url: str) -> bool:
+    return url[:5].lower() == "data:"
+
+
+def _data_of(url: str, declared: str | None) -> tuple[bytes, str | None]:
+    """Return the bytes in a `data:` URL, none where it is damaged, and their media type."""
+    head, _, body = url[5:].partition(",")
+    try:
+        raw = unquote_to_bytes(body)
+        data = base64.b64decode(b"".join(raw.split()), validate=True) if head.lower().endswith(";base64") else raw
+    except (binascii.Error, ValueError):
+        data = b""
+    return data, head or declared
+
+
+def _from_url(url: str, declared: str | None, what: str, part: Image | Document) -> Source:
+    if _is_data_url(url):
+        return _inline(*_data_of(url, declared), what, part)
     if url[:8].lower() == "https://" or url[:7].lower() == "http://":
         return Link(url)
     return Note(f"[{what} out of reach: {url[:SHOWN]}]")

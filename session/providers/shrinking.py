@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from io import BytesIO
 
+from ..image_check import MOST_PIXELS
 from ..images import image_size
 from .media import Inline, Note
 
-MOST_PIXELS = 80_000_000
-"""Decoded, an image takes up to four bytes a pixel: of what is larger, nothing is decoded."""
 SMALLER_SIDES = (1568, 768)
 """Pixels of the long side to try when the file is still too large: what providers scale down to, and half of that."""
 

@@ -5,6 +5,7 @@ The stubs are the second opinion: written from the documentation alone, and aske
 
 from __future__ import annotations
 
+import base64
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from session.parts import Part
 from session.units import request_points
 from tests.contracts.wires import WIRES, Anthropic, BindingAnthropic, CachingAnthropic, Google, OpenAIChat, OpenAIResponses, Wire
 from tests.support.counting import Letters
-from tests.support.pictures import png
+from tests.support.pictures import docx, every_kind, media_of, pdf, png, scrubbed
 from tests.support.strategies import sessions
 from tests.support.stubs import Block, Call, Say, Script, Stub, Think, in_order
 
@@ -145,6 +146,26 @@ def picture(shade: int = 0) -> Image:
     return Image(data=png(2, 2, bytes([shade] * 3)))
 
 
+DAMAGED = {
+    "a web page": b"<html>404",
+    "another format": b"BM" + bytes(60),
+    "a header alone": png()[:33],
+    "half of it, after the header": png(40, 40)[:60],
+    **{f"{name}, cut at {part}/16": data[: len(data) * part // 16] for name, data in every_kind().items() for part in (1, 5, 8, 15)},
+    **{f"{name}, without its last byte": data[:-1] for name, data in every_kind().items()},
+    **{f"{name}, scrubbed": scrubbed(data) for name, data in every_kind().items() if name.startswith("PNG")},
+}
+OFFICE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+DAMAGED_DOCUMENTS = [
+    ("application/pdf", b"<html>404"),
+    ("application/pdf", b"%PDF-1.4 not really a pdf"),
+    ("application/pdf", pdf()[:150]),
+    ("application/pdf", pdf(5000)[:-30]),
+    (OFFICE, b"<html>404"),
+    (OFFICE, docx()[:100]),
+    ("application/msword", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(50)),
+]
+
 HARD: dict[str, Sequence[Item]] = {
     "nothing but a question": [user()],
     "parallel calls": [user(), call("a"), call("b"), output("b"), output("a")],
@@ -165,10 +186,24 @@ HARD: dict[str, Sequence[Item]] = {
     "images in outputs": [user(), call("a"), call("b"), output("a", [Text("Look:"), picture()]), output("b", picture(200)), user()],
     "an image in an error": [user(), call("a"), output("a", [Text("Failed:"), picture()], is_error=True)],
     "images and documents of the user's": [
-        Message("user", [picture(), Document(text="A text."), Image(url="https://example.org/a.png"), Document(data=b"%PDF-1.7\n")]),
+        Message("user", [picture(), Document(text="A text."), Image(url="https://example.org/a.png"), Document(data=pdf())]),
     ],
     "images of the assistant's": [user(), Message("assistant", [Text("Here:"), picture(), Document(text="A text.")]), user()],
     "images that are none": [Message("user", [Image(data=b""), Image(data=b"BM??"), Image(url="file:///x"), Image(path="/no/such")])],
+    "images that are damaged": [
+        Message("user", ["Look:", *(Image(data=data, media_type="image/png") for data in DAMAGED.values())]),
+        call("a"),
+        output("a", ["Read:", *(Image(data=data, media_type="image/png") for data in DAMAGED.values())]),
+    ],
+    "images that are damaged, in URLs": [
+        Message("user", [Image(url=f"data:image/png;base64,{base64.b64encode(data).decode()}") for data in DAMAGED.values()]),
+    ],
+    "documents that are damaged": [
+        Message("user", [Document(data=data, media_type=kind) for kind, data in DAMAGED_DOCUMENTS]),
+        call("a"),
+        output("a", [Document(data=data, media_type=kind) for kind, data in DAMAGED_DOCUMENTS]),
+    ],
+    "images of every kind": [Message("user", [Image(data=data) for data in every_kind().values()])],
     "thirty images": [Message("user", [picture(shade) for shade in range(30)])],
     "an empty output": [user(), call("a"), output("a", ""), call("b"), output("b", "", is_error=True), call("c"), output("c", [])],
     "several system messages": [
@@ -226,6 +261,34 @@ def test_a_hard_session_is_taken_and_comes_back(line: Line, name: str) -> None:
     session = signed(line, Session(HARD[name]))
     check(line, session)
     check_round_trip(line.wire, session)
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_image_is_sent_as_a_note(line: Line, name: str) -> None:
+    """What does not parse to its end as an image of its type is not sent: a note says so instead."""
+    sent = line.wire.sent(Session([Message("user", ["Look:", Image(data=DAMAGED[name], media_type="image/png")])]))
+    assert list(media_of(sent)) == []
+    assert "[image damaged: " in str(sent)
+
+
+def test_images_of_every_kind_are_sent(line: Line) -> None:
+    """Sound images go as they are; Gemini does not take GIF."""
+    images = [data for name, data in every_kind().items() if not (isinstance(line.wire, Google) and name.startswith("GIF"))]
+    sent = line.wire.sent(Session([Message("user", [Image(data=data) for data in images])]))
+    assert [base64.b64decode(coded) for coded in media_of(sent)] == images
+
+
+@FEWER
+@given(data=st.data())
+def test_a_mutated_image_is_taken_or_noted(line: Line, data: st.DataObject) -> None:
+    """Of any sound image with any cut or change, what goes out is taken by the provider, or is a note."""
+    whole = data.draw(st.sampled_from(sorted(every_kind().values())))
+    place, length = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 40))
+    changed = whole[:place] + data.draw(st.binary(max_size=40)) + data.draw(st.sampled_from([whole[place + length :], b""]))
+    session = Session([Message("user", ["Look:", Image(data=changed, media_type="image/png")])])
+    sent = list(media_of(line.wire.sent(session)))
+    event(f"sent: {bool(sent)}")
+    assert check(line, session) is not None
 
 
 def test_a_long_session_is_taken(line: Line) -> None:

@@ -21,7 +21,7 @@ from tests.support.stubs.server import Body, Refusal
 
 MODEL = "claude-opus-5"
 BAD, WORSE, GOOD = (pictures.png(8, 6, colour) for colour in (b"bad", b"wrs", b"ok!"))
-PDF = b"%PDF-1.4 nothing follows"
+PDF = pictures.pdf()
 IMAGE_WORDS = "Could not process image"
 PDF_WORDS = "The PDF specified was not valid."
 WAYS = ("create", "acreate", "run_turn")

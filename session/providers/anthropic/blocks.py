@@ -5,13 +5,13 @@ What cannot be sent becomes a note: a text in its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from session.items import Message
 from session.parts import Document, Image, Part
-from session.providers.media import Inline, Link, Note, Upload, document_source, image_source, note
+from session.providers.media import Inline, Link, Note, Upload, coded_problem, document_source, image_source, note
 from session.providers.shrinking import within
 
 Block: TypeAlias = dict[str, Any]
@@ -58,7 +58,8 @@ def is_server_result(block: Block) -> bool:
 
 
 def carried(message: Message) -> list[Block]:
-    """The blocks that a way back found no words for; none where they would be refused, as a call without its result is (A2)."""
+    """The blocks that a way back found no words for; none where they would be refused, as a call without its result is (A2), or a
+    result with a damaged file (A8)."""
     found = message.extra.get(CARRIED)
     if not isinstance(found, list) or not all(isinstance(block, dict) for block in found):
         return []
@@ -70,9 +71,20 @@ def carried(message: Message) -> list[Block]:
         if kind == "text" and not (isinstance(block.get("text"), str) and block["text"].strip()):
             return []
     asked = [block.get("id") for block in found if is_server_call(block)]
+    if any(_is_damaged(block) for block in found):
+        return []
     if sorted(map(str, asked)) != sorted(str(block.get("tool_use_id")) for block in found if is_server_result(block)):
         return []
     return [{key: value for key, value in block.items() if key != "cache_control"} for block in found]  # A7: marks are set anew
+
+
+def _is_damaged(value: object) -> bool:
+    """True if base64 anywhere in a block is a damaged image or document."""
+    if isinstance(value, Mapping):
+        if value.get("type") == "base64":
+            return coded_problem(value.get("data"), value.get("media_type")) is not None
+        return any(map(_is_damaged, value.values()))
+    return isinstance(value, list) and any(map(_is_damaged, value))
 
 
 @dataclass(slots=True)

@@ -6,13 +6,12 @@ compaction blocks were kept (A9). It shares no code with the converter it checks
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 from session.images import image_size
+from session.providers.coded import decoded, document_fault, image_faults
 from session.providers.violations import Violation
 
 from .shape import Payload, Turn, read_payload
@@ -32,12 +31,6 @@ REQUEST_BYTES = 32 * 1024 * 1024
 
 TOOL_USE_ID = re.compile(r"[a-zA-Z0-9_-]+")
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_MAGIC = {
-    "image/png": re.compile(rb"\x89PNG"),
-    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/gif": re.compile(rb"GIF8"),
-    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
-}
 _THINKING = ("thinking", "redacted_thinking")
 
 
@@ -235,7 +228,7 @@ def a8_how_many_images(payload: Payload) -> Iterator[Violation]:
 
 
 def a8_image_bytes(payload: Payload) -> Iterator[Violation]:
-    """A8: an image sent as bytes is base64 of one of four formats, labelled as what it is, and within its limits."""
+    """A8: an image sent as bytes is base64 of one of four formats, whole, labelled as what it is, and within its limits."""
     blocks = list(payload.every_block())
     side = SIDE_OF_MANY if sum(block.type in ("image", "document") for block in blocks) > MANY else SIDE
     for block in blocks:
@@ -243,6 +236,16 @@ def a8_image_bytes(payload: Payload) -> Iterator[Violation]:
         if source.get("type") == "base64":
             for problem in _image_problems(source["media_type"], source["data"], side):
                 yield Violation("A8", block.where, problem)
+
+
+def a8_document_bytes(payload: Payload) -> Iterator[Violation]:
+    """A8: a document sent as bytes is base64 of a whole PDF."""
+    for block in payload.every_block():
+        source = block.data["source"] if block.type == "document" else {}
+        if source.get("type") == "base64":
+            fault = document_fault("application/pdf", source["data"])
+            if fault is not None:
+                yield Violation("A8", block.where, fault)
 
 
 def a8_request_size(payload: Payload) -> Iterator[Violation]:
@@ -282,6 +285,7 @@ RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
     a7_cache_marks,
     a8_how_many_images,
     a8_image_bytes,
+    a8_document_bytes,
     a8_request_size,
     a9_tool_use,
 )
@@ -292,18 +296,8 @@ def _ids(turn: Turn, kind: str, name: str) -> list[str]:
 
 
 def _image_problems(media_type: str, data: str, side: int) -> Iterator[str]:
-    if media_type not in _MAGIC:
-        yield f"{media_type!r} is no media type of images here"
-        return
     if len(data) > IMAGE_BYTES:
         yield f"{len(data)} bytes of base64; an image has at most {IMAGE_BYTES}"
-    try:
-        raw = base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        yield "not base64"
-        return
-    found = next((name for name, magic in _MAGIC.items() if magic.match(raw)), None)
-    if found is not None and found != media_type:
-        yield f"labelled {media_type}, but the bytes are {found}"
-    if (size := image_size(raw)) is not None and max(size) > side:
+    if (size := image_size(decoded(data) or b"")) is not None and max(size) > side:
         yield f"{size[0]}x{size[1]} pixels; a side has at most {side}"
+    yield from image_faults(media_type, data)

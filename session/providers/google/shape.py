@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from session.document_check import document_problem
 from session.errors import FormatError
+from session.image_check import heif_problem, image_problem
 from session.providers.violations import Violation, wire_size
 
 _KINDS = frozenset(
@@ -216,7 +218,19 @@ def _check_blob(payload: Payload, data: Mapping[str, Any], where: str) -> None:
     if not _MEDIA.fullmatch(data["mime_type"]):
         _fault(payload, f"{where}.mime_type", f"unsupported MIME type: {data['mime_type']!r}")
     if not data["data"] or not _is_base64(data["data"]):
-        _fault(payload, f"{where}.data", "empty, or no base64")
+        return _fault(payload, f"{where}.data", "empty, or no base64")
+    problem = _bytes_problem(base64.b64decode(data["data"].replace("-", "+").replace("_", "/") + "==="), data["mime_type"])
+    return None if problem is None else _fault(payload, f"{where}.data", problem)
+
+
+def _bytes_problem(raw: bytes, kind: str) -> str | None:
+    if kind in ("image/heic", "image/heif"):
+        problem = heif_problem(raw)
+    elif kind.startswith("image/"):
+        problem = image_problem(raw)
+    else:
+        problem = document_problem(raw, kind)
+    return None if problem is None else f"{kind.partition('/')[0]} {problem}"
 
 
 def _check_response_parts(payload: Payload, parts: object, where: str) -> None:

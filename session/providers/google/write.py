@@ -15,6 +15,7 @@ from session.items import Compaction, FunctionCall, FunctionCallOutput, Message,
 from session.parts import Text
 from session.providers import additions
 from session.providers.calls import CallIds, arguments_object, safe
+from session.providers.media import coded_problem
 from session.providers.steps import Response, conversation
 from session.session import Session
 
@@ -180,5 +181,15 @@ def _carried(message: Message) -> list[WirePart]:
     carried = message.extra.get(CARRIED)
     parts = [part for part in carried if isinstance(part, dict)] if isinstance(carried, list) else []
     known = (part for part in parts if part.keys() & CARRIABLE and not part.keys() & _PAIRED and isinstance(part.get("text", ""), str))
-    # What is no signature would have the whole request refused.
-    return [{key: value for key, value in part.items() if key != KEY or sendable(value)} for part in known]
+    # What is no signature, or no image, would have the whole request refused.
+    return [_noted(part) or {key: value for key, value in part.items() if key != KEY or sendable(value)} for part in known]
+
+
+def _noted(part: WirePart) -> WirePart | None:
+    """Return a note in place of bytes that are damaged; None for all else."""
+    blob = part.get("inline_data")
+    if not isinstance(blob, dict):
+        return None
+    kind = blob.get("mime_type", blob.get("mimeType"))
+    problem = coded_problem(blob.get("data"), kind)
+    return None if problem is None else text_part(f"[{'image' if str(kind).startswith('image/') else 'document'} {problem}]")

@@ -6,12 +6,11 @@ long. Expected a string with maximum length 40`, `does not match the pattern '^[
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from session.providers.coded import document_fault, image_faults
 from session.providers.violations import Violation
 
 from .shape import Payload, read_payload
@@ -29,12 +28,6 @@ NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 REASONING_MODEL = re.compile(r"(.*/)?(o\d|gpt-5)(?!.*chat)")
 """O3: models that think; the `chat` ones of that name do not."""
 _DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL | re.IGNORECASE)
-_MAGIC = {
-    "image/png": re.compile(rb"\x89PNG"),
-    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/gif": re.compile(rb"GIF8"),
-    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
-}
 _ALLOWED = {
     "user": {"text", "image_url", "file", "input_audio"},
     "assistant": {"text", "refusal"},
@@ -136,11 +129,18 @@ def o2_where_parts_stand(payload: Payload) -> Iterator[Violation]:
 
 
 def o2_image_bytes(payload: Payload) -> Iterator[Violation]:
-    """O2: an image is fetched from http, or comes as base64 of one of four formats, labelled as what it is, of at most 20 MB."""
+    """O2: an image is fetched from http, or comes as base64 of one of four formats, whole, labelled as what it is, of at most 20 MB."""
     for _, part in payload.every_part():
         if part.type == "image_url":
             for problem in image_problems(part.data["image_url"]["url"]):
                 yield Violation("O2", part.where, problem)
+
+
+def o2_file_bytes(payload: Payload) -> Iterator[Violation]:
+    """O2: a file that comes as base64 is a whole one of its type."""
+    for _, part in payload.every_part():
+        if part.type == "file" and (problem := file_problem(part.data["file"].get("file_data"))) is not None:
+            yield Violation("O2", part.where, problem)
 
 
 def o3_developer_messages(payload: Payload) -> Iterator[Violation]:
@@ -163,6 +163,7 @@ RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
     o2_strings,
     o2_where_parts_stand,
     o2_image_bytes,
+    o2_file_bytes,
     o3_developer_messages,
 )
 
@@ -179,15 +180,10 @@ def image_problems(url: str) -> Iterator[str]:
         return
     if len(url) > IMAGE:
         yield f"{len(url)} characters; an image has at most {IMAGE}"
-    media_type = found[1].lower()
-    if media_type not in _MAGIC:
-        yield f"{media_type!r} is no media type of images here"
-        return
-    try:
-        raw = base64.b64decode(found[2], validate=True)
-    except (binascii.Error, ValueError):
-        yield "not base64"
-        return
-    sniffed = next((name for name, magic in _MAGIC.items() if magic.match(raw)), None)
-    if not raw or (sniffed is not None and sniffed != media_type):
-        yield f"labelled {media_type}, but the bytes are {sniffed or 'none'}"
+    yield from image_faults(found[1].lower(), found[2])
+
+
+def file_problem(data_url: object) -> str | None:
+    """Return what is wrong with the bytes of a file; also for the rules of the Responses API."""
+    match = _DATA_URL.fullmatch(data_url) if isinstance(data_url, str) else None
+    return None if match is None else document_fault(match[1].lower(), match[2])

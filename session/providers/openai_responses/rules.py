@@ -7,9 +7,9 @@ round). It shares no code with the converter it checks.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from session.providers.openai_chat.rules import image_problems
+from session.providers.openai_chat.rules import file_problem, image_problems
 from session.providers.violations import Violation
 
 from .shape import Item, Payload, read_payload
@@ -70,12 +70,24 @@ def r0_names(payload: Payload) -> Iterator[Violation]:
 
 
 def r0_image_bytes(payload: Payload) -> Iterator[Violation]:
-    """R0: an image is fetched from http, or comes as base64 of one of four formats, labelled as what it is, of at most 20 MB."""
+    """R0: an image is fetched from http, or comes as base64 of one of four formats, whole, labelled as what it is, of at most 20 MB."""
     for item in payload.items:
         for part in item.parts:
             if part.type == "input_image" and part.data.get("image_url") is not None:
                 for problem in image_problems(str(part.data["image_url"])):
                     yield Violation("R0", part.where, problem)
+        shown = item.data.get("output") if item.type == "computer_call_output" else None
+        if isinstance(shown, Mapping) and isinstance(url := shown.get("image_url"), str):
+            for problem in image_problems(url):
+                yield Violation("R0", f"{item.where}.output", problem)
+
+
+def r0_file_bytes(payload: Payload) -> Iterator[Violation]:
+    """R0: a file that comes as base64 is a whole one of its type."""
+    for item in payload.items:
+        for part in item.parts:
+            if part.type == "input_file" and (problem := file_problem(part.data.get("file_data"))) is not None:
+                yield Violation("R0", part.where, problem)
 
 
 def r1_calls_have_outputs(payload: Payload) -> Iterator[Violation]:
@@ -127,6 +139,7 @@ RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
     r0_strings,
     r0_names,
     r0_image_bytes,
+    r0_file_bytes,
     r1_calls_have_outputs,
     r1_outputs_have_calls,
     r1_ids,

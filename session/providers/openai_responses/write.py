@@ -19,9 +19,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from session.items import FunctionCall, FunctionCallOutput, Message, Reasoning
-from session.parts import Text
+from session.parts import Image, Text
 from session.providers import additions
 from session.providers.calls import CallIds, safe
+from session.providers.media import coded_problem, unusable
 from session.providers.openai_chat.pieces import UNSAFE, File, Picture, Piece, Said, arguments_text, pieces, texts
 from session.providers.steps import Response, conversation
 from session.session import Session
@@ -144,12 +145,15 @@ def _reasoning(item: Reasoning, sent: set[str]) -> Json | None:
 
 
 def _hosted(item: Reasoning) -> Json | None:
-    """The call that the provider carried out, as it came; None where the item is damaged."""
+    """The call that the provider carried out, as it came; None where the item, or an image that it made, is damaged."""
     try:
         found = json.loads(item.data or "")
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and found.get("type") == item.extra.get(TYPE) else None
+    if not isinstance(found, dict) or found.get("type") != item.extra.get(TYPE):
+        return None
+    made = found.get("result") if found["type"] == "image_generation_call" else None
+    return found if coded_problem(made, "image/png") is None else None  # a JPEG's bytes are believed before this label
 
 
 def _carried(extra: Mapping[str, Any]) -> Json | None:
@@ -183,13 +187,15 @@ def _output(response: Response, call: FunctionCall, wire_id: str) -> Json:
 
 def _pair(call: FunctionCall, output: FunctionCallOutput | None, wire_id: str) -> tuple[Json, Json] | None:
     """A call of a type of its own and its answer, both as they came. None where either was changed since (cleared, cut,
-    interrupted): then they are sent as a function's."""
+    interrupted) or shows a damaged image: then they are sent as a function's."""
     item = _carried(call.metadata)
     answer = None if output is None else _carried(output.extra)
     if item is None or answer is None or output is None or item["type"] not in PAIRS:
         return None
     pair = PAIRS[item["type"]]
     if answer["type"] != pair.output or call.arguments != call_arguments(item) or output.output != output_parts(answer):
+        return None
+    if any(isinstance(part, Image) and unusable(part) is not None for part in output.output):
         return None
     return {**item, pair.key: wire_id}, {**answer, pair.output_key: wire_id}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .pictures import decoded
+from .pictures import decoded, is_pdf
 from .server import Body, Refusal
 
 ID = re.compile(r"[a-zA-Z0-9_-]+")
@@ -141,3 +141,5 @@ def _check_source(source: object, where: str, allowed: dict[str, set[str]]) -> N
         raise Refusal(f"{where}.base64.data: Invalid base64 data")
     if kind == "base64" and where.endswith("document.source") and source["media_type"] != "application/pdf":
         raise Refusal(f"{where}.base64.media_type: Input should be 'application/pdf'")
+    if kind == "base64" and where.endswith("document.source") and not is_pdf(decoded(source["data"]) or b""):
+        raise Refusal(f"{where.removesuffix('document.source')}pdf.source.base64.data: The PDF specified was not valid.")

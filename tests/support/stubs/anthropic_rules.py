@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .anthropic_blocks import MARK, NAME, blocks_of, check_block, check_text, kind_of
-from .pictures import decoded, look
+from .pictures import decoded, is_readable, look
 from .server import Body, Refusal
 
 PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -234,8 +234,9 @@ def _check_picture(source: Body, where: str, side: int, *, many: bool) -> None:
         raise Refusal(f"{where}.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'")
     if len(source["data"]) > BYTES_MAX:
         raise Refusal(f"{where}: image exceeds 10 MB maximum: {len(source['data'])} bytes > {BYTES_MAX} bytes")
-    picture = look(decoded(source["data"]) or b"")
-    if picture is None:
+    data = decoded(source["data"]) or b""
+    picture = look(data)
+    if picture is None or not is_readable(data):
         raise Refusal(f"{where}.data: Could not process image")
     if picture.media_type != source["media_type"]:
         raise Refusal(

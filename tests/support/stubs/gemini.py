@@ -10,7 +10,7 @@ from typing import Any
 
 from .answers import Block, Call, Say, Script
 from .caching import PrefixCache, Spent, tokens
-from .pictures import decoded
+from .pictures import decoded, is_pdf, is_readable
 from .server import Body, Refusal, Stub, canonical
 
 PATH = re.compile(r"/v1(?:beta)?/models/([^:/]+):generateContent")
@@ -219,10 +219,15 @@ def _check_function(value: object, where: str, holds: str, known: set[str]) -> N
 def _check_media(part: Any, where: str) -> None:
     inline, file = part.get("inlineData"), part.get("fileData")
     if inline is not None:
-        if not decoded(str(inline.get("data", "")).replace("-", "+").replace("_", "/")):
+        data = decoded(str(inline.get("data", "")).replace("-", "+").replace("_", "/"))
+        if not data:
             raise Refusal(f"* {where}.inline_data.data: Base64 decoding failed")
         if not MEDIA.fullmatch(str(inline.get("mimeType"))):
             raise Refusal(f"Unsupported MIME type: {inline.get('mimeType')}")
+        if inline["mimeType"] in ("image/png", "image/jpeg", "image/webp") and not is_readable(data):
+            raise Refusal("Unable to process input image. Please retry or report in https://developers.generativeai.google")
+        if inline["mimeType"] == "application/pdf" and not is_pdf(data):
+            raise Refusal("The document has no pages.")
     elif file is None or not file.get("fileUri"):
         raise Refusal(f"* {where}.file_data.file_uri: must not be empty")
 

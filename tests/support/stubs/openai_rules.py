@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
-from .pictures import decoded, look
+from .pictures import decoded, is_pdf, is_readable, look
 from .server import Body, Refusal
 
 STRING_MAX = 10_485_760
@@ -116,8 +116,9 @@ def check_picture(url: object, where: str) -> None:
         raise Refusal(
             f"Invalid '{where}'. Expected a valid URL, but got a value with an invalid format.", param=where, code="invalid_value"
         )
-    picture = look(decoded(text[written.end() :]) or b"")
-    if picture is None or picture.media_type != written[1]:
+    data = decoded(text[written.end() :]) or b""
+    picture = look(data)
+    if picture is None or picture.media_type != written[1] or not is_readable(data):
         raise Refusal("You uploaded an unsupported image. Please make sure your image is valid.", param=where, code="invalid_image_format")
 
 
@@ -133,6 +134,8 @@ def check_file(part: Body, where: str) -> None:
             raise Refusal(
                 f"Invalid '{where}.file_data'. Expected a base64-encoded data URL with a MIME type.", param=where, code="invalid_value"
             )
+        if start[0].startswith("data:application/pdf") and not is_pdf(decoded(text[start.end() :]) or b""):
+            raise Refusal(f"Invalid '{where}.file_data'. The file could not be read as a PDF.", param=where, code="invalid_value")
         check_text(part.get("filename"), f"{where}.filename", least=1)
 
 

@@ -1,11 +1,19 @@
-"""What a server sees in an image: its true format and its sides, from the header. Written for the stubs alone."""
+"""What a server sees in an image: its true format and its sides, from the header; and whether it can read a file to its end. Written for
+the stubs alone."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
 import struct
+import warnings
+from functools import lru_cache
+from io import BytesIO
 from typing import NamedTuple
+
+import PIL.Image
+import PIL.ImageSequence
 
 
 class Picture(NamedTuple):
@@ -32,6 +40,27 @@ def look(data: bytes) -> Picture | None:
         return _png(data) or _gif(data) or _jpeg(data) or _webp(data)
     except (struct.error, IndexError):
         return None
+
+
+@lru_cache(maxsize=200)
+def is_readable(data: bytes) -> bool:
+    """Whether every frame of the image can be shown."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with PIL.Image.open(BytesIO(data)) as picture:
+                picture.verify()
+            with PIL.Image.open(BytesIO(data)) as picture:
+                for frame in PIL.ImageSequence.Iterator(picture):
+                    frame.load()
+        except Exception:  # noqa: BLE001 - a server refuses what fails in any way
+            return False
+    return True
+
+
+def is_pdf(data: bytes) -> bool:
+    """Whether it begins and ends as a PDF does."""
+    return b"%PDF-" in data[:1024] and re.search(rb"startxref\s+\d+\s+%%EOF", data[-1024:]) is not None
 
 
 def _png(data: bytes) -> Picture | None:

@@ -1,0 +1,49 @@
+"""What validators ask of the base64 in a request. It shares no code with the converters, only the judges of bytes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+from session.document_check import document_problem
+from session.image_check import image_problem
+
+_MAGIC = {
+    "image/png": re.compile(rb"\x89PNG"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8"),
+    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+}
+
+
+def decoded(coded: str) -> bytes | None:
+    """Return the bytes, or None where the text is no base64."""
+    try:
+        return base64.b64decode(coded, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def image_faults(media_type: str, coded: str) -> Iterator[str]:
+    """Yield what is wrong with an image: its type, its base64, its label, or its bytes."""
+    if media_type not in _MAGIC:
+        yield f"{media_type!r} is no media type of images here"
+        return
+    raw = decoded(coded)
+    if raw is None:
+        yield "not base64"
+        return
+    actual = next((name for name, magic in _MAGIC.items() if magic.match(raw)), None)
+    if actual is not None and actual != media_type:
+        yield f"labelled {media_type}, but the bytes are {actual}"
+    if (problem := image_problem(raw)) is not None:
+        yield f"image {problem}"
+
+
+def document_fault(media_type: str, coded: str) -> str | None:
+    """Return what is wrong with a document's base64 or bytes; None where nothing is, or its type is not known."""
+    raw = decoded(coded)
+    problem = "is no base64" if raw is None else document_problem(raw, media_type)
+    return None if problem is None else f"document {problem}"

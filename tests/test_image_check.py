@@ -1,0 +1,405 @@
+"""Bytes are judged to their end, within bounds, once, and without a trace in warnings, logs or settings of Pillow's."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+import pickle
+import struct
+import threading
+import time
+import warnings
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+from PIL import ImageFile
+
+from context_window import ContextWindow, ContextWindowManager
+from session import Document, Image, Message, Session
+from session import image_check as image_check_module
+from session.image_check import BROKEN, CUT, HEADER, LONG, MOST_FRAMES, UNKNOWN, heif_problem, image_problem
+from session.providers import media
+from session.providers.media import Inline, Note, document_source, image_source, unusable
+from tests.support.counting import Letters
+from tests.support.pictures import claiming_png, docx, encoded, every_kind, heic, noise, pdf, png
+from tests.support.stubs.pictures import is_readable
+
+KINDS = every_kind()
+kinds = pytest.mark.parametrize("name", KINDS)
+
+
+# What is sound, and what is not
+
+
+@kinds
+def test_a_sound_image_is_sound_whatever_follows_it(name: str) -> None:
+    """Phones and editors append data of their own."""
+    assert image_problem(KINDS[name]) is None
+    assert image_problem(KINDS[name] + b"\0\xff\xd8\xff more") is None
+
+
+@kinds
+def test_every_cut_is_a_problem(name: str) -> None:
+    """An image cut anywhere is damaged, its last byte included."""
+    data = KINDS[name]
+    assert [length for length in range(len(data)) if image_problem(data[:length]) is None] == []
+    assert image_problem(data[: len(data) // 2]) in {CUT, HEADER}
+
+
+@kinds
+def test_every_cut_is_a_problem_where_a_program_lets_pillow_load_truncated_images(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
+    data = KINDS[name]
+    assert [length for length in range(0, len(data), 7) if image_problem(data[:length]) is None] == []
+    assert image_problem(data[:-1]) == CUT
+
+
+@given(name=st.sampled_from(sorted(KINDS)), place=st.integers(0, 10**6), more=st.binary(max_size=30), gone=st.integers(0, 60))
+def test_what_is_sound_here_can_be_read_by_a_strict_reader(name: str, place: int, more: bytes, gone: int) -> None:
+    """Of any change to any image: what this takes, an independent reader takes; nothing is raised and nothing warned of."""
+    data = KINDS[name]
+    place %= len(data)
+    data = data[:place] + more + data[place + gone :]
+    problem = image_problem(data)
+    event("sound" if problem is None else problem.partition(":")[0])
+    if problem is None:
+        assert is_readable(data)
+
+
+@given(
+    st.one_of(
+        st.binary(max_size=300),
+        st.tuples(st.sampled_from(sorted(KINDS.values())), st.binary(max_size=99)).map(lambda two: two[0][:40] + two[1]),
+    )
+)
+def test_no_bytes_raise(data: bytes) -> None:
+    problem = image_problem(data)
+    assert problem is None or problem.partition(" ")[0].rstrip(":") in {"damaged", "too"}
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"", UNKNOWN),
+        (b"<html>404</html>", UNKNOWN),
+        (b"BM" + bytes(60), UNKNOWN),
+        (b"%PDF-1.7", UNKNOWN),
+        (png()[:20], HEADER),
+        (png()[:33], CUT),
+        (png()[:-1], CUT),
+        (png()[:40] + b"?" + png()[41:], BROKEN),  # in the compressed pixels: the checksum is wrong
+        (encoded("GIF", mode="L")[:-1], CUT),
+        (encoded("JPEG")[:-2], CUT),
+        (encoded("WEBP")[:-8], CUT),
+        (png()[:33] + b"\0\0\0\0IEND\xaeB`\x82", BROKEN),
+        (b"GIF89a\2\0\2\0\0\0\0;", BROKEN),
+        (b"GIF89a\2\0\2\0\0\0\0?", BROKEN),
+    ],
+)
+def test_the_problem_is_named(data: bytes, problem: str) -> None:
+    assert image_problem(data) == problem
+
+
+@kinds
+def test_metadata_that_is_damaged_is_no_problem_and_gives_no_warning(name: str) -> None:
+    """Warnings would reach the user's terminal, and where they are errors make a sound image a damaged one."""
+    exif = b"Exif\0\0II*\0\x08\0\0\0\xff\xff\x0f\x01\x02\0\xff\xff\xff\x7f\xff\xff\xff\x7f"
+    data = KINDS[name]
+    if name.startswith("JPEG"):
+        data = data[:2] + b"\xff\xe1" + struct.pack(">H", len(exif) + 2) + exif + data[2:]
+        data = data[:2] + b"\xff\xe2\0\x10MPF\0II*\0\xff\xff\xff\xff??" + data[2:]
+    elif name.startswith("PNG"):
+        body = b"eXIf" + exif
+        data = data[:33] + struct.pack(">I", len(exif)) + body + struct.pack(">I", zlib.crc32(body)) + data[33:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert image_problem(data) is None
+
+
+def test_pillow_logs_nothing_of_what_is_checked_and_goes_on_logging_for_others(caplog: pytest.LogCaptureFixture) -> None:
+    profile = b"secret profile\0\0" + zlib.compress(bytes(200))
+    body = b"iCCP" + profile
+    data = png()[:33] + struct.pack(">I", len(profile)) + body + struct.pack(">I", zlib.crc32(body)) + png()[33:]
+    with caplog.at_level(logging.DEBUG):
+        assert image_problem(data) is None
+        assert caplog.records == []
+        assert is_readable(data)
+    assert "secret profile" in caplog.text
+
+
+# Bounds
+
+
+def pages(count: int, side: int = 8) -> bytes:
+    """A GIF of so many frames."""
+    data = encoded("GIF", side, side, mode="L")
+    start = 13 + (3 << (data[10] & 7) + 1)
+    return data[:start] + data[start:-1] * count + b";"
+
+
+def scans(count: int) -> bytes:
+    """A progressive JPEG whose last scan comes again and again."""
+    data = encoded("JPEG", 2_000, 500, mode="L", progressive=True)
+    last = data.rindex(b"\xff\xda")
+    return data[:last] + data[last:-2] * count + b"\xff\xd9"
+
+
+def growing() -> bytes:
+    """A JPEG with a second, huge frame header after the first."""
+    data = encoded("JPEG")
+    place = data.index(b"\xff\xc0")
+    return (
+        data[:place]
+        + data[place : place + 19]
+        + b"\xff\xc0\0\x11\x08\xff\xff\xff\xff\x03\x01\x22\0\x02\x11\x01\x03\x11\x01"
+        + data[place + 19 :]
+    )
+
+
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    "a picture of 3,600 million pixels": lambda: claiming_png(60_000, 60_000),
+    "a picture just above the bound": lambda: claiming_png(9_000, 9_000),
+    "a frame larger than its screen": lambda: b"GIF89a\1\0\1\0\0\0\0," + struct.pack("<4HB", 0, 0, 65535, 65535, 0) + b"\2\1\0\0;",
+    "a second, larger size": growing,
+    "thousands of scans": lambda: scans(2_000),
+    "millions of chunks": lambda: png()[:33] + b"\0\0\0\0teSt\x9d\xd4\x1f\x9b" * 600_000,
+    "millions of blocks": lambda: b"GIF89a\1\0\1\0\0\0\0" + b"!\xfe\0" * 900_000,
+    "millions of segments": lambda: KINDS["JPEG"][:20] + b"\xff\xfe\0\2" * 900_000 + KINDS["JPEG"][20:],
+    "millions of markers": lambda: KINDS["JPEG"][:-2] + b"\xff\xfe\0\2" * 900_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_a_problem_soon(name: str) -> None:
+    data = HOSTILE[name]()
+    start = time.process_time()
+    assert image_problem(data) is not None
+    assert time.process_time() - start < 5
+
+
+def test_of_an_animation_so_many_frames_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is walked to its end, so that a cut is found there too."""
+    many = pages(MOST_FRAMES * 3)
+    start = time.process_time()
+    assert image_problem(many) is None
+    assert image_problem(many[:-1]) == CUT
+    assert time.process_time() - start < 5
+    monkeypatch.setattr(image_check_module, "MOST_PIXELS", 24 * 16 * 2)
+    for name in ("PNG, animated", "GIF, animated", "WebP, animated"):
+        assert image_problem(KINDS[name]) is None
+        assert image_problem(KINDS[name][:-1]) == CUT
+
+
+def test_a_picture_within_the_bound_is_decoded() -> None:
+    assert image_problem(png(4_000, 2_000)) is None
+
+
+def test_a_format_that_this_pillow_lacks_is_not_called_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_check_module, "_openers", dict)
+    assert {image_problem(data) for data in KINDS.values()} == {None}
+
+
+# HEIC
+
+
+def test_heic_is_judged_by_its_boxes() -> None:
+    assert heif_problem(heic()) is None
+    assert heif_problem(heic(b"what a phone appends")) is None
+    assert [length for length in range(len(heic())) if heif_problem(heic()[:length]) is None] == []
+    assert heif_problem(heic()[:24] + struct.pack(">I4s", 0, b"mdat")) == HEADER
+    assert heif_problem(heic()[:24] + struct.pack(">I4s", 3, b"mdat")) == BROKEN
+    assert heif_problem(heic()[:72] + struct.pack(">I4sQ", 1, b"mdat", 20) + bytes(4)) is None
+    assert heif_problem(b"\0\0\0\x08free" * 600_000) == LONG
+    rare = b"\0\0\0\x14ftypavci\0\0\0\0mif1" + heic()[24:]
+    assert isinstance(image_source(Image(data=rare, media_type="image/heic")), Inline)
+
+
+# Once an image
+
+
+class Decodes:
+    """How often bytes were judged."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        judge = image_problem
+
+        def counting(data: bytes) -> str | None:
+            self.count += 1
+            return judge(data)
+
+        monkeypatch.setattr(media, "image_problem", counting)
+
+
+def test_an_image_is_judged_once_over_all_turns_views_and_formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it stands in the log or in views of it, and whoever sends it."""
+    decodes = Decodes(monkeypatch)
+    manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(3_000))
+    session = Session([Message("user", [Image(data=png(20, 20, bytes([n] * 3))) for n in range(3)], pinned=True)])
+    session.add_message("user", Image(data=png()[:40], media_type="image/png"))
+    session.add_message("user", Image(url="data:image/png;base64,iVBORw0KGgo="))
+    for turn in range(40):
+        session.add_message("assistant", f"{turn} " * 40)
+        session.add_message("user", "More. " * 20)
+        for view in (manager.process_session(session), session):
+            view.to_anthropic_messages()
+            view.to_openai_messages()
+            view.to_openai_responses()
+    assert len(manager.process_session(session).items) < len(session.items)
+    assert decodes.count == 5
+
+
+def test_measuring_a_log_decodes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    decodes = Decodes(monkeypatch)
+    session = Session([Message("user", [Image(data=png(1_000, 1_000)), Image(data=png(1_000, 1_000)[:60])])])
+    manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(100_000))
+    tokens = manager.analyze_session(session)["total_tokens"]
+    str(manager.usage(session))
+    manager.plan_session(session)
+    assert decodes.count == 0
+    manager.process_session(session)
+    assert manager.analyze_session(session)["total_tokens"] == tokens
+    assert decodes.count == 2
+
+
+@pytest.mark.parametrize("part", [Image(data=png()), Image(data=png()[:40], media_type="image/png"), Document(data=b"%PDF-")], ids=repr)
+def test_the_answer_is_no_part_of_the_value(part: Image | Document) -> None:
+    """Not compared, shown, copied or saved."""
+    fresh = replace(part)
+    before = repr(fresh), hash(fresh), Session([Message("user", fresh, id="m", created_at=0.0)]).to_dict()["items"]
+    problem = unusable(part)
+    assert unusable(part) == problem
+    assert fresh == part
+    assert (repr(part), hash(part), Session([Message("user", part, id="m", created_at=0.0)]).to_dict()["items"]) == before
+    for other in (copy.copy(part), copy.deepcopy(part), pickle.loads(pickle.dumps(part)), replace(part)):
+        assert other == part
+        assert not hasattr(other, "_problem")
+        assert unusable(other) == problem
+
+
+def test_threads_that_judge_at_once_find_the_same() -> None:
+    images = [Image(data=data) for data in KINDS.values()] + [Image(data=data[:-1]) for data in KINDS.values()]
+    answers: list[list[str | None]] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        threads = [threading.Thread(target=lambda: answers.append([unusable(image) for image in images])) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert answers == [[None] * len(KINDS) + [CUT] * len(KINDS)] * 8
+
+
+# Documents
+
+OFFICE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+WORD = "application/msword"
+
+
+def word(sectors: int = 3) -> bytes:
+    """The beginning of a Word file of old, and so many sectors."""
+    header = bytearray(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1".ljust(512, b"\0"))
+    struct.pack_into("<H", header, 30, 9)
+    struct.pack_into("<II", header, 44, 1, 1)
+    struct.pack_into("<I", header, 76, 2)
+    return bytes(header) + bytes(512 * sectors)
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type", "problem"),
+    [
+        (pdf(), None, None),
+        (pdf(9_000), "application/pdf", None),
+        (b"\xef\xbb\xbf\n" + pdf(), "application/pdf", None),
+        (pdf() + b"\r\n\0\0", "Application/PDF; version=1.7", None),
+        (pdf(9_000) + bytes(1_000), None, None),
+        (pdf(9_000) + bytes(1_100), None, "damaged: it ends in the middle"),
+        (bytes(1_100) + pdf(), "application/pdf", "damaged: it does not begin as a PDF"),
+        (b"<html>404</html>", "application/pdf", "damaged: it does not begin as a PDF"),
+        (b"%PDF-1.4 not really a pdf", "application/pdf", "damaged: it ends in the middle"),
+        (b"%PDF-1.7 startxref 0 %%EOF", None, "damaged: its table of objects is missing"),
+        (b"%PDF-1.7 startxref 999999 %%EOF", None, "damaged: its table of objects is missing"),
+        (docx(), OFFICE, None),
+        (docx()[:-1] + b"\0", OFFICE, None),
+        (docx()[:-22], OFFICE, "damaged: it ends in the middle"),
+        (docx()[60:], OFFICE, "damaged: it is no Office document"),
+        (docx().replace(b"[Content_Types]", b"[Content?Types]"), OFFICE, "damaged: it is no Office document"),
+        (docx().replace(b"PK\1\2", b"PK??"), OFFICE, "damaged: its table of objects is missing"),
+        (docx()[:-10] + b"\xff" * 4 + docx()[-6:], OFFICE, "damaged: its table of objects is missing"),
+        (b"<html>404</html>", OFFICE, "damaged: it is no Office document"),
+        (word(), WORD, None),
+        (word()[:1_500], WORD, "damaged: it ends in the middle"),
+        (word()[:80], WORD, "damaged: it ends in the middle"),
+        (b"<html>404</html>", WORD, "damaged: it is no Office document"),
+        (b"<html>404</html>", "text/html", None),
+        (b"", "application/pdf", "empty"),
+    ],
+)
+def test_documents_are_judged_by_their_ends(data: bytes, media_type: str | None, problem: str | None) -> None:
+    document = Document(data=data, media_type=media_type)
+    assert unusable(document) == problem
+    assert document_source(document) == Note(f"[document {problem}]") if problem else isinstance(document_source(document), Inline)
+
+
+@given(size=st.integers(0, 4_000), length=st.integers(0, 4_000))
+def test_a_document_cut_anywhere_is_a_problem(size: int, length: int) -> None:
+    data = pdf(size)
+    assert unusable(Document(data=data[: length % (len(data) - 1)], media_type="application/pdf")) is not None
+
+
+@given(data=st.binary(max_size=200), media_type=st.sampled_from(["application/pdf", OFFICE, WORD]))
+def test_no_document_raises(data: bytes, media_type: str) -> None:
+    for start in (b"", b"PK\x03\x04", b"PK\5\6", b"%PDF-", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(22)):
+        unusable(Document(data=start + data, media_type=media_type))
+
+
+# Where bytes are sent
+
+
+@pytest.mark.parametrize(
+    ("image", "text"),
+    [
+        (Image(data=b"<html>404", media_type="image/png"), f"[image {UNKNOWN}]"),
+        (Image(data=b"<html>404", media_type="image/heic"), f"[image {UNKNOWN}]"),
+        (Image(data=png()[:33], media_type="image/png"), f"[image {CUT}]"),
+        (Image(data=claiming_png(60_000, 60_000)), "[image too large to send: 60000x60000]"),
+        (Image(url="data:image/png;base64,PGh0bWw+"), f"[image {UNKNOWN}]"),
+        (Image(url="data:image/png,<html>"), f"[image {UNKNOWN}]"),
+        (Image(data=b""), "[image empty]"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_image_is_a_note(image: Image, text: str) -> None:
+    assert image_source(image) == Note(text)
+
+
+def test_an_image_under_a_wrong_label_is_sent_as_what_it_is() -> None:
+    data = encoded("JPEG")
+    assert image_source(Image(data=data, media_type="image/png")) == Inline(data, "image/jpeg")
+
+
+def test_answers_of_blocks_that_go_as_they_came_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    decodes = Decodes(monkeypatch)
+    monkeypatch.setattr(media, "MOST_ANSWERS", 2)
+    monkeypatch.setattr(media, "_ANSWERS", {})
+    coded: list[Any] = [os.urandom(30).hex() for _ in range(3)]
+    for _ in range(5):
+        assert media.coded_problem(coded[0], "image/png") == UNKNOWN
+    assert decodes.count == 1
+    for one in coded:
+        media.coded_problem(one, "image/png")
+        assert len(media._ANSWERS) <= 2
+    assert media.coded_problem(None, "image/png") is None
+    assert media.coded_problem("PGh0bWw", None) is None
+    assert media.coded_problem("PGh0bWw", "audio/mp3") is None
+
+
+def test_noise_is_noise() -> None:
+    """Else cuts would lose nothing."""
+    assert len(zlib.compress(noise(24, 16).tobytes())) > 24 * 16 * 3
