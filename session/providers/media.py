@@ -160,21 +160,18 @@ def _problem_of(part: Image | Document) -> str | None:
     if not data:
         return _EMPTY
     kind = sniff(data) or _plain_type(declared)
-    return _image_problem(data, kind) if isinstance(part, Image) else document_problem(data, kind)
+    if isinstance(part, Document):
+        return document_problem(data, kind)
+    is_heif = kind in _HEIF_TYPES and data[4:8] == b"ftyp"
+    return heif_problem(data) if is_heif else image_problem(data)
 
 
-def _image_problem(data: bytes, kind: str | None) -> str | None:
-    if kind in _HEIF_TYPES and data[4:8] == b"ftyp":
-        return heif_problem(data)
-    return image_problem(data)
-
-
-def _inline(data: bytes, declared: str | None, what: str, part: Image | Document | None = None) -> Source:
+def _inline(data: bytes, declared: str | None, what: str, part: Image | Document) -> Source:
     """Return the bytes, or a note where they are damaged. They are believed before their label, since providers refuse a wrong one."""
     if not data:
         return Note(f"[{what} {_EMPTY}]")
     kind = sniff(data) or _plain_type(declared)
-    problem = _image_problem(data, kind) if part is None else unusable(part)
+    problem = unusable(part)
     if problem is not None and not (problem == UNKNOWN and kind not in _IMAGES):  # else converters say which type they do not know
         return Note(f"[{what} {problem}]")
     return Inline(data, kind)
