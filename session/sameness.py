@@ -12,12 +12,16 @@ from hashlib import sha256
 from typing import Any, TypeVar, get_args
 
 from .items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, ItemBase, Message
-from .parts import Image, Part
+from .parts import Image, Part, Text
 
 AnyItem = TypeVar("AnyItem", bound=ItemBase)
 
 VIEW_MARK = "context_window"
 """The key in `extra` under which a view says what it did to an item."""
+VIEW_CHANGES = ("cleared", "truncated", "images replaced")
+"""The values under that key. Any other value is the caller's own."""
+PLACEHOLDER = "recall id "
+"""A text that every placeholder of a view holds."""
 VIEW_NOTE = "context_window_was"
 """The key under which it says what the item was before."""
 ORIGINAL_ID = "merged_id"
@@ -44,7 +48,7 @@ def is_same(one: Item, other: Item) -> bool:
         return one.created_at == other.created_at and all(
             None in (mine := getattr(one, name), theirs := getattr(other, name)) or mine == theirs for name in ("instructions", "tools")
         )
-    if VIEW_MARK in one.extra or VIEW_MARK in other.extra:
+    if _is_changed_by_view(one) or _is_changed_by_view(other):
         if isinstance(one, FunctionCallOutput) and isinstance(other, FunctionCallOutput):
             return (one.name, one.call_id, one.is_error) == (other.name, other.call_id, other.is_error)
         if isinstance(one, Message) and isinstance(other, Message):
@@ -80,8 +84,18 @@ def under(item: AnyItem, item_id: str) -> AnyItem:
     return item if item_id == item.id else replace(item, id=item_id, extra={ORIGINAL_ID: item.id, **item.extra})
 
 
+def _is_changed_by_view(item: Item) -> bool:
+    """True if the item is marked as one that a view changed and holds a placeholder.
+
+    A mark alone proves nothing: a session from elsewhere may carry one, and two different items would then pass as one.
+    """
+    parts = item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
+    return item.extra.get(VIEW_MARK) in VIEW_CHANGES and any(isinstance(part, Text) and PLACEHOLDER in part.text for part in parts)
+
+
 def _own_extra(item: Item) -> dict[str, Any]:
-    return {key: value for key, value in item.extra.items() if key not in (VIEW_MARK, VIEW_NOTE, ORIGINAL_ID)}
+    ours = (VIEW_MARK, VIEW_NOTE, ORIGINAL_ID) if _is_changed_by_view(item) else (ORIGINAL_ID,)
+    return {key: value for key, value in item.extra.items() if key not in ours}
 
 
 def _same_but_images(ones: tuple[Part, ...], others: tuple[Part, ...]) -> bool:

@@ -88,6 +88,8 @@ def to_anthropic(session: Session, *, caching: bool = False) -> AnthropicMessage
         marks.after(step, messages)
     if messages and messages[0]["role"] == "assistant":  # A1, where `preamble_due` does not see it: the user's first text is blank
         messages.insert(0, {"role": "user", "content": [text_block(additions.PREAMBLE)]})
+    elif messages and not told.preamble and (first := messages[0]["content"][0])["type"] == "text":
+        first["text"] = additions.escaped(first["text"], additions.PREAMBLE)
     _close(messages)
     album.fit()
     system = [block for message in told.system for block in plain(message.content)]
@@ -162,6 +164,8 @@ def _result(response: Response, call: FunctionCall, wire_id: str, album: Album) 
         return {**result, "content": [text_block(additions.INTERRUPTED)], "is_error": True}
     # An error holds text only, and may not be empty; any other result may.
     content = list(plain(output.output)) or [text_block(additions.FAILED)] if output.is_error else list(album.rich(output.output))
+    if output.is_error and len(content) == 1:
+        content[0]["text"] = additions.escaped(content[0]["text"], additions.INTERRUPTED)
     if content:
         result["content"] = content
     if output.is_error:

@@ -122,6 +122,8 @@ class _Telling:
                 # Something earlier is gone, and nothing else tells so: a compaction without a summary. For such a one nothing
                 # is sent but the preamble that was there.
                 self.out.add(Compaction("", **self.out.name()))
+        elif place == 0 and parts and parts[0][1].keys() == {"text"} and isinstance(text := parts[0][1]["text"], str):
+            parts = [(parts[0][0], {"text": additions.unescaped(text, additions.PREAMBLE)}), *parts[1:]]
         for where, part in parts:
             self._part(place, where, part)
         self._close()
@@ -183,6 +185,7 @@ class _Telling:
         failed = answer.keys() == {"error"} and isinstance(answer["error"], str)
         only = answer.get("error") if failed else answer.get("output") if answer.keys() == {"output"} else None
         text = only if isinstance(only, str) else as_json(dict(answer), f"{where}.response")
+        text = additions.unescaped(text, additions.INTERRUPTED) if failed else text
         self.out.add(FunctionCallOutput(tool, (Text(text), *media), call_id, is_error=failed, **self.out.name()))
 
     def _asked(self, response: Mapping[str, Any], number: int) -> FunctionCall | None:

@@ -178,7 +178,8 @@ def _output(response: Response, call: FunctionCall, wire_id: str) -> Json:
     output = response.outputs.get(call.id)
     if output is None:
         return {**item, "output": additions.INTERRUPTED}
-    return {**item, "output": _content([_part(piece) for piece in pieces(output.output)])}
+    content = _content([_part(piece) for piece in pieces(output.output)])
+    return {**item, "output": additions.escaped(content, additions.INTERRUPTED) if isinstance(content, str) else content}
 
 
 def _pair(call: FunctionCall, output: FunctionCallOutput | None, wire_id: str) -> tuple[Json, Json] | None:
