@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from session.redaction import redacted
+
 from .errors import (
     ModelAccessError,
     ModelError,
@@ -127,5 +129,5 @@ def _retry_after(error: BaseException) -> float | None:
 
 def _line(text: str) -> str:
     """The text as one short line that a terminal may show."""
-    line = printable(" ".join(text[: 4 * LONGEST].split()))
+    line = printable(redacted(" ".join(text[: 4 * LONGEST].split())))
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

@@ -9,7 +9,8 @@ import math
 from collections.abc import Container, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from .errors import SHOWN, FormatError, short
+from .errors import FormatError, short
+from .redaction import is_name
 
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
 
@@ -132,7 +133,7 @@ def _new_key(key: object, taken: Container[str]) -> str:
 
 def place_name(key: object) -> str:
     """A key as the `where` of an error shows it."""
-    return clean(key) if isinstance(key, str) and len(key) <= SHOWN else short(key)
+    return clean(key) if isinstance(key, str) and is_name(key) else short(key)
 
 
 # Of one field of a frozen value that is being made
