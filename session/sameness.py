@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args
 
 from .items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, ItemBase, Message
 from .parts import Image, Part, Text
+from .stack import with_room
 
 AnyItem = TypeVar("AnyItem", bound=ItemBase)
 
@@ -70,7 +71,7 @@ def other_id(item: Item, is_free: Callable[[str], bool]) -> str:
         bare["replaces"] = ()
     from .serial import item_to_dict
 
-    said = json.dumps(item_to_dict(replace(item, **bare)), sort_keys=True)
+    said = with_room(lambda: json.dumps(item_to_dict(replace(item, **bare)), sort_keys=True))
     number = 0
     while True:
         found = sha256(f"{number} {said}".encode()).hexdigest()[:12]  # as long as `new_id` makes them

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import UnknownItemError
 from .items import Item, Message
 from .record import AnyItem, Record, reported
+from .stack import with_room
 
 if TYPE_CHECKING:
     from .excerpts import Excerpt
@@ -337,7 +338,7 @@ class Session(Record):
         """
         from .serial import session_to_dict
 
-        return session_to_dict(self)
+        return with_room(lambda: session_to_dict(self))
 
     @classmethod
     def from_dict(cls, data: object) -> Session:
@@ -348,7 +349,7 @@ class Session(Record):
         """
         from .serial import session_from_dict
 
-        return session_from_dict(data)
+        return with_room(lambda: session_from_dict(data))
 
     def to_anthropic_messages(self, *, caching: bool = False) -> AnthropicMessages:
         """`(messages, system)` for Anthropic's Messages API. See `session.providers.anthropic`."""

@@ -211,6 +211,5 @@ class AnthropicAccess:
 
 def _check_model(name: str) -> None:
     if describe_model(name).family != "claude":
-        raise ChatError(
-            f"{name if is_name(name) else short(name)} is none of Anthropic's models, whose API this chat uses; `context-window models claude` lists them"
-        )
+        shown = name if is_name(name) else short(name)
+        raise ChatError(f"{shown} is none of Anthropic's models, whose API this chat uses; `context-window models claude` lists them")

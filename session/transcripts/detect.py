@@ -12,6 +12,7 @@ from typing import Protocol
 
 from session.errors import TranscriptError
 from session.session import Session
+from session.stack import with_room
 
 from . import (
     aider,
@@ -99,7 +100,7 @@ def read_transcript(path: str | os.PathLike[str]) -> Session:
         TranscriptError: The file cannot be read, is no transcript, or holds several equal sessions.
     """
     source = Source(_path(path))
-    account = _format_of(source).read(source, sidechains=False)
+    account = with_room(lambda: _format_of(source).read(source, sidechains=False))
     if account.equals > 1:
         names = ", ".join(session.id for session in account.sessions[: account.equals][:NAMED])
         names += ", …" if account.equals > NAMED else ""
@@ -130,7 +131,7 @@ def read_account(path: str | os.PathLike[str], *, on_read: Callable[[int], objec
         TranscriptError: The file cannot be read, or is no transcript.
     """
     source = Source(_path(path), on_read)
-    return _format_of(source).read(source, sidechains=True)
+    return with_room(lambda: _format_of(source).read(source, sidechains=True))
 
 
 def _path(path: str | os.PathLike[str]) -> Path:

@@ -34,8 +34,9 @@ def logs(draw: st.DrawFn) -> Session:
         for kind in draw(st.lists(st.sampled_from("rrtttc"), min_size=1, max_size=4)):
             if kind == "r":
                 sealed = draw(st.integers(0, 4)) == 4
-                seal = {"data": f"s{len(items)}"} if sealed else {"signature": f"s{len(items)}"}
-                items.append(Reasoning("" if sealed else "hm", agent_id=agent, **seal))
+                seal = f"s{len(items)}"
+                sealed_thought = Reasoning("", data=seal, agent_id=agent)
+                items.append(sealed_thought if sealed else Reasoning("hm", signature=seal, agent_id=agent))
             elif kind == "t":
                 items.append(Message("assistant", draw(TEXTS), agent_id=agent))
             else:

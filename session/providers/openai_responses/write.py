@@ -25,6 +25,7 @@ from session.providers.calls import CallIds, safe
 from session.providers.openai_chat.pieces import UNSAFE, File, Picture, Piece, Said, arguments_text, pieces, texts
 from session.providers.steps import Response, conversation
 from session.session import Session
+from session.stack import with_room
 
 from .kinds import CALL_FIELDS, FIELDS, ID, ITEM, OURS, PAIRS, PHASE, PROVIDER, SUMMARY, TYPE, call_arguments, output_parts
 
@@ -146,7 +147,7 @@ def _reasoning(item: Reasoning, sent: set[str]) -> Json | None:
 def _hosted(item: Reasoning) -> Json | None:
     """The call that the provider carried out, as it came; None where the item is damaged."""
     try:
-        found = json.loads(item.data or "")
+        found = with_room(lambda: json.loads(item.data or ""))
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and found.get("type") == item.extra.get(TYPE) else None
