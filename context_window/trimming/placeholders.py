@@ -6,10 +6,13 @@ in characters and pixels. Items with one are known by `extra[MARK]`, never by th
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from hashlib import sha256
 
 from session.items import FunctionCallOutput, Item, Message
 from session.parts import Image, Part, Text
+from session.printable import short_name
 
 from .originals import WAS, original_of
 from .plan import Cut
@@ -21,11 +24,32 @@ CLEARED, TRUNCATED, REPLACED = TAKEN = ("cleared", "truncated", "images replaced
 
 SHOWN = 200
 """Characters of a path or URL that a placeholder repeats, as converters' notes do: an address may be longer than its image is dear."""
+NAME_SHOWN = 64
+"""Characters of a tool's name."""
+
+_SHOWABLE = re.compile(r"[!-Z\\^-~]{1,64}")  # ASCII without spaces and brackets
+_ALIAS = re.compile(r"id-[0-9a-f]{32}")
+
+
+def shown_id(item_id: str) -> str:
+    """Return the id of an item as placeholders show it; no two items of a session have the same.
+
+    An id of at most 64 ASCII characters without spaces and brackets is shown as it is. Any other is shown by an alias, a hash of
+    it, and so is one that has the form of an alias: an alias is never the id of another item. `recall` takes what is shown.
+    """
+    if _SHOWABLE.fullmatch(item_id) and not is_alias(item_id):
+        return item_id
+    return f"id-{sha256(item_id.encode()).hexdigest()[:32]}"
+
+
+def is_alias(shown: str) -> bool:
+    """True if the text has the form of an alias."""
+    return _ALIAS.fullmatch(shown) is not None
 
 
 def image_id(item: Item, place: int) -> str:
     """The id under which an image can be recalled: its item's, and its place among the parts."""
-    return f"{item.id}#{place}"
+    return f"{shown_id(item.id)}#{place}"
 
 
 def image_placeholder(item: Item, place: int, image: Image) -> str:
@@ -43,12 +67,12 @@ def output_placeholder(item: FunctionCallOutput) -> str:
     others = [(kind, count) for kind, count in (("image", was.images), ("document", was.documents)) if count]
     sizes = [f"{was.characters:,} characters"] if was.characters or not others else []
     sizes += [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in others]
-    return f"[{item.name} output taken out: {', '.join(sizes)}; recall id {item.id}]"
+    return f"[{short_name(item.name, NAME_SHOWN)} output taken out: {', '.join(sizes)}; recall id {shown_id(item.id)}]"
 
 
 def cut_marker(item: FunctionCallOutput, taken: int) -> str:
     """What stands in the middle of a truncated output."""
-    return f"\n[{taken:,} characters taken out here; recall id {item.id}]\n"
+    return f"\n[{taken:,} characters taken out here; recall id {shown_id(item.id)}]\n"
 
 
 def output_text(item: FunctionCallOutput) -> str:
@@ -111,5 +135,5 @@ def _changed_output(item: FunctionCallOutput, images: tuple[int, ...], cut: Cut 
 def _name(image: Image) -> str:
     """Where an image is, as far as that is worth saying. A `data:` URL is the image itself."""
     if image.path:
-        return image.path[:SHOWN]
-    return image.url[:SHOWN] if image.url and image.url[:5].lower() != "data:" else ""
+        return short_name(image.path, SHOWN)
+    return short_name(image.url, SHOWN) if image.url and image.url[:5].lower() != "data:" else ""

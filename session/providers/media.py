@@ -15,6 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 from session.images import image_size
 from session.parts import Document, Image
+from session.printable import short_name
 
 MAX_FILE = 32 * 1024 * 1024
 """Bytes. A larger file is in no provider's limits, so it is not read."""
@@ -102,10 +103,15 @@ def document_source(document: Document) -> Source:
     return Upload(document.file_id) if document.file_id else Note("[document empty]")
 
 
+def unknown_format(media_type: str | None) -> Note:
+    """What stands for an image that no provider takes."""
+    return Note(f"[image of unknown format: {short_name(media_type, SHOWN)}]" if media_type else "[image of unknown format]")
+
+
 def note(part: Image | Document) -> Note:
     """What stands for a part where only text may stand."""
     if isinstance(part, Document):
-        return Note(f"[document not shown: {part.title[:SHOWN]}]" if part.title else "[document not shown]")
+        return Note(f"[document not shown: {short_name(part.title, SHOWN)}]" if part.title else "[document not shown]")
     return Note("[image not shown]")
 
 
@@ -153,12 +159,12 @@ def _from_url(url: str, declared: str | None, what: str) -> Source:
         return _inline(data, head or declared, what) if comma else Note(f"[{what} empty]")
     if url[:8].lower() == "https://" or url[:7].lower() == "http://":
         return Link(url)
-    return Note(f"[{what} out of reach: {url[:SHOWN]}]")
+    return Note(f"[{what} out of reach: {short_name(url, SHOWN)}]")
 
 
 def _from_file(path: str, declared: str | None) -> Source:
     data = _read(path)
-    return Note(f"[image missing: {path[:SHOWN]}]") if data is None else _inline(data, declared, "image")
+    return Note(f"[image missing: {short_name(path, SHOWN)}]") if data is None else _inline(data, declared, "image")
 
 
 def _read(path: str) -> bytes | None:
