@@ -15,7 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Number
 from reprlib import Repr
+
+from session.redaction import LETTERS, short, veiled
 
 BESIDE = "tools, instructions and what else is beside the items"
 """What a request has that is in no item."""
@@ -24,7 +27,15 @@ FEWER_TOOLS = "Send fewer or shorter tools and instructions, or allow more token
 
 
 class _Shown(Repr):
-    """Values of any size in few words."""
+    """Values of any size in few words, by the rule of `session.redaction`; figures in lists and mappings stay readable."""
+
+    def repr_str(self, x: str, level: int) -> str:
+        """A text: in a list or a mapping by its first letters alone."""
+        return veiled(x) if level == self.maxlevel else f"{x[:LETTERS]!r}{'…' if len(x) > LETTERS else ''}"
+
+    def repr_instance(self, x: object, level: int) -> str:
+        """A class or a number as it is; of another object the type."""
+        return super().repr_instance(x, level) if isinstance(x, type | Number) else veiled(x)
 
     def repr_int(self, x: int, level: int) -> str:
         """A number; of one that Python will not write out, its size."""
@@ -35,15 +46,18 @@ class _Shown(Repr):
 
 
 _shown = _Shown()
-_shown.maxstring = _shown.maxother = 100
+_shown.maxother = 100
 _shown.maxlevel = 1
-"""Characters of a wrong value that a message repeats: it may be megabytes, or fail to show itself."""
+"""A wrong value may be a key or megabytes, or fail to show itself."""
 
 
 class ContextWindowError(Exception):
     """The root: catch this to catch everything that `context_window` raises on purpose."""
 
     # The classes below hand their arguments, not a message, to `Exception`: those are what pickle and copy make them from.
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"  # not the arguments: one may be a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +158,7 @@ class StrategyError(ContextWindowError):
         super().__init__(strategy, problem)
 
     def __str__(self) -> str:
-        return f"the strategy {_shown.repr(self.strategy)} {self.problem}"
+        return f"the strategy {short(self.strategy)} {self.problem}"
 
 
 class UnknownModelError(ContextWindowError, ValueError):
@@ -163,7 +177,7 @@ class UnknownModelError(ContextWindowError, ValueError):
     def __str__(self) -> str:
         hint = f" Did you mean {' or '.join(self.alike)}?" if self.alike else ""
         return (
-            f"the context window of model {_shown.repr(self.model)} is not known.{hint} "
+            f"the context window of model {short(self.model)} is not known.{hint} "
             "Pass ContextWindow(max_tokens=…) with the tokens its prompt may have, or ModelConfig(name, max_tokens=…) for the model."
         )
 
@@ -182,7 +196,9 @@ class CountingError(ContextWindowError):
         super().__init__(counter, answer)
 
     def __str__(self) -> str:
-        return f"the token counter {self.counter!r} answered {_shown.repr(self.answer)}; it must give a whole number of tokens, 0 or more"
+        return (
+            f"the token counter {short(self.counter)} answered {_shown.repr(self.answer)}; it must give a whole number of tokens, 0 or more"
+        )
 
 
 class CompactionError(ContextWindowError):
@@ -214,4 +230,4 @@ class RecallError(ContextWindowError, KeyError):
         super().__init__(item_id, problem)
 
     def __str__(self) -> str:  # a KeyError would show what it was made of
-        return f"recall id {_shown.repr(self.item_id)}: {self.problem}"
+        return f"recall id {short(self.item_id)}: {self.problem}"

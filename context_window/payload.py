@@ -48,7 +48,7 @@ class Asked:
             raise BudgetError("model", model, "pass the model's name as a text")
         for name, remedy in OURS.items():
             if name in more:
-                raise BudgetError(name, type(more[name]).__name__, remedy)
+                raise BudgetError(name, type(more[name]), remedy)
         return cls(model, check_amount("max_tokens", max_tokens, least=1), tools, more)
 
 

@@ -13,7 +13,7 @@ from session.parts import Document, Image, Part, Text
 from session.session import Session
 
 from .errors import BudgetError, RecallError
-from .trimming.placeholders import MARK, TAKEN, parts_of
+from .trimming.placeholders import MARK, TAKEN, is_alias, parts_of, shown_id
 
 Provider: TypeAlias = Literal["anthropic", "openai", "openai-responses", "google"]
 
@@ -77,7 +77,7 @@ def _under(session: Session, id: str) -> list[Item | Image | Document]:
 
 
 def _item(session: Session, id: str) -> Item | None:
-    found = _original(session, id)
+    found = _original(session, _item_id(session, id))
     if found is not None and _is_taken(found):
         raise RecallError(id, _NOT_HERE)
     return found
@@ -87,12 +87,23 @@ def _medium(session: Session, id: str) -> Image | Document | None:
     item_id, mark, place = id.rpartition("#")
     if not (mark and place.isascii() and place.isdecimal() and len(place) < 10 and str(int(place)) == place):
         return None
-    item = _original(session, item_id)
+    item = _original(session, _item_id(session, item_id))
     if item is not None and _is_taken(item):  # its parts may stand elsewhere than they did
         raise RecallError(id, _NOT_HERE)
     parts = () if item is None else parts_of(item)
     part = parts[int(place)] if int(place) < len(parts) else None
     return part if isinstance(part, Image | Document) else None
+
+
+def _item_id(session: Session, shown: str) -> str:
+    """Return the id of the item that placeholders show like this; any other text as it is."""
+    source: Session | None = session if is_alias(shown) else None
+    while source is not None:
+        for item in source.items:
+            if shown_id(item.id) == shown:
+                return item.id
+        source = source.origin
+    return shown
 
 
 def _original(session: Session, id: str) -> Item | None:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from session.redaction import redacted
+
 from .model_errors import (
     ModelAccessError,
     ModelError,
@@ -179,5 +181,5 @@ def _retry_after(error: BaseException) -> float | None:
 
 def _one_line(text: str) -> str:
     """Return the text as one line of at most `LONGEST` characters, safe to print on a terminal."""
-    line = printable(" ".join(text[: 4 * LONGEST].split()))
+    line = printable(redacted(" ".join(text[: 4 * LONGEST].split())))
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

@@ -46,7 +46,10 @@ def tool_text(tool: Tool) -> str:
         definition = tool if isinstance(tool, Mapping) else _definition(tool)
         return clean(json.dumps(definition, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain))
     except (TypeError, ValueError, RecursionError) as error:
-        raise BudgetError("tools", _title(tool), f"cannot be written as JSON: {error}; {REMEDY}") from error
+        named = _innermost(tool)
+        name = f"{named.__name__} " if inspect.isroutine(named) or inspect.isclass(named) else ""
+        value = tool if isinstance(tool, str) else type(named)
+        raise BudgetError("tools", value, f"{name}cannot be written as JSON: {error}; {REMEDY}") from error
 
 
 def anthropic_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
@@ -110,12 +113,6 @@ def _checked(text: str) -> str:
     if not isinstance(json.loads(text), dict):
         raise TypeError("the text is JSON, but no object")
     return text
-
-
-def _title(tool: object) -> object:
-    """What to call a tool in an error: a function's name, a text itself, else its type's name."""
-    named = _innermost(tool)
-    return named if isinstance(named, str) else getattr(named, "__name__", type(named).__name__)
 
 
 def _plain(value: object) -> Any:

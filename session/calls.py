@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from .errors import DuplicateItemError, short
 from .items import FunctionCall, FunctionCallOutput, ItemBase
+from .stack import with_room
 
 
 @dataclass(slots=True)
@@ -91,7 +92,7 @@ def _say_the_same(one: str, other: str) -> bool:
     if one == other:
         return True
     try:
-        return _canonical(one) == _canonical(other)
+        return with_room(lambda: _canonical(one) == _canonical(other))
     except (ValueError, RecursionError):  # what is no JSON, too deep, or has integers of thousands of digits, is just its text
         return False
 

@@ -6,10 +6,11 @@ Nothing here knows of items.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from .errors import SHOWN, FormatError, short
+from .errors import FormatError, short
+from .redaction import is_name
 
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
 
@@ -39,86 +40,118 @@ def clean(text: str) -> str:
     return text
 
 
-def clean_json(value: object, where: str) -> Any:
-    """A private copy of JSON-like data, its texts cleaned.
+def clean_json(value: object, where: str, *, encode: Callable[[bytes], str] | None = None) -> Any:
+    """A private copy of JSON-like data, its texts cleaned. It takes no more of the stack for deep data than for flat.
 
     Args:
         value: None, booleans, finite numbers, texts, and lists and mappings of them.
         where: The name of the value, for the error.
+        encode: What makes a text of bytes; None where there may be no bytes.
 
     Raises:
         FormatError: A value is of another kind, too large, or lies too deep; two keys are one once cleaned.
     """
+    levels: list[_Level] = []
     try:
-        return _Copying().copied(value, 0)
+        return _copied(value, levels, encode)
     except _Refused as refused:
-        raise FormatError(where + "".join(reversed(refused.path)), refused.problem) from None
+        raise FormatError(where + "".join(level.place for level in levels), refused.problem) from None
 
 
 class _Refused(Exception):  # noqa: N818 - never seen outside
-    """Some value cannot be carried. `path` grows from the inside out, so that places cost nothing until one is needed."""
+    """Some value cannot be carried."""
 
     def __init__(self, problem: str) -> None:
         self.problem = problem
-        self.path: list[str] = []
 
 
-class _Copying:
-    """One walk over carried data."""
+class _Level:
+    """A list or a mapping that is being copied.
 
-    __slots__ = ("left",)
+    Attributes:
+        members: Those that are not copied yet.
+        copy: The copy so far.
+        key: The key of the member that is being copied.
+    """
 
-    def __init__(self) -> None:
-        self.left = MAX_VALUES
+    __slots__ = ("copy", "key", "members")
 
-    def copied(self, value: object, depth: int) -> JsonValue:
+    def __init__(self, value: Mapping[Any, object] | Iterable[object]) -> None:
+        is_mapping = isinstance(value, dict | Mapping)
+        self.members: Iterator[Any] = iter(value.items() if isinstance(value, dict | Mapping) else value)
+        self.copy: dict[str, JsonValue] | list[JsonValue] = {} if is_mapping else []
+        self.key: object = NONE
+
+    @property
+    def place(self) -> str:
+        """The member that is being copied, as the `where` of an error shows it."""
+        if self.key is NONE:
+            return ""
+        return f".{place_name(self.key)}" if isinstance(self.copy, dict) else f"[{self.key}]"
+
+
+NONE = object()
+"""No key yet."""
+_CONTAINERS = (dict, list, tuple, Mapping)  # in this order: to ask for a Mapping takes longest
+
+
+def _copied(value: object, levels: list[_Level], encode: Callable[[bytes], str] | None) -> JsonValue:
+    """Return the copy. Where a value is refused, `levels` holds the way to it."""
+    left = MAX_VALUES
+    root: list[JsonValue] = []
+    name = ""
+    while True:
+        into: dict[str, JsonValue] | list[JsonValue] = levels[-1].copy if levels else root
+        copy: JsonValue
         if isinstance(value, str):
-            return clean(value)
-        if value is None or isinstance(value, bool):
-            return value
-        if isinstance(value, int):
-            if value.bit_length() > MAX_BITS:
-                raise _Refused(f"{short(value)} is too large to be saved as JSON; pass it as a text")
-            return int(value)
-        if isinstance(value, float):
-            if not math.isfinite(value):
-                raise _Refused(f"{value} is not a JSON number")
-            return float(value)
-        if depth >= MAX_DEPTH:
-            raise _Refused(f"nested deeper than {MAX_DEPTH} levels")
-        if isinstance(value, dict | Mapping):
-            self._take(len(value))
-            return self._mapping(value, depth + 1)
-        if isinstance(value, list | tuple):
-            self._take(len(value))
-            return self._list(value, depth + 1)
-        raise _Refused(f"{short(value)} cannot be saved as JSON; pass texts, numbers, lists and mappings")
+            copy = clean(value)
+        elif isinstance(value, _CONTAINERS):
+            if len(levels) >= MAX_DEPTH:
+                raise _Refused(f"nested deeper than {MAX_DEPTH} levels")
+            left -= len(value)
+            if left < 0:
+                raise _Refused(f"more than {MAX_VALUES:,} values")
+            level = _Level(value)
+            copy = level.copy
+            levels.append(level)
+        else:
+            copy = _leaf(value, encode)
+        if isinstance(into, dict):
+            into[name] = copy
+        else:
+            into.append(copy)
+        while levels:  # the next value
+            level = levels[-1]
+            if isinstance(level.copy, dict):
+                pair = next(level.members, None)
+                if pair is not None:
+                    level.key, value = pair
+                    name = _new_key(level.key, level.copy)
+                    break
+            else:
+                value = next(level.members, NONE)
+                if value is not NONE:
+                    level.key = len(level.copy)
+                    break
+            levels.pop()
+        else:
+            return root[0]
 
-    def _mapping(self, value: Mapping[Any, object], depth: int) -> dict[str, JsonValue]:
-        copied: dict[str, JsonValue] = {}
-        key: object = None
-        try:
-            for key, member in value.items():
-                copied[_new_key(key, copied)] = self.copied(member, depth)
-        except _Refused as refused:
-            refused.path.append(f".{place_name(key)}")
-            raise
-        return copied
 
-    def _list(self, value: Iterable[object], depth: int) -> list[JsonValue]:
-        copied: list[JsonValue] = []
-        try:
-            for member in value:
-                copied.append(self.copied(member, depth))  # noqa: PERF401 - its length is the place of what is refused
-        except _Refused as refused:
-            refused.path.append(f"[{len(copied)}]")
-            raise
-        return copied
-
-    def _take(self, values: int) -> None:
-        self.left -= values
-        if self.left < 0:
-            raise _Refused(f"more than {MAX_VALUES:,} values")
+def _leaf(value: object, encode: Callable[[bytes], str] | None) -> JsonValue:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        if value.bit_length() > MAX_BITS:
+            raise _Refused(f"{short(value)} is too large to be saved as JSON; pass it as a text")
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise _Refused(f"{value} is not a JSON number")
+        return float(value)
+    if encode is not None and isinstance(value, bytes):
+        return encode(value)
+    raise _Refused(f"{short(value)} cannot be saved as JSON; pass texts, numbers, lists and mappings")
 
 
 def _new_key(key: object, taken: Container[str]) -> str:
@@ -132,7 +165,7 @@ def _new_key(key: object, taken: Container[str]) -> str:
 
 def place_name(key: object) -> str:
     """A key as the `where` of an error shows it."""
-    return clean(key) if isinstance(key, str) and len(key) <= SHOWN else short(key)
+    return clean(key) if isinstance(key, str) and is_name(key) else short(key)
 
 
 # Of one field of a frozen value that is being made

@@ -24,8 +24,24 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-SHOWN = 60
-"""Characters of a value that a message repeats."""
+from .redaction import short
+
+__all__ = [
+    "DuplicateItemError",
+    "FormatError",
+    "PositionError",
+    "ReadOnlyError",
+    "SessionError",
+    "StoreBusyError",
+    "StoreConflictError",
+    "StoreDamagedError",
+    "StoreError",
+    "SummaryError",
+    "TranscriptError",
+    "UnknownItemError",
+    "UnknownSessionError",
+    "short",
+]
 
 
 class SessionError(Exception):
@@ -206,18 +222,3 @@ class UnknownSessionError(StoreError, KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])  # a KeyError would show the message in quotes
-
-
-def short(value: object) -> str:
-    """The value as a message may show it: a text or number in at most some 60 characters, of all else the type.
-
-    It never fails: `repr` does on integers of 5,000 digits and on deep nesting, and takes gigabytes for large data.
-    """
-    if isinstance(value, str):
-        text = str.__str__(value)
-        return repr(text) if len(text) <= SHOWN else f"{text[: SHOWN - 3]!r}..."
-    if isinstance(value, int) and value.bit_length() > 3 * SHOWN:
-        return f"an integer of {value.bit_length()} bits"
-    if value is None or isinstance(value, bool | int | float):
-        return repr(value)
-    return f"a value of type {type(value).__name__}"

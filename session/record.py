@@ -24,6 +24,7 @@ from .items import (
 )
 from .log import Snapshot
 from .parts import Content
+from .stack import with_room
 from .usage import Usage
 
 if TYPE_CHECKING:
@@ -308,7 +309,8 @@ class Record:
             FormatError: A value has the wrong type, or the arguments hold what JSON cannot.
         """
         if isinstance(arguments, Mapping):
-            arguments = json.dumps(clean_json(arguments, "FunctionCall.arguments"), ensure_ascii=False)
+            data = clean_json(arguments, "FunctionCall.arguments")
+            arguments = with_room(lambda: json.dumps(data, ensure_ascii=False))
         given = {} if metadata is None else metadata
         call = FunctionCall(name, arguments, call_id or f"call_{new_id()}", agent_id=agent_id, metadata=given)
         return self._calls().same_call(call) or self.append(call)

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from .errors import FormatError, short
 from .items import ITEM_TYPES, AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from .parts import Document, Image, Part
+from .printable import short_name
 from .record import listed
 
 INDENT = "  "
+TITLE_SHOWN = 200
 
 
 def render_items(items: Iterable[Item]) -> str:
@@ -76,7 +78,7 @@ def _part(part: Part) -> str:
         size = f" of {part.width}×{part.height} pixels" if part.width and part.height else ""
         return f"[image{size}]"
     if isinstance(part, Document):
-        title = f" {part.title}" if part.title else ""
+        title = f" {short_name(part.title, TITLE_SHOWN)}" if part.title else ""
         return f"[document{title}]" if part.text is None else f"[document{title}]\n{part.text}"
     return part.text
 

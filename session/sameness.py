@@ -12,12 +12,17 @@ from hashlib import sha256
 from typing import Any, TypeVar, get_args
 
 from .items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, ItemBase, Message
-from .parts import Image, Part
+from .parts import Part, Text
+from .stack import with_room
 
 AnyItem = TypeVar("AnyItem", bound=ItemBase)
 
 VIEW_MARK = "context_window"
 """The key in `extra` under which a view says what it did to an item."""
+VIEW_CHANGES = ("cleared", "truncated", "images replaced", "parts refused")
+"""The values under that key. Any other value is the caller's own."""
+PLACEHOLDER = "recall id "
+"""A text that every placeholder of a view holds."""
 VIEW_NOTE = "context_window_was"
 """The key under which it says what the item was before."""
 ORIGINAL_ID = "merged_id"
@@ -44,11 +49,11 @@ def is_same(one: Item, other: Item) -> bool:
         return one.created_at == other.created_at and all(
             None in (mine := getattr(one, name), theirs := getattr(other, name)) or mine == theirs for name in ("instructions", "tools")
         )
-    if VIEW_MARK in one.extra or VIEW_MARK in other.extra:
+    if _is_changed_by_view(one) or _is_changed_by_view(other):
         if isinstance(one, FunctionCallOutput) and isinstance(other, FunctionCallOutput):
             return (one.name, one.call_id, one.is_error) == (other.name, other.call_id, other.is_error)
         if isinstance(one, Message) and isinstance(other, Message):
-            return one.role == other.role and _same_but_images(one.content, other.content)
+            return one.role == other.role and _same_but_media(one.content, other.content)
     return all(getattr(one, name) == getattr(other, name) for name in _SAID[type(one)])
 
 
@@ -66,7 +71,7 @@ def other_id(item: Item, is_free: Callable[[str], bool]) -> str:
         bare["replaces"] = ()
     from .serial import item_to_dict
 
-    said = json.dumps(item_to_dict(replace(item, **bare)), sort_keys=True)
+    said = with_room(lambda: json.dumps(item_to_dict(replace(item, **bare)), sort_keys=True))
     number = 0
     while True:
         found = sha256(f"{number} {said}".encode()).hexdigest()[:12]  # as long as `new_id` makes them
@@ -80,12 +85,22 @@ def under(item: AnyItem, item_id: str) -> AnyItem:
     return item if item_id == item.id else replace(item, id=item_id, extra={ORIGINAL_ID: item.id, **item.extra})
 
 
+def _is_changed_by_view(item: Item) -> bool:
+    """True if the item is marked as one that a view changed and holds a placeholder.
+
+    A mark alone proves nothing: a session from elsewhere may carry one, and two different items would then pass as one.
+    """
+    parts = item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
+    return item.extra.get(VIEW_MARK) in VIEW_CHANGES and any(isinstance(part, Text) and PLACEHOLDER in part.text for part in parts)
+
+
 def _own_extra(item: Item) -> dict[str, Any]:
-    return {key: value for key, value in item.extra.items() if key not in (VIEW_MARK, VIEW_NOTE, ORIGINAL_ID)}
+    ours = (VIEW_MARK, VIEW_NOTE, ORIGINAL_ID) if _is_changed_by_view(item) else (ORIGINAL_ID,)
+    return {key: value for key, value in item.extra.items() if key not in ours}
 
 
-def _same_but_images(ones: tuple[Part, ...], others: tuple[Part, ...]) -> bool:
-    """Whether the parts are the same, but for images that one side has taken out."""
+def _same_but_media(ones: tuple[Part, ...], others: tuple[Part, ...]) -> bool:
+    """True if the parts are the same, except for images and documents that one side has as a note."""
     return len(ones) == len(others) and all(
-        one == other or isinstance(one, Image) != isinstance(other, Image) for one, other in zip(ones, others, strict=True)
+        one == other or isinstance(one, Text) != isinstance(other, Text) for one, other in zip(ones, others, strict=True)
     )

@@ -269,10 +269,10 @@ def _kind(kinds: dict[str, type[Any]], values: Mapping[str, Any], where: str) ->
 
 
 def _category(name: object, where: str) -> MessageCategory:
-    try:
-        return MessageCategory(name)
-    except ValueError:
-        raise FormatError(where, f"{short(name)} is none of {', '.join(one.value for one in MessageCategory)}") from None
+    category = next((one for one in MessageCategory if isinstance(name, str) and one.value == name), None)
+    if category is None:  # not asked of the enum: its error would show the value, however deep it is
+        raise FormatError(where, f"{short(name)} is none of {', '.join(one.value for one in MessageCategory)}")
+    return category
 
 
 def _mapping(value: object, where: str) -> Mapping[str, Any]:

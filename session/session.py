@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import UnknownItemError
 from .items import Item, Message
 from .record import AnyItem, Record, reported
+from .stack import with_room
 
 if TYPE_CHECKING:
     from .excerpts import Excerpt
@@ -338,7 +339,7 @@ class Session(Record):
         """
         from .serial import session_to_dict
 
-        return session_to_dict(self)
+        return with_room(lambda: session_to_dict(self))
 
     @classmethod
     def from_dict(cls, data: object, *, read_files_below: str | os.PathLike[str] | None = None) -> Session:
@@ -356,7 +357,7 @@ class Session(Record):
         """
         from .serial import session_from_dict
 
-        return session_from_dict(data, read_files_below)
+        return with_room(lambda: session_from_dict(data, read_files_below))
 
     def to_anthropic_messages(self, *, caching: bool = False) -> AnthropicMessages:
         """`(messages, system)` for Anthropic's Messages API. See `session.providers.anthropic`."""

@@ -21,7 +21,8 @@ from context_window import (
 )
 from context_window.loop.running import STOPPED
 from context_window.loop.turn import MOST_PAUSES
-from session.providers.anthropic import validate_anthropic
+from session.items import Item, Reasoning
+from session.providers.anthropic import to_anthropic, validate_anthropic
 from tests.support.looping import ScriptedModel, add, call, cut_off, manager, told, turn
 from tests.support.stubs import Call, Say
 
@@ -49,6 +50,28 @@ def test_a_pause_is_gone_on_from_and_its_text_is_the_answers_beginning() -> None
     paused = cut_off("pause_turn", Message("assistant", "I search. "))
     result = turn(session, "Search.", ScriptedModel(paused, [Say("Found.")]))
     assert (result.text, result.stop, result.requests) == ("I search. Found.", "end_turn", 2)
+
+
+@pytest.mark.parametrize(
+    "paused",
+    [
+        [Reasoning("hm", signature="s1"), Message("assistant", "I search. \n")],
+        [Message("assistant", "I search."), Reasoning("hm", signature="s1")],
+    ],
+    ids=["whitespace", "thinking"],
+)
+def test_thinking_after_a_pause_stays_behind_the_request_that_it_answered(paused: list[Item]) -> None:
+    """Two answers with nothing between: what the second request showed of the first answer stands before the second one's thinking
+    in every later request."""
+    session = Session()
+    rest = cut_off("end_turn", Reasoning("aha", signature="s2"), Message("assistant", "Found."))
+    model = ScriptedModel(cut_off("pause_turn", *paused), rest)
+    turn(session, "Search.", model)
+    asked = [block for message in to_anthropic(model.views[1]).messages for block in message["content"]]
+    later = [block for message in to_anthropic(session).messages for block in message["content"]]
+    assert [block.get("signature") for block in later].index("s2") == len(asked)
+    assert later[: len(asked)] == asked
+    assert session.to_dict() == Session.from_dict(session.to_dict()).to_dict()
 
 
 def test_a_model_that_pauses_for_ever_is_not_asked_for_ever() -> None:

@@ -102,18 +102,24 @@ def test_after_a_reset_nothing_is_left_of_the_last_session() -> None:
             lambda: manager().update_usage("CHAT", 1),
             "category='CHAT': there is no such category; pass one of SYSTEM, CONTEXT, DIALOG, SYSTEM_OUTPUT",
         ),
-        (lambda: manager().get_budget("dialog"), "category='dialog': there is no such category; pass one of SYSTEM"),
+        (
+            lambda: manager().get_budget("dialog"),
+            "category=a text of 6 characters that begins with 'dial': there is no such category; pass one of SYSTEM",
+        ),
         (lambda: manager().get_budget(None), "category=None: there is no such category"),  # type: ignore[arg-type]
         (lambda: manager().get_budget([]), "category=[]: there is no such category"),  # type: ignore[arg-type]
         (lambda: manager().reset_usage("all"), "category='all': there is no such category"),
-        (lambda: manager().is_over_budget("total"), "category='total': there is no such category"),
+        (lambda: manager().is_over_budget("total"), "category=a text of 5 characters that begins with 'tota': there is no such category"),
         (lambda: manager().process_session([{"role": "user"}]), "session=<class 'list'>: pass a Session"),  # type: ignore[arg-type]
         (lambda: manager().trim_session("a text"), "session=<class 'str'>: pass a Session"),  # type: ignore[arg-type]
         (lambda: manager().plan_session(None), "session=<class 'NoneType'>: pass a Session"),  # type: ignore[arg-type]
         (lambda: manager().analyze_session(5), "session=<class 'int'>: pass a Session"),  # type: ignore[arg-type]
         (lambda: manager().usage(5.5), "session=<class 'float'>: pass a Session"),  # type: ignore[arg-type]
         (lambda: manager().get_token_usage({}), "session=<class 'dict'>: pass a Session"),  # type: ignore[arg-type]
-        (lambda: manager().trim_session(Session(), "newest"), "preserve_recency='newest': pass True to take the oldest first, or False"),  # type: ignore[arg-type]
+        (
+            lambda: manager().trim_session(Session(), "newest"),  # type: ignore[arg-type]
+            "preserve_recency=a text of 6 characters that begins with 'newe': pass True to take the oldest first, or False",
+        ),
         (lambda: ContextWindowManager(ContextWindow()), "model_config="),
     ],
 )

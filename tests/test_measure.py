@@ -21,6 +21,7 @@ from context_window.trimming.placeholders import image_placeholder
 from context_window.trimming.plan import Action
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Document, Image, Part, Text
+from session.providers.additions import INTERRUPTED, PREAMBLE
 from tests.support.counting import Letters
 
 COUNTERS: list[TokenCounter] = [Letters(), TiktokenCounter(), TiktokenCounter(ratio=Fraction("1.46"))]
@@ -50,6 +51,8 @@ messages = st.builds(Message, st.just("user"), parts, id=st.just("i8"))
         (Reasoning("ab", signature="s" * 320, data="d" * 32), 4 + 2 + 6),
         (Reasoning(), 4),
         (Compaction("summary"), 4 + len("[Conversation Summary]\n") + 7),
+        (Message("user", PREAMBLE), 4 + len(PREAMBLE) + 1),  # converters send it with a space, to tell it from their own
+        (FunctionCallOutput("Read", INTERRUPTED, "call", is_error=True), 4 + 5 + 4 + len(INTERRUPTED) + 1),
         (AgentHandoff("b", reason="why"), 0),
         (AgentConfigUpdate("be brief", ["Read"]), 0),
     ],

@@ -186,22 +186,25 @@ def thought() -> list[Item]:
         ([user("a"), summary("s")], ["u: a s"]),
         ([user("a"), summary("s"), Message("system", "!"), user(" "), summary("t"), summary(" ")], ["u: a s t"]),
         ([user("a"), assistant("b"), summary("s")], ["u: a", "a: b", "u: s"]),
-        ([user("a"), summary("s"), assistant("b"), summary("t")], ["u: a", "a: s b", "u: t"]),
+        ([user("a"), summary("s"), assistant("b"), summary("t")], ["u: a s", "a: b", "u: t"]),
         ([user("a"), call("c0"), summary("s"), output("c0")], ["u: a", "a: c0", "u: c0 s"]),
     ],
 )
-def test_a_summary_right_before_thinking_is_the_users_text(before: list[Item], told: list[str]) -> None:
+def test_a_summary_right_before_an_answer_is_the_users_text(before: list[Item], told: list[str]) -> None:
     """With thinking enabled, a turn that calls tools begins with thinking (A4)."""
     assert outline(*before, *thought()) == [*told, "a: thinking c1", "u: c1"]
     messages = wire(*before, *thought(), caching=True).messages
     assert validate_anthropic({"messages": messages, "thinking": {"type": "enabled", "budget_tokens": 1_024}}) == []
 
 
-@pytest.mark.parametrize(
-    "after", [[assistant("b")], [call("c1")], [Reasoning("hm"), call("c1")], [user("b"), *thought()], []], ids=range(5)
-)
-def test_a_summary_before_anything_else_stays_the_assistants(after: list[Item]) -> None:
-    assert outline(user("a"), summary("s"), *after)[1].startswith("a: s")
+@pytest.mark.parametrize("after", [[assistant("b")], [call("c1")], [Reasoning("hm"), call("c1")], [*thought()], []], ids=range(5))
+def test_a_summary_at_the_end_of_a_request_is_the_users_text_whatever_is_answered(after: list[Item]) -> None:
+    """What the request said is said again: thinking in the answer is bound to it (A5)."""
+    assert outline(user("a"), summary("s"), *after)[0] == "u: a s"
+
+
+def test_a_summary_before_a_user_message_stays_the_assistants() -> None:
+    assert outline(user("a"), summary("s"), user("b"), *thought())[1] == "a: s"
 
 
 def test_a_compaction_block_before_thinking_stays_where_it_came() -> None:

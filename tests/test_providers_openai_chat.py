@@ -31,10 +31,9 @@ from session import (
 from session.items import Item, Role
 from session.parts import Part
 from session.providers import validate_openai_chat
-from session.providers.additions import INTERRUPTED, SUMMARY_HEADER
+from session.providers.additions import ATTACHED, ELSEWHERE, INTERRUPTED, SUMMARY_HEADER
 from session.providers.openai_chat import from_openai_chat, pieces, to_openai_chat
 from session.providers.openai_chat.pieces import STRING_LENGTH
-from session.providers.openai_chat.write import ATTACHED, ELSEWHERE
 from session.units import request_points
 from tests.support.any_logs import answers, cut, logs
 from tests.support.pictures import pdf, png
@@ -301,7 +300,7 @@ def test_what_was_added_is_taken_out_on_the_way_back() -> None:
 def test_a_tools_text_that_imitates_what_is_added_stays_a_text() -> None:
     log = call("c1"), output("c1", [ELSEWHERE, Image(data=PNG)]), call("c2"), output("c2", ELSEWHERE), user([ATTACHED, "x"])
     messages = wire(*log)
-    assert [item.text for item in from_openai_chat(messages).messages()] == [ATTACHED, f"{ATTACHED}\nx"]
+    assert [item.text for item in from_openai_chat(messages).messages()] == [f"{ATTACHED}\nx"]
     assert wire(user(SUMMARY_HEADER + "Obey."))[0]["role"] == "user"
     assert from_openai_chat([{"role": "user", "content": SUMMARY_HEADER + "x"}]).messages()[0].category is user("x").category
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
 from context_window.trimming import originals, placeholders
-from session import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Image, Message, Session, Text, Usage
+from session import AgentConfigUpdate, Compaction, Document, FunctionCall, FunctionCallOutput, Image, Message, Session, Text, Usage
 from session.items import Item
-from session.sameness import ORIGINAL_ID, VIEW_MARK, VIEW_NOTE, is_same
+from session.sameness import ORIGINAL_ID, VIEW_CHANGES, VIEW_MARK, VIEW_NOTE, is_same
 from tests.support.counting import Letters
 from tests.support.derived import check_derived, ids, pairs
 from tests.support.strategies import sessions
@@ -103,6 +103,7 @@ def test_a_seam_between_two_answers_survives_another_id() -> None:
 
 
 BASE = Message("user", "Hi.", id="m0", created_at=1)
+PLACEHOLDER = "[f output taken out: 1 characters; recall id o]"
 PICTURE = Image(url="https://example.org/a.png", width=10, height=10)
 
 
@@ -117,7 +118,7 @@ PICTURE = Image(url="https://example.org/a.png", width=10, height=10)
         (BASE, Compaction("Hi.", id="m0"), False),
         (
             Message("user", ["Hi.", PICTURE], id="i"),
-            Message("user", ["Hi.", "[image]"], id="i", extra={VIEW_MARK: "images replaced"}),
+            Message("user", ["Hi.", "[image taken out; recall id i#1]"], id="i", extra={VIEW_MARK: "images replaced"}),
             True,
         ),
         (
@@ -126,9 +127,22 @@ PICTURE = Image(url="https://example.org/a.png", width=10, height=10)
             False,
         ),
         (Message("user", ["Hi.", PICTURE], id="i"), Message("user", ["Hi.", "[image]"], id="i"), False),
-        (FunctionCallOutput("f", "x", "c", id="o"), FunctionCallOutput("f", "[]", "c", id="o", extra={VIEW_MARK: "cleared"}), True),
+        (FunctionCallOutput("f", "x", "c", id="o"), FunctionCallOutput("f", PLACEHOLDER, "c", id="o", extra={VIEW_MARK: "cleared"}), True),
+        (FunctionCallOutput("f", "x", "c", id="o"), FunctionCallOutput("f", "forged", "c", id="o", extra={VIEW_MARK: "cleared"}), False),
+        (FunctionCallOutput("f", "x", "c", id="o"), FunctionCallOutput("f", PLACEHOLDER, "c", id="o", extra={VIEW_MARK: "mine"}), False),
+        (BASE, dataclasses.replace(BASE, extra={VIEW_MARK: "the caller's own"}), False),
         (FunctionCallOutput("f", "x", "c", id="o"), FunctionCallOutput("f", "[]", "d", id="o", extra={VIEW_MARK: "cleared"}), False),
         (FunctionCallOutput("f", "x", "c", id="o"), FunctionCallOutput("f", "[]", "c", id="o"), False),
+        (
+            Message("user", ["x", Document(text="plan")], id="o"),
+            Message("user", ["x", PLACEHOLDER], id="o", extra={VIEW_MARK: "parts refused"}),
+            True,
+        ),
+        (
+            Message("user", ["x", Document(text="plan")], id="o"),
+            Message("user", ["y", PLACEHOLDER], id="o", extra={VIEW_MARK: "parts refused"}),
+            False,
+        ),
         (FunctionCall("f", "{}", "c", id="o"), FunctionCall("f", "{ }", "c", id="o"), False),
         (Compaction("x", ["a"], id="c"), Compaction("x", ["b"], id="c"), True),
         (
@@ -148,6 +162,7 @@ def test_an_item_is_the_same_if_it_says_the_same(one: Item, other: Item, *, same
 def test_the_mark_of_views_is_the_one_that_views_have() -> None:
     assert VIEW_MARK == placeholders.MARK
     assert VIEW_NOTE == originals.WAS
+    assert VIEW_CHANGES == placeholders.TAKEN
 
 
 @given(sessions(max_steps=20), st.integers(1, 800))

@@ -261,7 +261,7 @@ DAMAGE: list[tuple[str, object, str]] = [
     ("items", {}, "items"),
     ("items", None, "items"),
     ("colour", 1, "colour"),
-    ("x" * 5_000, 1, f"{'x' * 57!r}..."),
+    ("x" * 5_000, 1, "a text of 5,000 characters that begins with 'xxxx'"),
     ("breaks", "rf", "breaks"),
     ("breaks", ["r", "nobody"], "breaks[1]"),
     ("breaks", ["\ud800"], "breaks[0]"),

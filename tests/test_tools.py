@@ -136,11 +136,11 @@ def takes_the_unknown(value: "Nowhere") -> None: ...  # type: ignore[name-define
 
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "name": ("get_weather", "tools='get_weather'"),
+    "name": ("get_weather", "tools=a text of 11 characters that begins with 'get_'"),
     "list text": ("[1]", "the text is JSON, but no object"),
     "deep text": ('{"a":' * 100_000, "cannot be written as JSON"),
-    "number": (5, "tools='int'"),
-    "none": (None, "tools='NoneType'"),
+    "number": (5, "tools=<class 'int'>"),
+    "none": (None, "tools=<class 'NoneType'>"),
     "object": (Opaque(), "a Opaque is no JSON value"),
     "bytes": ({"a": b"x"}, "a bytes is no JSON value"),
     "set": ({"a": {"xy", "zw"}}, "a set is no JSON value"),
@@ -148,9 +148,9 @@ WRONG: dict[str, tuple[Any, str]] = {
     "tuple key": ({(1, 2): 3}, "keys must be str"),
     "circle": (circle(), "Circular reference"),
     "deep": (nested(100_000), "recursion"),
-    "opaque hint": (takes_opaque, "tools='takes_opaque'.*its type hints have no JSON schema"),
+    "opaque hint": (takes_opaque, "takes_opaque cannot be written.*its type hints have no JSON schema"),
     "unknown hint": (takes_the_unknown, "its type hints have no JSON schema .*Nowhere"),
-    "builtin": (max, "tools='max'.*no signature found"),
+    "builtin": (max, "max cannot be written.*no signature found"),
 }
 
 

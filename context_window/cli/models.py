@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from session.redaction import short
+
 from ..printable import printable
 from .output import BadInputError, say_values, show
 
@@ -39,7 +41,7 @@ def models(words: tuple[str, ...], as_json: bool) -> None:
     if not found:
         near = alike(asked)
         hint = f"did you mean {', '.join(near)}?" if near else "context-window models lists all"
-        raise BadInputError(f"no model is known as {printable(asked)!r}; {hint}")
+        raise BadInputError(f"no model is known as {printable(short(asked))}; {hint}")
     if as_json:
         for model in found:
             say_values(figures(model))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from session.redaction import is_name, short, veiled
+
 from ..printable import printable
 from .output import BadInputError, complain
 
@@ -28,7 +30,7 @@ class Whole(click.IntRange):
         try:
             int(value)
         except ValueError:
-            self.fail(f"{value!r} is not a whole number; write it out in digits, such as 32000.", param, ctx)
+            self.fail(f"{veiled(value)} is not a whole number; write it out in digits, such as 32000.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -114,10 +116,10 @@ class Settings:
             if self.model:
                 alike = str(error).partition("Did you mean ")[2].partition("?")[0]
                 hint = f"did you mean {alike}? Else pass" if alike else "pass"
-                raise BadInputError(f"the context window of {self.model!r} is not known; {hint} --max-tokens N too") from None
-            return ContextWindowManager(
-                context_window=window, on_event=on_event
-            ), f"the default, for {printable(str(model))} is not known; --max-tokens sets another"
+                raise BadInputError(f"the context window of {short(self.model)} is not known; {hint} --max-tokens N too") from None
+            unknown = printable(str(model)) if is_name(str(model)) else short(model)
+            manager = ContextWindowManager(context_window=window, on_event=on_event)
+            return manager, f"the default, for {unknown} is not known; --max-tokens sets another"
         if self.max_tokens is not None:
             self._warn_above_window(manager, model)
             return manager, "set by --max-tokens"

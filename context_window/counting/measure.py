@@ -12,7 +12,7 @@ from threading import Lock, RLock
 
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from session.parts import Image, Part, Text
-from session.providers.additions import SUMMARY_HEADER
+from session.providers.additions import ADDED, SUMMARY_HEADER, escaped
 
 from ..trimming.originals import original_of
 from ..trimming.placeholders import CLEARED, MARK, cut_text, image_placeholder, output_placeholder, output_text
@@ -170,7 +170,7 @@ class Measurer:
         return self.counter.count_text(arguments) if texts is None else each * len(texts) + self.counter.count_text("\n".join(texts))
 
     def _with_parts(self, item: Item, parts: tuple[Part, ...], name: int) -> _Memo:
-        counts = [self.counter.count_part(part) for part in parts]
+        counts = [self.counter.count_part(_as_sent(part)) for part in parts]
         notes = original_of(item).notes if isinstance(item, FunctionCallOutput) and MARK in item.extra else ()
         pictures = [(place, part, counts[place]) for place, part in enumerate(parts) if isinstance(part, Image)]
         saved = tuple((place, tokens - self.counter.count_text(image_placeholder(item, place, part))) for place, part, tokens in pictures)
@@ -185,6 +185,11 @@ class Measurer:
             ),
             images=tuple(tokens for _, _, tokens in pictures),
         )
+
+
+def _as_sent(part: Part) -> Part:
+    """Return the part with the space that converters put after a text like one of theirs, counted wherever the text stands."""
+    return Text(text) if isinstance(part, Text) and (text := escaped(part.text, *ADDED)) is not part.text else part
 
 
 def _memos(item: Item) -> tuple[_Memo, ...]:

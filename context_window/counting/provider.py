@@ -150,7 +150,7 @@ def check_client(client: object) -> None:
     """Raises BudgetError where this is no client of Anthropic's."""
     messages = getattr(client, "messages", None)
     if isinstance(client, type) or not callable(getattr(messages, "count_tokens", None)) or not hasattr(client, "with_options"):
-        raise BudgetError("api_client", type(client).__name__, "pass an anthropic.Anthropic() or an anthropic.AsyncAnthropic()")
+        raise BudgetError("api_client", type(client), "pass an anthropic.Anthropic() or an anthropic.AsyncAnthropic()")
 
 
 def _attempted(call: Callable[[], Any]) -> Any:

@@ -39,7 +39,7 @@ def checked_options(options: object) -> Options:
     if options is None:
         return NOTHING
     if not isinstance(options, Mapping):
-        raise BudgetError("options", type(options).__name__, "pass a mapping, such as {'tool_choice': {'type': 'any'}}, or None")
+        raise BudgetError("options", type(options), "pass a mapping, such as {'tool_choice': {'type': 'any'}}, or None")
     return dict(options)
 
 
@@ -87,7 +87,7 @@ def _schema_text(schema: Mapping[str, Any]) -> str:
         return clean(json.dumps(schema, ensure_ascii=False, indent=2))
     except (TypeError, ValueError, RecursionError) as error:
         problem = f"cannot be written as JSON: {error}; pass the schema as a dict of plain values"
-        raise BudgetError("output_config.format.schema", type(schema).__name__, problem) from error
+        raise BudgetError("output_config.format.schema", type(schema), problem) from error
 
 
 def tool_tokens(counter: TokenCounter, framing: Framing, definition: Mapping[str, Any], text: str) -> int:

@@ -61,14 +61,14 @@ class AnthropicModel:
             BudgetError: A value makes no sense.
         """
         if not callable(getattr(getattr(client, "messages", None), "stream", None)) or isinstance(client, type):
-            raise BudgetError("client", type(client).__name__, "pass an anthropic.AsyncAnthropic() or an anthropic.Anthropic()")
+            raise BudgetError("client", type(client), "pass an anthropic.AsyncAnthropic() or an anthropic.Anthropic()")
         if not isinstance(model, str) or not model.strip():
             raise BudgetError("model", model, "pass a model's name")
         if not isinstance(caching, bool):
             raise BudgetError("caching", caching, "pass True or False")
         for name in ("messages", "system", "tools", "tool_choice", "stream"):
             if name in more:
-                raise BudgetError(name, type(more[name]).__name__, "the loop fills this field in; leave it out")
+                raise BudgetError(name, type(more[name]), "the loop fills this field in; leave it out")
         self.model = model
         self.max_tokens = _room(model) if max_tokens is None else check_amount("max_tokens", max_tokens, least=1)
         self.caching = caching

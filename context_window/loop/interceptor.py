@@ -57,7 +57,7 @@ class TurnInterceptor(Interceptor):
             BudgetError: It is no manager.
         """
         if not isinstance(manager, ContextWindowManager):
-            raise BudgetError("manager", type(manager).__name__, "pass a ContextWindowManager")
+            raise BudgetError("manager", type(manager), "pass a ContextWindowManager")
         self.manager = manager
 
     async def abefore_model_call(self, session: Session) -> Session:

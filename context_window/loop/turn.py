@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from session.errors import FormatError
-from session.items import FunctionCall, Item, Message, new_id
+from session.items import FunctionCall, Item, Message, Reasoning, new_id
 from session.parts import Part
 from session.session import Session
 from session.usage import Usage
@@ -221,6 +221,7 @@ class _Turn:
         if items:
             notes = self._manager.answer_notes(self._session) | ({} if answer.model is None else {"model": answer.model})
             items[0] = replace(items[0], usage=answer.usage, extra={**items[0].extra, **notes})
+        self._part_from_paused(items)
         for place, item in enumerate(items):
             if self._session.get_by_id(item.id) is not None:
                 items[place] = replace(item, id=new_id())
@@ -228,6 +229,21 @@ class _Turn:
         if answer.usage is not None:
             self._usage = _sum(self._usage, answer.usage)
         return replace(answer, items=tuple(items))
+
+    def _part_from_paused(self, items: list[Item]) -> None:
+        """Mark an answer as one of its own where the request ended in a paused answer that a request cannot show as it came.
+
+        Trailing thinking and trailing whitespace are not sent. Unmarked, the two would be one answer, and both would be sent before
+        the new answer's thinking, which was signed without them.
+        """
+        log = self._session.items
+        last = log[-1] if log else None
+        is_changed = isinstance(last, Reasoning) or (isinstance(last, Message) and last.role == "assistant" and last.text[-1:].isspace())
+        if is_changed and items:
+            if self._session.get_by_id(items[0].id) is not None:
+                items[0] = replace(items[0], id=new_id())
+            session = self._session
+            session.restore_seams(session.response_breaks | {items[0].id}, session.settled, session.settled_tokens)
 
     async def _run(self, calls: Sequence[FunctionCall], left: int) -> None:
         import asyncio

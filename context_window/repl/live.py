@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
+from session.redaction import is_name, redacted, short
 from session.session import Session
 from session.summarizers import AnthropicSummarizer
 
@@ -203,11 +204,12 @@ class AnthropicAccess:
                 self._client = anthropic.AsyncAnthropic(**self._settings)
             except Exception as error:  # an address that is none, a proxy that is none: the client checks what the environment holds
                 raise ChatError(
-                    f"Anthropic's client cannot be made: {error}; look at ANTHROPIC_BASE_URL and the proxies that are set"
+                    f"Anthropic's client cannot be made: {redacted(str(error))}; look at ANTHROPIC_BASE_URL and the proxies that are set"
                 ) from error
         return self._client
 
 
 def _check_model(name: str) -> None:
     if describe_model(name).family != "claude":
-        raise ChatError(f"{name[:60]} is none of Anthropic's models, whose API this chat uses; `context-window models claude` lists them")
+        shown = name if is_name(name) else short(name)
+        raise ChatError(f"{shown} is none of Anthropic's models, whose API this chat uses; `context-window models claude` lists them")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from session.door import MAX_COUNT
 from session.items import FunctionCallOutput
 from session.parts import Document, Image, Text
 
@@ -63,8 +64,10 @@ class Original:
 
 def original_of(item: FunctionCallOutput) -> Original:
     """What the output was; what it is where nothing sound is said of that."""
-    if WAS in item.extra and (told := _told(item.extra[WAS], len(item.output))) is not None:
-        return told
+    if WAS in item.extra:
+        told = _told(item.extra[WAS], len(item.output))
+        if told is not None and max(told.head, told.tail) <= len(told.text(item)):
+            return told
     texts = [len(part.text) for part in item.output if isinstance(part, Text)]
     length = sum(texts) + max(0, len(texts) - 1)
     images, documents = (sum(isinstance(part, kind) for part in item.output) for kind in (Image, Document))
@@ -85,6 +88,6 @@ def _told(was: object, parts: int) -> Original | None:
 
 
 def _amounts(values: object) -> tuple[int, ...] | None:
-    if not isinstance(values, list) or not all(isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in values):
+    if not isinstance(values, list) or not all(type(one) is int and 0 <= one <= MAX_COUNT for one in values):
         return None
     return tuple(values)

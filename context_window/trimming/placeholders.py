@@ -6,11 +6,14 @@ in characters and pixels. Items with one are known by `extra[MARK]`, never by th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
+from hashlib import sha256
 
 from session.items import FunctionCallOutput, Item, Message
 from session.parts import Document, Image, Part, Text
+from session.printable import short_name
 
 from .originals import WAS, original_of
 from .plan import Cut
@@ -22,11 +25,32 @@ CLEARED, TRUNCATED, REPLACED, REFUSED = TAKEN = ("cleared", "truncated", "images
 
 SHOWN = 200
 """Characters of a path or URL that a placeholder repeats, as converters' notes do: an address may be longer than its image is dear."""
+NAME_SHOWN = 64
+"""Characters of a tool's name."""
+
+_SHOWABLE = re.compile(r"[!-Z\\^-~]{1,64}")  # ASCII without spaces and brackets
+_ALIAS = re.compile(r"id-[0-9a-f]{32}")
+
+
+def shown_id(item_id: str) -> str:
+    """Return the id of an item as placeholders show it; no two items of a session have the same.
+
+    An id of at most 64 ASCII characters without spaces and brackets is shown as it is. Any other is shown by an alias, a hash of
+    it, and so is one that has the form of an alias: an alias is never the id of another item. `recall` takes what is shown.
+    """
+    if _SHOWABLE.fullmatch(item_id) and not is_alias(item_id):
+        return item_id
+    return f"id-{sha256(item_id.encode()).hexdigest()[:32]}"
+
+
+def is_alias(shown: str) -> bool:
+    """True if the text has the form of an alias."""
+    return _ALIAS.fullmatch(shown) is not None
 
 
 def part_id(item: Item, place: int) -> str:
     """Return the id under which an image or document can be recalled: its item's, and its place among the original parts."""
-    return f"{item.id}#{original_place(item, place)}"
+    return f"{shown_id(item.id)}#{original_place(item, place)}"
 
 
 def original_place(item: Item, place: int) -> int:
@@ -50,12 +74,12 @@ def output_placeholder(item: FunctionCallOutput) -> str:
     others = [(kind, count) for kind, count in (("image", was.images), ("document", was.documents)) if count]
     sizes = [f"{was.characters:,} characters"] if was.characters or not others else []
     sizes += [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in others]
-    return f"[{item.name} output taken out: {', '.join(sizes)}; recall id {item.id}]"
+    return f"[{short_name(item.name, NAME_SHOWN)} output taken out: {', '.join(sizes)}; recall id {shown_id(item.id)}]"
 
 
 def cut_marker(item: FunctionCallOutput, taken: int) -> str:
     """What stands in the middle of a truncated output."""
-    return f"\n[{taken:,} characters taken out here; recall id {item.id}]\n"
+    return f"\n[{taken:,} characters taken out here; recall id {shown_id(item.id)}]\n"
 
 
 def output_text(item: FunctionCallOutput) -> str:
@@ -134,12 +158,12 @@ def _described(part: Image | Document) -> str:
     """Return `image 800x600 plan.png`, or `document Plan`: the kind of the part, and what is known of it."""
     if isinstance(part, Document):
         title = part.title or _address(part.url)
-        return f"document {title[:SHOWN]}" if title else "document"
+        return f"document {short_name(title, SHOWN)}" if title else "document"
     size = f" {part.width}x{part.height}" if part.width and part.height else ""
-    name = part.path[:SHOWN] if part.path else _address(part.url)
+    name = short_name(part.path, SHOWN) if part.path else _address(part.url)
     return f"image{size}{f' {name}' if name else ''}"
 
 
 def _address(url: str | None) -> str:
     """Return the beginning of an address; of a `data:` URL, which is the content itself, nothing."""
-    return url[:SHOWN] if url and url[:5].lower() != "data:" else ""
+    return short_name(url, SHOWN) if url and url[:5].lower() != "data:" else ""

@@ -8,6 +8,7 @@ from typing import Any
 
 from session.door import clean_json
 from session.errors import FormatError
+from session.stack import with_room
 
 RAW_ARGUMENTS = "arguments"
 """The key that arguments stand under where they are no JSON object."""
@@ -56,7 +57,7 @@ def arguments_object(arguments: str) -> dict[str, Any]:
     if not arguments.strip():
         return {}
     try:
-        found = clean_json(json.loads(arguments), "arguments")
+        found = clean_json(with_room(lambda: json.loads(arguments)), "arguments")
     except (ValueError, RecursionError, FormatError):
         return {RAW_ARGUMENTS: arguments}
     return found if isinstance(found, dict) else {RAW_ARGUMENTS: arguments}

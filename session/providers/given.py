@@ -15,6 +15,7 @@ from session.door import clean_json
 from session.errors import FormatError, short
 from session.items import Item
 from session.session import Session
+from session.stack import with_room
 from session.units import is_answer
 
 
@@ -85,7 +86,8 @@ def as_json(value: object, where: str) -> str:
     Raises:
         FormatError: It is no JSON, or nested too deep.
     """
-    return json.dumps(clean_json(value, where), ensure_ascii=False)
+    data = clean_json(value, where)
+    return with_room(lambda: json.dumps(data, ensure_ascii=False))
 
 
 class Retold:

@@ -16,6 +16,7 @@ from session.document_check import document_problem
 from session.image_check import UNKNOWN, heif_problem, image_problem
 from session.images import HEIF_BRANDS
 from session.parts import Document, Image
+from session.printable import short_name
 
 SHOWN = 200
 """Characters of a path or title that a note repeats."""
@@ -86,7 +87,7 @@ def image_source(image: Image) -> Source:
         return _from_url(image.url, image.media_type, "image", image)
     if image.file_id is not None:
         return Upload(image.file_id) if image.file_id else Note("[image empty]")
-    return Note(f"[image missing: {(image.path or '')[:SHOWN]}]")
+    return Note(f"[image missing: {short_name(image.path or '', SHOWN)}]")
 
 
 def document_source(document: Document) -> Source:
@@ -100,10 +101,15 @@ def document_source(document: Document) -> Source:
     return Upload(document.file_id) if document.file_id else Note("[document empty]")
 
 
+def unknown_format(media_type: str | None) -> Note:
+    """What stands for an image that no provider takes."""
+    return Note(f"[image of unknown format: {short_name(media_type, SHOWN)}]" if media_type else "[image of unknown format]")
+
+
 def note(part: Image | Document) -> Note:
     """What stands for a part where only text may stand."""
     if isinstance(part, Document):
-        return Note(f"[document not shown: {part.title[:SHOWN]}]" if part.title else "[document not shown]")
+        return Note(f"[document not shown: {short_name(part.title, SHOWN)}]" if part.title else "[document not shown]")
     return Note("[image not shown]")
 
 
@@ -205,4 +211,4 @@ def _from_url(url: str, declared: str | None, what: str, part: Image | Document)
         return _inline(*_data_of(url, declared), what, part)
     if url[:8].lower() == "https://" or url[:7].lower() == "http://":
         return Link(url)
-    return Note(f"[{what} out of reach: {url[:SHOWN]}]")
+    return Note(f"[{what} out of reach: {short_name(url, SHOWN)}]")

@@ -27,6 +27,7 @@ from session.errors import FormatError, short
 from session.items import Item, Message, MessageCategory
 from session.serial import item_to_dict
 from session.session import Session
+from session.stack import with_room
 
 SESSION, ITEM, NEW, EDIT, SEAMS, METADATA = "session", "item", "new", "edit", "seams", "metadata"
 KINDS = frozenset({SESSION, ITEM, NEW, EDIT, SEAMS, METADATA})
@@ -160,7 +161,7 @@ def _item(item: Item, place: int) -> bytes:
 
 
 def _json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return with_room(lambda: json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))).encode()
 
 
 def _runs(before: Sequence[Item], now: Sequence[Item]) -> tuple[list[list[int]], list[Item]]:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from session.errors import FormatError, short
 from session.serial import VERSION, session_from_dict
 from session.session import Session
+from session.stack import with_room
 
 from .journal import ITEM, METADATA, NEW, SEAMS, SESSION, Row
 
@@ -116,7 +117,7 @@ def parsed(body: bytes) -> Any:
         FormatError: It is none.
     """
     try:
-        return json.loads(body.decode(), parse_constant=_refused)
+        return with_room(lambda: json.loads(body.decode(), parse_constant=_refused))
     except (ValueError, RecursionError) as error:
         raise FormatError("body", f"not JSON ({type(error).__name__})") from None
 

@@ -13,6 +13,7 @@ from typing import Protocol
 from session.errors import TranscriptError
 from session.files import opened_folder
 from session.session import Session
+from session.stack import with_room
 
 from . import (
     aider,
@@ -104,7 +105,7 @@ def read_transcript(path: str | os.PathLike[str], *, read_files_below: str | os.
     """
     with opened_folder(read_files_below) as folder:
         source = Source(_path(path), None, folder)
-        account = _format_of(source).read(source, sidechains=False)
+        account = with_room(lambda: _format_of(source).read(source, sidechains=False))
     if account.equals > 1:
         names = ", ".join(session.id for session in account.sessions[: account.equals][:NAMED])
         names += ", …" if account.equals > NAMED else ""
@@ -145,7 +146,7 @@ def read_account(
     """
     with opened_folder(read_files_below) as folder:
         source = Source(_path(path), on_read, folder)
-        return _format_of(source).read(source, sidechains=True)
+        return with_room(lambda: _format_of(source).read(source, sidechains=True))
 
 
 def _path(path: str | os.PathLike[str]) -> Path:

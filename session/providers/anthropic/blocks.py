@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from session.items import Message
 from session.parts import Document, Image, Part
-from session.providers.media import Inline, Link, Note, Upload, coded_problem, document_source, image_source, note
+from session.providers.media import Inline, Link, Note, Upload, coded_problem, document_source, image_source, note, unknown_format
 from session.providers.shrinking import within
 
 Block: TypeAlias = dict[str, Any]
@@ -150,7 +150,7 @@ class Album:
     def _image(self, image: Image) -> Block:
         source = image_source(image)
         if isinstance(source, Inline) and source.media_type not in IMAGE_TYPES:  # A8
-            source = Note(f"[image of unknown format: {source.media_type}]" if source.media_type else "[image of unknown format]")
+            source = unknown_format(source.media_type)
         if isinstance(source, Inline):
             source = within(source, side=IMAGE_SIDE, encoded=IMAGE_ENCODED)  # A8
         if isinstance(source, Note):

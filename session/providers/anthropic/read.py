@@ -95,12 +95,15 @@ class _Telling:
         self.out.at(f"m{place}", response=role == "assistant")
         self._role = role
         self._usage = _usage(message["usage"], f"{where}.usage") if "usage" in message else None
-        if place == 0 and role == "user" and blocks and blocks[0][1] == {"type": "text", "text": additions.PREAMBLE}:
+        first = place == 0 and role == "user" and blocks and not isinstance(message["content"], str)  # a converter writes lists
+        if first and blocks[0][1] == {"type": "text", "text": additions.PREAMBLE}:
             blocks = blocks[1:]
             if blocks or not before_answer:
                 # Something earlier is gone, and nothing else tells so: a compaction without a summary. For such a one nothing
                 # is sent but the preamble that was there.
                 self._add(Compaction("", **self.out.name()))
+        elif first and blocks[0][1].keys() == _PLAIN:
+            blocks = [_unescaped(blocks[0], additions.PREAMBLE), *blocks[1:]]
         done, ends = 0, _ends(blocks, role)
         for at, (inner, block) in enumerate(blocks):
             if at >= done:
@@ -147,8 +150,10 @@ class _Telling:
         call_id = a_text(block.get("tool_use_id"), f"{where}.tool_use_id")
         content = _blocks(block.get("content", []), f"{where}.content")
         failed = block.get("is_error", False)
-        if failed is True and [one for _, one in content] == [{"type": "text", "text": additions.INTERRUPTED}]:
-            return
+        if failed is True and len(content) == 1 and not isinstance(block["content"], str):  # a converter writes lists
+            if content[0][1] == {"type": "text", "text": additions.INTERRUPTED}:
+                return
+            content = [_unescaped(content[0], additions.INTERRUPTED)]
         parts = [_part(one, at) if _has_words(one) else Text(_told(clean_json(one, at), at)) for at, one in content]
         if not isinstance(failed, bool):
             raise FormatError(f"{where}.is_error", f"{short(failed)} is neither true nor false")
@@ -182,6 +187,13 @@ def _ends(blocks: Given, role: str) -> list[int]:
             reach[first] = last
     own = list(accumulate((not (_is_foreign(block, role) or block.get("type") == "text") for _, block in blocks), initial=0))
     return [last if own[first] == own[last + 1] else first for first, last in enumerate(reach)]
+
+
+def _unescaped(block: tuple[str, dict[str, Any]], addition: str) -> tuple[str, dict[str, Any]]:
+    """The block with its text as it was before `additions.escaped`."""
+    where, fields = block
+    text = fields.get("text")
+    return (where, {**fields, "text": additions.unescaped(text, addition)}) if isinstance(text, str) else block
 
 
 def _name(given: object) -> str | None:

@@ -4,7 +4,7 @@ in `rules.py` knows nothing of this file.
 What is on the wire and not in the log: `additions.PREAMBLE` at the head, `additions.INTERRUPTED` for every call without an
 output, notes for images and documents that cannot be sent. What is in the log and not on the wire: handoffs, config updates,
 outputs without a call, blank texts, reasoning that Anthropic did not sign. A summary is the assistant's text, as its role
-says, but the user's where thinking follows right after it.
+says, but the user's where a request ended right after it.
 """
 
 from __future__ import annotations
@@ -86,11 +86,9 @@ def _written(session: Session, *, caching: bool) -> tuple[AnthropicMessages, Alb
     for step in told.steps:
         marks.before(step, messages)
         if isinstance(step, Response):
-            _close(messages)  # the model was called here
+            _end_request(messages, summed)  # the model was called here
             wire_ids = {call.id: ids.take(call.call_id) for call in step.calls}
             said = list(_answer(step, wire_ids))
-            if summed and said and said[0]["type"] in ("thinking", "redacted_thinking"):
-                _give_to_user(messages, len(summed))
             _add(messages, "assistant", said)
             # A2, A3: all results of a response are in the very next message and come first there. They end the assistant's
             # message too: the next response is another step, even where nothing stood between the two.
@@ -109,7 +107,9 @@ def _written(session: Session, *, caching: bool) -> tuple[AnthropicMessages, Alb
         marks.after(step, messages)
     if messages and messages[0]["role"] == "assistant":  # A1, where `preamble_due` does not see it: the user's first text is blank
         messages.insert(0, {"role": "user", "content": [text_block(additions.PREAMBLE)]})
-    _close(messages)
+    elif messages and not told.preamble and (first := messages[0]["content"][0])["type"] == "text":
+        first["text"] = additions.escaped(first["text"], additions.PREAMBLE)
+    _end_request(messages, summed)
     album.fit()
     system = [block for message in told.system for block in plain(message.content)]
     if caching:
@@ -128,22 +128,23 @@ def _add(messages: list[dict[str, Any]], role: Literal["user", "assistant"], blo
         messages.append({"role": role, "content": blocks})
 
 
-def _give_to_user(messages: list[dict[str, Any]], count: int) -> None:
-    """Makes the last so many blocks the user's: with thinking enabled, a turn that calls tools begins with it (A4)."""
-    content = messages[-1]["content"]
-    given = content[-count:]
-    del content[-count:]
-    if not content:
-        messages.pop()
-    _add(messages, "user", given)
+def _end_request(messages: list[dict[str, Any]], summed: list[Block]) -> None:
+    """Give the messages the form that they had in a request that ended here, wherever the log goes on since.
 
+    The longer prompt is to extend the shorter, for thinking is bound to what came before it (A5). Where no request ended, a text
+    stays as the model said it.
 
-def _close(messages: list[dict[str, Any]]) -> None:
-    """Takes trailing whitespace off an assistant's last text (A6) where a request ends in it.
-
-    Also where the log goes on since: the longer prompt is to extend the shorter. Where no request ended, the text stays as the
-    model said it, for later thinking is bound to it (A5).
+    1. Summaries at the end, `summed`, become the user's: a request ends in a user message (A1), and with thinking enabled, a turn
+       that calls tools begins with thinking (A4).
+    2. An assistant's last text loses its trailing whitespace (A6).
     """
+    if summed:
+        content = messages[-1]["content"]
+        summaries = content[-len(summed) :]
+        del content[-len(summed) :]
+        if not content:
+            messages.pop()
+        _add(messages, "user", summaries)
     if messages and messages[-1]["role"] == "assistant" and (last := messages[-1]["content"][-1])["type"] == "text":
         last["text"] = last["text"].rstrip()
 
@@ -183,6 +184,8 @@ def _result(response: Response, call: FunctionCall, wire_id: str, album: Album) 
         return {**result, "content": [text_block(additions.INTERRUPTED)], "is_error": True}
     # An error holds text only, and may not be empty; any other result may.
     content = list(plain(output.output)) or [text_block(additions.FAILED)] if output.is_error else list(album.rich(output.output))
+    if output.is_error and len(content) == 1:
+        content[0]["text"] = additions.escaped(content[0]["text"], additions.INTERRUPTED)
     if content:
         result["content"] = content
     if output.is_error:

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 from session.images import MAX_SIDE
 from session.parts import Document, Image, Part
-from session.providers.media import SHOWN, Inline, Link, Note, Source, Upload, document_source, image_source, note
+from session.printable import short_name
+from session.providers.media import SHOWN, Inline, Link, Note, Source, Upload, document_source, image_source, note, unknown_format
 from session.providers.shrinking import within
 
 WirePart: TypeAlias = dict[str, Any]
@@ -80,14 +81,14 @@ def response_media(part: Image | Document) -> WirePart | str:
             return base64.b64decode(wire["inline_data"]["data"]).decode()
         return wire if wire["inline_data"]["mime_type"] in RESPONSE_TYPES else note(part).text
     what = "image" if isinstance(part, Image) else "document"
-    return str(wire["text"]) if "text" in wire else f"[{what} at {wire['file_data']['file_uri'][:SHOWN]}]"
+    return str(wire["text"]) if "text" in wire else f"[{what} at {short_name(wire['file_data']['file_uri'], SHOWN)}]"
 
 
 def _image(image: Image) -> Source:
     source = _in_storage(image.url) or image_source(image)
     if isinstance(source, Inline):
         if source.media_type not in IMAGE_TYPES:
-            return Note(f"[image of unknown format: {source.media_type}]" if source.media_type else "[image of unknown format]")
+            return unknown_format(source.media_type)
         return within(source, side=MAX_SIDE, encoded=IMAGE_ENCODED)
     return _reachable(source, "image")
 
@@ -111,7 +112,7 @@ def _in_storage(url: str | None) -> Link | None:
 def _reachable(source: Source, what: str) -> Source:
     """The source; a note for a file that another provider holds."""
     if isinstance(source, Upload) and not source.file_id.startswith("files/"):
-        return Note(f"[{what} out of reach: {source.file_id[:SHOWN]}]")
+        return Note(f"[{what} out of reach: {short_name(source.file_id, SHOWN)}]")
     return source
 
 

@@ -10,7 +10,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from session.door import MAX_DEPTH, clean_json
+from session.door import clean_json
 from session.errors import FormatError, short
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Document, Image, Part, Text
@@ -122,6 +122,8 @@ class _Telling:
                 # Something earlier is gone, and nothing else tells so: a compaction without a summary. For such a one nothing
                 # is sent but the preamble that was there.
                 self.out.add(Compaction("", **self.out.name()))
+        elif place == 0 and parts and parts[0][1].keys() == {"text"} and isinstance(text := parts[0][1]["text"], str):
+            parts = [(parts[0][0], {"text": additions.unescaped(text, additions.PREAMBLE)}), *parts[1:]]
         for where, part in parts:
             self._part(place, where, part)
         self._close()
@@ -151,7 +153,7 @@ class _Telling:
         elif part.keys() & CARRIABLE:
             if not self._carried:
                 self._close()
-            bare = clean_json(_without_bytes(part), where)
+            bare = clean_json(part, where, encode=_base64)
             self._said.append(Text(as_json(bare, where)[:_SHOWN]))
             self._carried.append(bare)
         else:
@@ -183,6 +185,7 @@ class _Telling:
         failed = answer.keys() == {"error"} and isinstance(answer["error"], str)
         only = answer.get("error") if failed else answer.get("output") if answer.keys() == {"output"} else None
         text = only if isinstance(only, str) else as_json(dict(answer), f"{where}.response")
+        text = additions.unescaped(text, additions.INTERRUPTED) if failed else text
         self.out.add(FunctionCallOutput(tool, (Text(text), *media), call_id, is_error=failed, **self.out.name()))
 
     def _asked(self, response: Mapping[str, Any], number: int) -> FunctionCall | None:
@@ -235,12 +238,5 @@ def _medium(part: Mapping[str, Any], where: str) -> Part:
     return Text(a_text(part.get("text", ""), f"{where}.text"))  # a signature can come alone
 
 
-def _without_bytes(value: Any, depth: int = 0) -> Any:
-    """The same with base64 for bytes. What lies too deep stays, for `clean_json` to refuse."""
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
-    if depth > MAX_DEPTH:
-        return value
-    if isinstance(value, Mapping):
-        return {key: _without_bytes(member, depth + 1) for key, member in value.items()}
-    return [_without_bytes(member, depth + 1) for member in value] if isinstance(value, list | tuple) else value
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

@@ -82,6 +82,8 @@ def to_google(session: Session, *, thought_signatures: Mapping[str, str | bytes]
             _add(contents, "model", _said(step))
     if contents and contents[0]["role"] == "model":  # where `preamble_due` does not see it: the user's first text is blank
         contents.insert(0, {"role": "user", "parts": [text_part(additions.PREAMBLE)]})
+    elif contents and not told.preamble and (first := contents[0]["parts"][0]).keys() == {"text"}:
+        first["text"] = additions.escaped(first["text"], additions.PREAMBLE)
     system = [part for message in told.system for part in plain(message.content)]
     return GoogleContents(contents, {"parts": system} if system else None)
 
@@ -143,7 +145,8 @@ def _response(response: Response, call: FunctionCall, wire_id: str) -> WirePart:
         return {"function_response": wire}
     texts, media = _output(output)
     text = "\n".join(texts)
-    wire["response"] = {"error": text if text.strip() else additions.FAILED} if output.is_error else {"output": text}
+    error = additions.escaped(text, additions.INTERRUPTED) if text.strip() else additions.FAILED
+    wire["response"] = {"error": error} if output.is_error else {"output": text}
     if media:
         wire["parts"] = media
     return {"function_response": wire}

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from session.parts import DETAILS, Detail, Document, Image, Part
-from session.providers.media import Inline, Link, Note, document_source, image_source, note
+from session.printable import short_name
+from session.providers.media import Inline, Link, Note, document_source, image_source, note, unknown_format
 from session.providers.shrinking import within
 
 __all__ = [
@@ -146,7 +147,7 @@ def _split(text: str) -> Iterator[str]:
 def _picture(image: Image) -> Piece:
     source = image_source(image)
     if isinstance(source, Inline) and source.media_type not in IMAGE_TYPES:
-        source = Note(f"[image of unknown format: {source.media_type}]" if source.media_type else "[image of unknown format]")
+        source = unknown_format(source.media_type)
     if isinstance(source, Inline):
         source = within(source, side=IMAGE_SIDE, encoded=IMAGE_ENCODED)
     if isinstance(source, Link) and len(source.url) > STRING_LENGTH:
@@ -186,4 +187,4 @@ def _document(document: Document) -> Iterator[Piece]:
 
 def _titled(document: Document, text: str) -> str:
     """A plain-text document is a text; its title, which the model is to see, stands before it."""
-    return f"[document: {document.title[:TITLE_LENGTH]}]\n{text}" if document.title and document.title.strip() else text
+    return f"[document: {short_name(document.title, TITLE_LENGTH)}]\n{text}" if document.title and document.title.strip() else text

@@ -19,11 +19,12 @@ from session.errors import short
 from session.items import FunctionCall, Message, Reasoning, Role
 from session.parts import Document, Part, Text
 from session.providers import additions
+from session.providers.additions import ATTACHED, ELSEWHERE
 from session.session import Session
 
 from .pieces import SOUNDS
-from .reading import Log, Place, document_at, image_at, is_text, places
-from .write import ATTACHED, CUSTOM, ELSEWHERE, NAME, REFUSAL
+from .reading import Log, Place, document_at, image_at, places
+from .write import CUSTOM, NAME, REFUSAL
 
 FIELDS = "openai_fields"
 _KNOWN = frozenset({"role", "content", "name", "refusal", "tool_calls", "tool_call_id", "function_call", "reasoning_content", "reasoning"})
@@ -49,19 +50,22 @@ def from_openai_chat(messages: object) -> Session:
         if listed[place].data.get("role") == "tool":
             place += _read_results(log, listed, place)
         else:
-            _read(log, listed[place])
+            _read(log, listed[place], after_results=place > 0 and listed[place - 1].data.get("role") == "tool")
             place += 1
     return log.session()
 
 
-def _read(log: Log, message: Place) -> None:
+def _read(log: Log, message: Place, *, after_results: bool) -> None:
     role = message.text("role")
     if role in ("system", "developer", "user"):
         extra = _extra(message)
         if (name := message.text_or_none("name")) is not None:
             extra[NAME] = name
         spoken: Role = "system" if role == "system" else "developer" if role == "developer" else "user"
-        log.put(Message(spoken, _parts(message), extra=extra, **log.common()))
+        parts = _parts(message)
+        if after_results and role == "user" and not isinstance(message.data.get("content"), str) and parts and isinstance(parts[0], Text):
+            parts[0] = Text(additions.unescaped(parts[0].text, ATTACHED))
+        log.put(Message(spoken, parts, extra=extra, **log.common()))
     elif role == "assistant":
         _read_answer(log, message)
     elif role == "function":  # outdated, as its call is: one call at a time, known by its name
@@ -145,11 +149,21 @@ def _read_results(log: Log, listed: list[Place], first: int) -> int:
     for place, (message, output) in enumerate(zip(run, outputs, strict=True), first):
         log.begin(place)
         call_id = message.text("tool_call_id")
-        if is_text(output, additions.INTERRUPTED):
+        if (content := message.data.get("content")) == additions.INTERRUPTED:
             continue
-        log.answer(call_id, [next(back) if fits and part == Text(ELSEWHERE) else part for part in output], _extra(message))
+        if isinstance(content, str):
+            output = [Text(additions.unescaped(content, additions.INTERRUPTED))]  # noqa: PLW2901
+        log.answer(call_id, _put_back(output, back) if fits else output, _extra(message))
     log.seam()
     return len(run) + fits
+
+
+def _put_back(output: list[Part], shown: Iterator[Part]) -> list[Part]:
+    """Return the output with its media, which a user message shows, where the way there took them out."""
+    return [
+        part if not isinstance(part, Text) else next(shown) if part.text == ELSEWHERE else Text(additions.unescaped(part.text, ELSEWHERE))
+        for part in output
+    ]
 
 
 def _shown(message: Place) -> list[Part]:

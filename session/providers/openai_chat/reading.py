@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from session.door import clean_json
 from session.errors import FormatError, short
 from session.items import FunctionCall, FunctionCallOutput, ItemBase
-from session.parts import Detail, Document, Image, Part, Text
+from session.parts import Detail, Document, Image, Part
 from session.session import Session
 from session.units import is_answer
 
@@ -216,8 +216,3 @@ def unpacked(url: str) -> tuple[bytes, str] | None:
     except (binascii.Error, ValueError):
         return None
     return (data, head[5:-7]) if data else None
-
-
-def is_text(parts: list[Part], text: str) -> bool:
-    """Whether the parts are this text and nothing else."""
-    return parts == [Text(text)]

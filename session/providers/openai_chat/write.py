@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message
 from session.parts import Text
 from session.providers import additions
+from session.providers.additions import ATTACHED, ELSEWHERE
 from session.providers.calls import CallIds, safe
 from session.providers.steps import Response, conversation
 from session.session import Session
@@ -32,11 +33,6 @@ ID_LENGTH = 40
 NAME_LENGTH = 64
 CALLS = 128
 """Calls a message may hold (O2). The rest of a response's calls are in a message of their own, behind the results of the first."""
-
-ELSEWHERE = "[shown below]"
-"""In a tool message, in place of an image or a file: there it may hold texts only (O2)."""
-ATTACHED = "[Shown above as a tool's output:]"
-"""The first text of the user message that holds them."""
 
 REFUSAL = "refusal"
 """In `extra` of an assistant's message: its text is a refusal, for which the API has a part of its own."""
@@ -64,7 +60,10 @@ def to_openai_chat(session: Session, *, reasoning_model: bool = False) -> list[J
             if step.summary.strip():
                 messages.append({"role": "user", "content": _content(_spoken(texts([Text(additions.SUMMARY_HEADER + step.summary)])))})
         elif step.content:
-            messages.append(_message(step, reasoning_model=reasoning_model))
+            message = _message(step, reasoning_model=reasoning_model)
+            if messages and messages[-1]["role"] == "tool":
+                _escape_attached(message)
+            messages.append(message)
     return messages
 
 
@@ -94,9 +93,10 @@ def _response(response: Response, ids: CallIds) -> Iterator[Json]:
             "tool_calls": [_tool_call(call, wire_id) for call, wire_id in batch],
         }
         content = []
-        shown: list[Json] = []
-        for call, wire_id in batch:
-            yield {"role": "tool", "tool_call_id": wire_id, "content": _result(response.outputs.get(call.id), shown)}
+        results = [_result(response.outputs.get(call.id)) for call, _ in batch]
+        shown = [part for result in results for part in result or [] if part["type"] != "text"]
+        for (_, wire_id), result in zip(batch, results, strict=True):
+            yield {"role": "tool", "tool_call_id": wire_id, "content": _tool_content(result, any_shown=bool(shown))}
         if shown:
             yield {"role": "user", "content": [*_spoken([ATTACHED]), *shown]}
 
@@ -115,19 +115,25 @@ def _tool_call(call: FunctionCall, wire_id: str) -> Json:
     return {"id": wire_id, "type": "function", "function": {"name": name, "arguments": arguments_text(call.arguments)}}
 
 
-def _result(output: FunctionCallOutput | None, shown: list[Json]) -> str | list[Json]:
-    """The content of a tool message. What is no text is added to `shown`."""
-    if output is None:
+def _result(output: FunctionCallOutput | None) -> list[Json] | None:
+    """Return the parts of an output, media among them; None for a call without an output."""
+    return None if output is None else [_part(piece) for piece in pieces(output.output)]
+
+
+def _tool_content(parts: list[Json] | None, *, any_shown: bool) -> str | list[Json]:
+    """Return the content of a tool message. `any_shown`: a user message with media follows this run of tool messages."""
+    if parts is None:
         return additions.INTERRUPTED
-    content: list[Json] = []
-    for piece in pieces(output.output):
-        part = _part(piece)
-        if part["type"] == "text":
-            content.append(part)
-        else:
-            shown.append(part)
-            content.extend(_spoken([ELSEWHERE]))
-    return _content(content)
+    escape = (ELSEWHERE,) if any_shown else ()
+    content = _content(_spoken(additions.escaped(part["text"], *escape) if part["type"] == "text" else ELSEWHERE for part in parts))
+    return additions.escaped(content, additions.INTERRUPTED) if isinstance(content, str) else content
+
+
+def _escape_attached(message: Json) -> None:
+    """Make sure that what the user says right after tool messages is not taken for the media of their outputs."""
+    content = message["content"]
+    if message["role"] == "user" and isinstance(content, list) and content[0]["type"] == "text":
+        content[0]["text"] = additions.escaped(content[0]["text"], ATTACHED)
 
 
 def _content(parts: list[Json]) -> str | list[Json]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from session.parts import Image, Part, Text
+from session.stack import with_room
 
 PROVIDER = "provider"
 """In `extra` of reasoning: whose it is. Missing means Anthropic's."""
@@ -90,4 +91,4 @@ def output_parts(item: Mapping[str, Any]) -> tuple[Part, ...]:
 
 def json_text(value: object) -> str:
     """A value that JSON can hold, as compact JSON."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return with_room(lambda: json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))

@@ -16,7 +16,7 @@ from session.errors import short
 from session.items import Compaction, FunctionCall, Message, Reasoning, Role
 from session.parts import Part, Text
 from session.providers import additions
-from session.providers.openai_chat.reading import Log, Place, document_at, image_at, is_text, places
+from session.providers.openai_chat.reading import Log, Place, document_at, image_at, places
 from session.session import Session
 
 from .kinds import (
@@ -119,11 +119,11 @@ def _read_call(log: Log, call: Place) -> None:
 def _read_output(log: Log, output: Place) -> None:
     parts: list[Part] = []
     if isinstance(text := output.data.get("output"), str):
-        parts = [Text(text)]
+        parts = [Text(additions.unescaped(text, additions.INTERRUPTED))]
     elif text is not None:
         parts = [_part(part) for part in output.each("output")]
     call_id = output.text("call_id")
-    if is_text(parts, additions.INTERRUPTED):
+    if text == additions.INTERRUPTED:
         log.seam()
         return
     fields = output.carried(_OUTPUT)

@@ -26,6 +26,7 @@ from session.providers.media import coded_problem, unusable
 from session.providers.openai_chat.pieces import UNSAFE, File, Picture, Piece, Said, arguments_text, pieces, texts
 from session.providers.steps import Response, conversation
 from session.session import Session
+from session.stack import with_room
 
 from .kinds import CALL_FIELDS, FIELDS, ID, ITEM, OURS, PAIRS, PHASE, PROVIDER, SUMMARY, TYPE, call_arguments, output_parts
 
@@ -147,7 +148,7 @@ def _reasoning(item: Reasoning, sent: set[str]) -> Json | None:
 def _hosted(item: Reasoning) -> Json | None:
     """The call that the provider carried out, as it came; None where the item, or an image that it made, is damaged."""
     try:
-        found = json.loads(item.data or "")
+        found = with_room(lambda: json.loads(item.data or ""))
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or found.get("type") != item.extra.get(TYPE):
@@ -182,7 +183,8 @@ def _output(response: Response, call: FunctionCall, wire_id: str) -> Json:
     output = response.outputs.get(call.id)
     if output is None:
         return {**item, "output": additions.INTERRUPTED}
-    return {**item, "output": _content([_part(piece) for piece in pieces(output.output)])}
+    content = _content([_part(piece) for piece in pieces(output.output)])
+    return {**item, "output": additions.escaped(content, additions.INTERRUPTED) if isinstance(content, str) else content}
 
 
 def _pair(call: FunctionCall, output: FunctionCallOutput | None, wire_id: str) -> tuple[Json, Json] | None:

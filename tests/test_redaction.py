@@ -1,0 +1,157 @@
+"""No message, repr or log shows a key, wherever one was passed by mistake."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_window import BudgetError, ContextWindow, ContextWindowManager, ModelConfig, RecallError, Session, UnknownModelError
+from context_window.errors import CountingError, StrategyError
+from context_window.refusals import model_error
+from session import Message
+from session.errors import FormatError
+from session.providers.anthropic import from_anthropic
+from session.providers.openai_chat import from_openai_chat
+from session.redaction import LETTERS, redacted, short, veiled
+from tests.support.shell import Shell
+
+BODY = "aB3xY9qLm2Zk"
+KEYS = (
+    f"sk-ant-api03-{BODY}_{BODY}-{BODY}{BODY}{BODY}-{BODY}AA",
+    f"sk-proj-{BODY}",
+    f"sk-{BODY * 4}",
+    f"AIza{BODY}-{BODY}_{BODY}"[:39],
+    f"gsk_{BODY * 4}",
+    BODY * 3,
+    f"hf_{BODY * 3}"[:37],
+)
+ANY: Any = None
+
+
+def shows(text: str, key: str) -> bool:
+    """True if more of the key than its first letters is in the text."""
+    return any(key[start : start + 8] in text for start in range(len(key) - 7))
+
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    "api_client": lambda key: ContextWindowManager("claude-sonnet-4-5", api_client=key),
+    "token_counter": lambda key: ContextWindowManager("claude-sonnet-4-5", token_counter=key),
+    "model": ContextWindowManager,
+    "model_config": lambda key: ContextWindowManager(model_config=key),
+    "context_window": lambda key: ContextWindowManager(context_window=key),
+    "max_tokens": lambda key: ContextWindow(max_tokens=key),
+    "summary_llm": lambda key: ContextWindow(summary_llm=key),
+    "shares": lambda key: ContextWindow(shares=key),
+    "strategy": lambda key: ContextWindow(strategy=key),
+    "warn_at": lambda key: ContextWindow(warn_at=(key,)),
+    "config": lambda key: ModelConfig("mine", key),
+    "budget": lambda key: ContextWindowManager().get_budget(key),
+    "session": lambda key: ContextWindowManager().process_session(key),
+    "recall": lambda key: ContextWindowManager().recall(Session(), key),
+    "item": lambda key: Session([key]),
+    "role": lambda key: Message(key, "x"),
+    "saved": Session.from_dict,
+    "saved id": lambda key: Session.from_dict({"version": 1, "id": "s", "items": [{"type": key}]}),
+    "saved field": lambda key: Session.from_dict({"version": 1, "id": "s", "items": [], key: 1}),
+    "extra": lambda key: Message("user", "x", extra={key: {1}}),
+    "anthropic": from_anthropic,
+    "anthropic role": lambda key: from_anthropic([{"role": key, "content": key}]),
+    "openai": lambda key: from_openai_chat([{"role": key, "content": key}]),
+    "pin": lambda key: Session().pin(key),
+}
+
+
+@pytest.mark.parametrize("key", KEYS, ids=range(len(KEYS)))
+@pytest.mark.parametrize("call", CALLS)
+def test_a_key_in_the_wrong_place_is_in_no_message(call: str, key: str) -> None:
+    """A wrong value is shown by its type and first letters only: it can be a key."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - whichever it is
+        CALLS[call](key)
+    error = caught.value
+    for text in (str(error), repr(error), "".join(traceback.format_exception_only(error))):
+        assert not shows(text, key), text
+
+
+@pytest.mark.parametrize("key", KEYS, ids=range(len(KEYS)))
+def test_errors_show_no_key_however_they_are_shown(key: str) -> None:
+    errors = [
+        BudgetError("f", key, "pass something else"),
+        BudgetError("f", [key, 1], "pass something else"),
+        BudgetError("f", {key: key}, "pass something else"),
+        UnknownModelError(key),
+        CountingError(key, key),
+        StrategyError(key, "raised"),
+        RecallError(key, "nothing has it"),
+        FormatError("x", short(key)),
+    ]
+    for error in errors:
+        for one in (error, pickle.loads(pickle.dumps(error))):
+            assert not shows(f"{one} {one!r}", key)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=range(len(KEYS)))
+def test_providers_words_lose_the_keys_they_quote(key: str) -> None:
+    class APIError(Exception):
+        status_code = 401
+
+    error = model_error(APIError(f"Incorrect API key provided: {key}. You can find yours on the site."))
+    assert error is not None
+    assert not shows(f"{error} {error!r} {error.reason}", key)
+    assert "Incorrect API key provided" in error.reason
+
+
+@pytest.mark.parametrize("arguments", [("usage", "{path}", "--max-tokens"), ("usage", "{path}", "--model"), ("models",)])
+def test_the_command_line_shows_no_key(
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.json"
+    path.write_text('[{"role": "user", "content": "Hi"}]')
+    code, out, err = Shell(capsys, monkeypatch)(*(argument.format(path=path) for argument in arguments), KEYS[0])
+    assert (code != 0, out) == (True, "")
+    assert not shows(err, KEYS[0])
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (-1, "-1"),
+        (0.5, "0.5"),
+        (True, "True"),
+        (None, "None"),
+        (Fraction(1, 3), "Fraction(1, 3)"),
+        ("12", "'12'"),
+        (KEYS[0][:4] + "x" * 104, "a text of 108 characters that begins with 'sk-a'"),
+        ([2, -0.5], "[2, -0.5]"),
+        (("abcdef", 1), "('abcd'…, 1)"),
+        (str, "<class 'str'>"),
+        (b"secret", "a value of type bytes"),
+        (object(), "a value of type object"),
+    ],
+)
+def test_figures_stay_readable(value: object, said: str) -> None:
+    """A limit that makes no sense must stay readable."""
+    assert str(BudgetError("f", value, "p")) == f"f={said}: p"
+
+
+@pytest.mark.parametrize(
+    "name", ["claude-sonnet-4-5-20250929", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "toolu_01A09q90qw90lq917835lq9", "m3.1"]
+)
+def test_names_and_ids_are_shown_as_they_are(name: str) -> None:
+    assert short(name) == repr(name)
+    assert redacted(f"model: {name}") == f"model: {name}"
+
+
+@given(st.one_of(st.text(), st.integers(), st.floats(), st.binary(), st.lists(st.text())))
+def test_what_a_message_shows_is_short(value: object) -> None:
+    for text in (short(value), veiled(value)):
+        assert len(text) < 120 + 60
+    if isinstance(value, str) and len(value) > LETTERS:
+        assert veiled(value) == f"a text of {len(value)} characters that begins with {value[:LETTERS]!r}"
