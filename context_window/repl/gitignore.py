@@ -1,0 +1,156 @@
+"""The rules of `.gitignore` files and `.git/info/exclude`, read without git. They save time and tokens, and protect nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .opening import open_beneath
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+MAX_FILE = 256 * 1024
+"""Bytes of a file of rules that are read."""
+MAX_RULES = 2_000
+"""Rules of a file that are applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """The rules of one file.
+
+    Attributes:
+        folder: The folder they are relative to, with a slash at the end.
+        spec: The rules.
+    """
+
+    folder: str
+    spec: GitIgnoreSpec
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRules:
+    """The rules that apply in a folder: its own file of them, those of the folders above it, and the repository's `info/exclude`.
+
+    Attributes:
+        levels: Files of rules, the one with the least precedence first.
+        problems: Sentences on rules that do not apply, shared by all folders of one walk.
+    """
+
+    levels: tuple[_Level, ...] = ()
+    problems: list[str] = field(default_factory=list)
+
+    @classmethod
+    def above(cls, folder: Path, root: Path) -> IgnoreRules:
+        """Return the rules from above a folder: up to the top of its repository, or to `root` if it is in none.
+
+        No rules if they leave out the folder itself: who names it wants to see what is in it.
+        """
+        top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), root)
+        rules = _joined(cls(), _git_folder(top) / "info" / "exclude", top)
+        for place in reversed((folder, *folder.parents)):
+            if not place.is_relative_to(top):
+                continue
+            if place != top and rules.ignores(str(place), is_folder=True):
+                return cls()
+            if place != folder:
+                rules = rules.within(place)
+        return rules
+
+    def within(self, folder: Path) -> IgnoreRules:
+        """Return the rules that apply to what is in a folder, where these apply to the folder itself."""
+        return _joined(self, folder / ".gitignore", folder)
+
+    def ignores(self, path: str, *, is_folder: bool) -> bool:
+        """True if the rules leave out this file or folder, given that they do not leave out a folder above it."""
+        for level in reversed(self.levels):
+            name = path[len(level.folder) :].replace(os.sep, "/")
+            decision = level.spec.check_file(_encodable(f"{name}/" if is_folder else name)).include
+            if decision is not None:
+                return decision
+        return False
+
+
+def _joined(rules: IgnoreRules, file: Path, folder: Path) -> IgnoreRules:
+    """Return the rules with those of a file, which are relative to a folder and take precedence."""
+    data = _beginning(file, MAX_FILE + 1)
+    if data is None:  # usually: there is none
+        return rules
+    lines = data[:MAX_FILE].decode("utf-8", "replace").split("\n")
+    if len(data) > MAX_FILE or len(lines) > MAX_RULES:
+        rules.problems.append(f"only the first {MAX_RULES:,} lines and {MAX_FILE:,} bytes of {file.name} apply in {folder.name}/")
+    spec = _compiled(lines[:MAX_RULES])
+    if spec is None:
+        rules.problems.append(f"{file.name} of {folder.name}/ does not apply: its rules are too large together")
+        return rules
+    return IgnoreRules((*rules.levels, _Level(str(folder).rstrip(os.sep) + os.sep, spec)), rules.problems)
+
+
+def _git_folder(top: Path) -> Path:
+    """Return the folder with the repository's `info/exclude`: for a linked work tree and a submodule, `.git` is a file that names it."""
+    place = top / ".git"
+    for name in (".git", "commondir"):
+        data = _beginning(place if name == ".git" else place / name, 4_096)
+        if data is None:  # a folder already, or no linked work tree
+            continue
+        text = data.decode("utf-8", "replace").strip().removeprefix("gitdir:").strip()
+        if "\0" not in text:
+            place = (top if name == ".git" else place) / text
+    return place
+
+
+def _beginning(file: Path, most: int) -> bytes | None:
+    """Return the first bytes of a regular file; None if there is none that can be read."""
+    try:
+        with open_beneath(file.parent, file) as stream:
+            return stream.read(most) if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) else None
+    except OSError:
+        return None
+
+
+def _compiled(lines: list[str]) -> GitIgnoreSpec | None:
+    """Return the rules; None if they do not fit into RE2's memory. As git does, lines that are no pattern are passed over."""
+    import re2
+    from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+    patterns: list[GitIgnoreSpecPattern] = []
+    for line in lines:
+        try:
+            pattern = GitIgnoreSpecPattern(line.removesuffix("\r"))
+        except (ValueError, re.error, Warning, RecursionError, OverflowError):
+            continue
+        if pattern.include is not None:
+            patterns.append(pattern)
+    # RE2: a name of many letters and a rule of many stars take Python's `re` for ever.
+    for candidates in (patterns, [pattern for pattern in patterns if _is_accepted(pattern)]):
+        try:
+            return GitIgnoreSpec(candidates, backend="re2")
+        except re2.error:
+            continue
+    return None
+
+
+def _is_accepted(pattern: GitIgnoreSpecPattern) -> bool:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(pattern.regex.pattern if pattern.regex is not None else "", options)
+    except re2.error:
+        return False
+    finally:
+        re2.purge()
+    return True
+
+
+def _encodable(name: str) -> str:
+    """Return the name without half characters, which stand for bytes that are no UTF-8."""
+    return name.encode("utf-8", "replace").decode("utf-8")
