@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from .opening import open_beneath
 
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+    import re2
 
 MAX_FILE = 256 * 1024
 """Bytes of a file of rules that are read."""
@@ -27,11 +26,13 @@ class _Level:
 
     Attributes:
         folder: The folder they are relative to, with a slash at the end.
-        spec: The rules.
+        rules: The rules, as one machine that finds all that match a path.
+        decisions: By the number of a rule, True if what it matches is left out, False if it is brought back.
     """
 
     folder: str
-    spec: GitIgnoreSpec
+    rules: re2.Set
+    decisions: list[bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,9 @@ class IgnoreRules:
         """True if the rules leave out this file or folder, given that they do not leave out a folder above it."""
         for level in reversed(self.levels):
             name = path[len(level.folder) :].replace(os.sep, "/")
-            decision = level.spec.check_file(_encodable(f"{name}/" if is_folder else name)).include
-            if decision is not None:
-                return decision
+            matching = level.rules.Match((f"{name}/" if is_folder else name).encode("utf-8", "replace"))
+            if matching:
+                return level.decisions[max(matching)]  # the last rule that matches decides
         return False
 
 
@@ -85,11 +86,11 @@ def _joined(rules: IgnoreRules, file: Path, folder: Path) -> IgnoreRules:
     lines = data[:MAX_FILE].decode("utf-8", "replace").split("\n")
     if len(data) > MAX_FILE or len(lines) > MAX_RULES:
         rules.problems.append(f"only the first {MAX_RULES:,} lines and {MAX_FILE:,} bytes of {file.name} apply in {folder.name}/")
-    spec = _compiled(lines[:MAX_RULES])
-    if spec is None:
+    level = _compiled(lines[:MAX_RULES], str(folder).rstrip(os.sep) + os.sep)
+    if level is None:
         rules.problems.append(f"{file.name} of {folder.name}/ does not apply: its rules are too large together")
         return rules
-    return IgnoreRules((*rules.levels, _Level(str(folder).rstrip(os.sep) + os.sep, spec)), rules.problems)
+    return IgnoreRules((*rules.levels, level), rules.problems)
 
 
 def _git_folder(top: Path) -> Path:
@@ -114,43 +115,35 @@ def _beginning(file: Path, most: int) -> bytes | None:
         return None
 
 
-def _compiled(lines: list[str]) -> GitIgnoreSpec | None:
+def _compiled(lines: list[str], folder: str) -> _Level | None:
     """Return the rules; None if they do not fit into RE2's memory. As git does, lines that are no pattern are passed over."""
     import re2
-    from pathspec import GitIgnoreSpec
     from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-    patterns: list[GitIgnoreSpecPattern] = []
+    options = re2.Options()
+    options.log_errors, options.never_capture, options.dot_nl = False, True, True
+    rules, decisions = re2.Set.FullMatchSet(options), []  # Python's `re` takes for ever with a rule of many stars
     for line in lines:
         try:
             pattern = GitIgnoreSpecPattern(line.removesuffix("\r"))
-        except (ValueError, re.error, Warning, RecursionError, OverflowError):
+            if pattern.regex is not None and pattern.include is not None:
+                rules.Add(_of_one_entry(str(pattern.regex.pattern)))
+                decisions.append(pattern.include)
+        except (ValueError, re.error, re2.error, Warning, RecursionError, OverflowError):
             continue
-        if pattern.include is not None:
-            patterns.append(pattern)
-    # RE2: a name of many letters and a rule of many stars take Python's `re` for ever.
-    for candidates in (patterns, [pattern for pattern in patterns if _is_accepted(pattern)]):
-        try:
-            return GitIgnoreSpec(candidates, backend="re2")
-        except re2.error:
-            continue
-    return None
-
-
-def _is_accepted(pattern: GitIgnoreSpecPattern) -> bool:
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
     try:
-        re2.compile(pattern.regex.pattern if pattern.regex is not None else "", options)
+        rules.Compile()
     except re2.error:
-        return False
-    finally:
-        re2.purge()
-    return True
+        return None
+    return _Level(folder, rules, decisions)
 
 
-def _encodable(name: str) -> str:
-    """Return the name without half characters, which stand for bytes that are no UTF-8."""
-    return name.encode("utf-8", "replace").decode("utf-8")
+def _of_one_entry(pattern: str) -> str:
+    """Return pathspec's regular expression of a rule, which also matches all below a folder that the rule names, for the folder alone.
+
+    A walk does not enter a folder that is left out. Were `!name` to match all below `name`, it would bring back what other rules name.
+    """
+    pattern = pattern if pattern.startswith("^") else f".*{pattern}"
+    if "(?P<ps_d>" in pattern:  # pathspec's mark of where a folder's name ends
+        return pattern
+    return f"{pattern}.+" if pattern.endswith("/") else f"{pattern}.*"

@@ -24,17 +24,19 @@ def open_beneath(root: Path, file: Path) -> BinaryIO:
     Raises:
         OSError: The file cannot be opened, or a link has taken the place of a part of its path below `root`.
     """
-    if HAS_FOLDER_DESCRIPTORS:
-        return os.fdopen(_descriptor(root, file.relative_to(root).parts), "rb")
-    stream = os.fdopen(os.open(file, os.O_RDONLY | _FLAGS), "rb")
-    if _is_at(file, stream.fileno()):
-        return stream
-    stream.close()
-    raise OSError(errno.ELOOP, "its path has changed", str(file))
+    descriptor = _descriptor(root, file) if HAS_FOLDER_DESCRIPTORS else os.open(file, os.O_RDONLY | _FLAGS)
+    try:
+        if not HAS_FOLDER_DESCRIPTORS and not _is_at(file, descriptor):
+            raise OSError(errno.ELOOP, "its path has changed", str(file))
+        return os.fdopen(descriptor, "rb")
+    except OSError:  # a folder, for one
+        os.close(descriptor)
+        raise
 
 
-def _descriptor(root: Path, parts: tuple[str, ...]) -> int:
+def _descriptor(root: Path, file: Path) -> int:
     """Return a descriptor of the file, opened folder by folder: a link among them fails."""
+    parts = str(file)[len(str(root)) :].strip(os.sep).split(os.sep)
     folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
     for part in parts[:-1]:
         try:
@@ -43,7 +45,7 @@ def _descriptor(root: Path, parts: tuple[str, ...]) -> int:
             os.close(folder)
         folder = descriptor
     try:
-        return os.open(parts[-1] if parts else ".", os.O_RDONLY | _FLAGS, dir_fd=folder)
+        return os.open(parts[-1] or ".", os.O_RDONLY | _FLAGS, dir_fd=folder)
     finally:
         os.close(folder)
 

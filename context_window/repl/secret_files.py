@@ -37,11 +37,11 @@ class SecretFiles:
             file: Its path, without links.
             status: The status of the opened file.
         """
+        if not is_secret(file) and status.st_nlink < 2:
+            return None
         name = file.relative_to(self._root).as_posix()
         if is_secret(file):
             return name
-        if status.st_nlink < 2:
-            return None
         if self._names is None:
             self._names = _linked_names(self._root, self._is_late)
         names = self._names.get((status.st_dev, status.st_ino), [])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from fnmatch import translate
+from functools import lru_cache
 from pathlib import PurePath
 
 FOLDERS = frozenset({".aws", ".azure", ".git", ".gnupg", ".hg", ".kube", ".oci", ".password-store", ".ssh", ".svn"})
@@ -46,7 +47,7 @@ COPIES = ("~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", ".tm
 """Suffixes of copies, which are as secret as their originals."""
 
 
-def is_secret(path: PurePath) -> bool:
+def is_secret(path: PurePath | str) -> bool:
     """True if a file or folder of this path usually holds secrets.
 
     Case does not matter, nor what file systems ignore in a name: `.ENV`, `.env.` and `.env::$DATA` can open `.env`.
@@ -54,10 +55,15 @@ def is_secret(path: PurePath) -> bool:
     Args:
         path: Without `..`, which would hide the names of folders.
     """
-    parts = [_canonical(part) for part in path.parts]
+    return _is_secret(str(path))
+
+
+@lru_cache(maxsize=1_024)
+def _is_secret(path: str) -> bool:
+    parts = [_canonical(part) for part in path.replace("\\", "/").split("/")]
     if not FOLDERS.isdisjoint(parts):
         return True
-    name = parts[-1] if parts else ""
+    name = parts[-1]
     while name.endswith(COPIES):
         name = next(name.removesuffix(suffix) for suffix in COPIES if name.endswith(suffix))
     if name.endswith(HARMLESS):
@@ -68,6 +74,7 @@ def is_secret(path: PurePath) -> bool:
     return not is_code and _FILES.match(name) is not None
 
 
+@lru_cache(maxsize=4_096)  # most are names of folders, which come again with every file
 def _canonical(name: str) -> str:
     """Return the name as the most lenient file system compares it.
 
@@ -75,5 +82,4 @@ def _canonical(name: str) -> str:
     """
     if not name.isascii():
         name = "".join(character for character in unicodedata.normalize("NFKC", name) if unicodedata.category(character) != "Cf")
-    name = name.casefold().partition(":")[0]
-    return name.rstrip(". ")
+    return name.casefold().partition(":")[0].rstrip(". ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from itertools import islice
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from .gitignore import IgnoreRules
 from .secret_names import is_secret
@@ -51,7 +51,7 @@ class Walk:
             if is_folder:
                 inner = rules.within(Path(entry.path))
                 pending += [(child, inner) for child in entries_of(Path(entry.path))[::-1]]
-            elif is_secret(PurePath(entry.path)):
+            elif is_secret(entry.path):
                 self.secrets += 1
             else:
                 yield entry

@@ -232,8 +232,6 @@ class Workspace:
     def _opened(self, file: Path) -> Iterator[tuple[BinaryIO, os.stat_result]]:
         """Open a regular file, a path without links; what follows is about the opened file, whatever takes its place."""
         try:
-            if file.is_dir():
-                raise WorkspaceError(f"{self._name(file)} is a folder; list_files shows what is in it")
             with open_beneath(self.root, file) as stream:
                 status = os.fstat(stream.fileno())
                 if not stat.S_ISREG(status.st_mode):
@@ -242,10 +240,12 @@ class Workspace:
         except FileNotFoundError:
             raise WorkspaceError(f"there is no file {self._name(file)}; list_files shows those there are") from None
         except OSError as error:
+            if file.is_dir():
+                raise WorkspaceError(f"{self._name(file)} is a folder; list_files shows what is in it") from None
             raise WorkspaceError(f"{self._name(file)} cannot be read: {error.strerror or 'an error of the disk'}") from None
 
     def _name(self, file: Path) -> str:
-        return file.relative_to(self.root).as_posix()
+        return str(file)[len(str(self.root)) :].lstrip(os.sep).replace(os.sep, "/")
 
     def _deadline(self) -> Callable[[], bool]:
         """Return a function that is true once the time of a call that begins now is over."""
