@@ -72,7 +72,7 @@ class IgnoreRules:
         """True if the rules leave out this file or folder, given that they do not leave out a folder above it."""
         for level in reversed(self.levels):
             name = path[len(level.folder) :].replace(os.sep, "/")
-            matching = level.rules.Match((f"{name}/" if is_folder else name).encode("utf-8", "replace"))
+            matching: list[int] | None = level.rules.Match((f"{name}/" if is_folder else name).encode("utf-8", "replace"))
             if matching:
                 return level.decisions[max(matching)]  # the last rule that matches decides
         return False

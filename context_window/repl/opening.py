@@ -26,17 +26,19 @@ def open_beneath(root: Path, file: Path) -> BinaryIO:
     """
     descriptor = _descriptor(root, file) if HAS_FOLDER_DESCRIPTORS else os.open(file, os.O_RDONLY | _FLAGS)
     try:
-        if not HAS_FOLDER_DESCRIPTORS and not _is_at(file, descriptor):
-            raise OSError(errno.ELOOP, "its path has changed", str(file))
-        return os.fdopen(descriptor, "rb")
-    except OSError:  # a folder, for one
+        stream = os.fdopen(descriptor, "rb")
+    except OSError:  # a folder
         os.close(descriptor)
         raise
+    if not HAS_FOLDER_DESCRIPTORS and not _is_at(file, descriptor):
+        stream.close()
+        raise OSError(errno.ELOOP, "its path has changed", str(file))
+    return stream
 
 
 def _descriptor(root: Path, file: Path) -> int:
     """Return a descriptor of the file, opened folder by folder: a link among them fails."""
-    parts = str(file)[len(str(root)) :].strip(os.sep).split(os.sep)
+    parts = str(file)[len(str(root)) :].strip("/").split("/")
     folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
     for part in parts[:-1]:
         try:
