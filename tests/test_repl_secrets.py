@@ -23,6 +23,7 @@ from tests.support.shell import POSIX
 TOKEN = "hunter2"
 
 SECRETS = """
+.local/state/context-window/history
 .env .ENV .env.local prod.env config/.env .envrc .env.bak .env~ .env.swp server.pem server.key Server.KEY server.key.bak id_rsa
 id_ed25519 id_rsa.old deploy/id_ecdsa_sk .netrc _netrc .npmrc .pypirc .git-credentials .git/config .git/objects/ab/cd .git
 .ssh/known_hosts .aws/credentials .aws/config credentials.json gcp-credentials.json credentials.toml store.p12 store.pfx store.jks
@@ -212,7 +213,7 @@ def test_a_file_that_becomes_a_hard_link_between_check_and_open_is_judged_as_ope
 
     monkeypatch.setattr(workspace, "open_beneath", swapping)
     shown = Workspace(root)
-    with pytest.raises(WorkspaceError, match="the same file as .env|is not searched"):
+    with pytest.raises(WorkspaceError, match=r"the same file as \.env|is not searched"):
         shown.read_file("notes") if tool == "read_file" else shown.search("harm|PASS", "notes")
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager
+from typing import Any
 
 from ..errors import ContextWindowError
 from ..printable import printable
@@ -28,7 +29,7 @@ class Questions:
         """
         self._confirm = confirm
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._open: set[asyncio.Task[bool]] = set()
+        self._open: set[asyncio.Task[Any]] = set()
 
     @asynccontextmanager
     async def during_turn(self) -> AsyncIterator[None]:
@@ -39,9 +40,10 @@ class Questions:
         finally:
             self._loop = None
             await asyncio.sleep(0)  # questions on their way into the loop see that they are late
-            for task in self._open:
+            withdrawn = list(self._open)
+            for task in withdrawn:
                 task.cancel()
-            await asyncio.gather(*self._open, return_exceptions=True)
+            await asyncio.gather(*withdrawn, return_exceptions=True)
 
     def may_read(self, description: str) -> bool:
         """Ask whether the model may read a file. To be called in a thread other than the event loop's, one call at a time.
@@ -64,9 +66,10 @@ class Questions:
     async def _answer(self, question: str) -> bool:
         if self._loop is None:
             raise QuestionWithdrawnError("the turn is over, so the user was not asked")
-        task = asyncio.ensure_future(self._confirm(question))
+        task = asyncio.current_task()
+        assert task is not None
         self._open.add(task)
         try:
-            return await task
+            return await self._confirm(question)
         finally:
             self._open.discard(task)

@@ -33,6 +33,7 @@ FILES = (
 PATHS = (
     *(".docker/config.json", "gh/hosts.yml", ".config/git/config", ".m2/settings.xml", ".gradle/gradle.properties"),
     *("gcloud/access_tokens.db", "gcloud/credentials.db"),
+    *("context-window/history", "context-window/sessions.db"),  # what this chat keeps
 )
 """Last parts of a path whose names alone say too little, in lower case."""
 CODE = frozenset(

@@ -23,6 +23,7 @@ from typing import BinaryIO
 from session.errors import short
 
 from ..errors import ContextWindowError
+from .file_kinds import binary_kind
 from .opening import open_beneath
 from .searching import Search
 from .secret_files import SecretFiles
@@ -41,8 +42,6 @@ MAX_ENTRIES = 500
 """Files that a listing names."""
 SECONDS = 5.0
 """Seconds that one call may take, without the time that the user takes to answer."""
-SNIFFED = 8_192
-"""Bytes at a file's beginning that tell whether it is text."""
 
 
 class WorkspaceError(ContextWindowError):
@@ -290,21 +289,3 @@ def _within(lines: list[str]) -> Iterator[str]:
         if place and room < 0:
             return
         yield cut
-
-
-_MAGIC = {b"\x89PNG": "PNG image", b"\xff\xd8\xff": "JPEG image", b"GIF8": "GIF image", b"%PDF": "PDF", b"PK\x03\x04": "ZIP archive"}
-
-
-def binary_kind(data: bytes) -> str | None:
-    """What a file is that is no text, in words; None for a text."""
-    for magic, kind in _MAGIC.items():
-        if data.startswith(magic):
-            return kind
-    if b"\0" in data[:SNIFFED]:
-        return "no text in UTF-8"
-    try:
-        data[:SNIFFED].decode("utf-8")
-    except UnicodeDecodeError as error:
-        if error.start < min(len(data), SNIFFED) - 3:  # else it is the last character that was cut
-            return "no text in UTF-8"
-    return None
