@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from context_window.repl.live import AnthropicAccess, take_turn
 from context_window.repl.questions import Questions, QuestionWithdrawnError
 from context_window.repl.terminal import _with_questions
 from context_window.repl.workspace import Workspace
+from tests.support.shared import ROOT
 from tests.support.stubs import AnthropicStub, Call, Say, in_order
 from tests.support.talking import Screen, started, talk
 
@@ -112,3 +116,27 @@ def test_where_nobody_can_be_asked_the_model_is_told_so(root: Path) -> None:
     assert "nobody can be asked whether you may read it; go on without it" in output.text
     assert TOKEN not in str(stub.requests)
     assert "I may not." in told
+
+
+def test_a_chat_in_a_pipe_asks_nobody(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Without a terminal, what comes in is messages: none of it is taken for an answer."""
+    script = in_order([Call("read_file", {"path": ".env"})], [Say("I may not.")], [Say("Yes?")])
+    with AnthropicStub(script) as stub:
+        home = tmp_path_factory.mktemp("home")
+        settings = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": stub.url, "CONTEXT_WINDOW_HOME": str(home), "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-m", "context_window", "chat"],
+            input="Read it.\ny\n",
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            cwd=root,
+            env={**os.environ, **settings, "PYTHONIOENCODING": "utf-8"},
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert "[y/N]" not in done.stdout
+    assert "nobody can be asked" in str(stub.requests)
+    assert TOKEN not in str(stub.requests)
+    assert len(stub.requests) == 3

@@ -27,7 +27,7 @@ class _Level:
     Attributes:
         folder: The folder they are relative to, with a slash at the end.
         rules: The rules, as one machine that finds all that match a path.
-        decisions: By the number of a rule, True if what it matches is left out, False if it is brought back.
+        decisions: By the number of a rule: True if it leaves a path out, False if it brings one back.
     """
 
     folder: str
@@ -51,7 +51,7 @@ class IgnoreRules:
     def above(cls, folder: Path, root: Path) -> IgnoreRules:
         """Return the rules from above a folder: up to the top of its repository, or to `root` if it is in none.
 
-        No rules if they leave out the folder itself: who names it wants to see what is in it.
+        No rules if they leave out the folder itself: a caller that names an ignored folder wants its files.
         """
         top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), root)
         rules = _joined(cls(), _git_folder(top) / "info" / "exclude", top)
@@ -65,7 +65,7 @@ class IgnoreRules:
         return rules
 
     def within(self, folder: Path) -> IgnoreRules:
-        """Return the rules that apply to what is in a folder, where these apply to the folder itself."""
+        """Return the rules that apply inside a folder, where these apply to the folder itself."""
         return _joined(self, folder / ".gitignore", folder)
 
     def ignores(self, path: str, *, is_folder: bool) -> bool:

@@ -115,7 +115,7 @@ class Search:
             name: The name that matches are reported under.
             data: The text in UTF-8. Bytes that are not valid UTF-8 match no character.
         """
-        number, counted, start = 1, 0, 0
+        number, counted_to, start = 1, 0, 0
         while start < len(data) and not self.is_late():
             end, following = self._window_at(data, start)
             match = self._pattern.search(data, start, end)
@@ -125,12 +125,12 @@ class Search:
             begin = data.rfind(b"\n", 0, match.start()) + 1
             line_end = data.find(b"\n", begin)
             line_end = len(data) if line_end < 0 else line_end
-            number += data.count(b"\n", counted, begin)
+            number += data.count(b"\n", counted_to, begin)
             self.matches.append(Match(name, number, _shown(data[begin:line_end])))
             if len(self.matches) == MAX_MATCHES:
                 self.is_over = True
                 return
-            counted, start = begin, line_end + 1
+            counted_to, start = begin, line_end + 1
 
     def _window_at(self, data: bytes, start: int) -> tuple[int, int]:
         """Return the end of the window that begins at `start`, and the start of the one after it."""

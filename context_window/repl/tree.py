@@ -58,7 +58,7 @@ class Walk:
 
 
 def entries_of(folder: Path) -> list[os.DirEntry[str]]:
-    """Return what is in a folder, sorted by name; nothing if it cannot be read."""
+    """Return a folder's entries, sorted by name; nothing if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return sorted(islice(entries, MAX_FOLDER), key=lambda entry: entry.name)

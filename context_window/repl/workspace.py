@@ -1,6 +1,6 @@
 """The tools with which a model looks at a directory: read a file, list a folder, search. They change nothing and leave it nowhere.
 
-1. Paths are resolved first, then opened without following a link (`opening.py`), so what is checked is what is read.
+1. Paths are resolved first, then opened without following a link (`opening.py`), so what passes the check is the file that is read.
 2. A file that may hold secrets (`secret_names.py`) is read only if the user agrees; searches and recursive listings leave it out.
    That holds under every name of the file: links are resolved, and a file with hard links is judged by all its names.
 3. Searches and recursive listings leave out what `.gitignore` files name (`gitignore.py`) and folders of dependencies (`tree.py`).
@@ -112,9 +112,9 @@ class Workspace:
         first = max(1, first_line)
         if all_lines and first > len(all_lines):
             raise WorkspaceError(f"{path} has {len(all_lines):,} lines; first_line={first_line:,} is beyond its end")
-        shown = list(_within(all_lines[first - 1 : first - 1 + max(1, min(lines, MAX_LINES))]))
-        last = first - 1 + len(shown)
-        text = "\n".join(shown)
+        page = list(_within(all_lines[first - 1 : first - 1 + max(1, min(lines, MAX_LINES))]))
+        last = first - 1 + len(page)
+        text = "\n".join(page)
         if not all_lines:
             return f"[{path} is empty]"
         if size > len(data) and last == len(all_lines):
@@ -137,10 +137,10 @@ class Workspace:
         is_late = self._deadline()
         walk = Walk(folder, self.root, is_late)
         entries = iter(walk) if recursive else iter(entries_of(folder))
-        shown = [self._entry(entry, folder) for entry in islice(entries, MAX_ENTRIES)]
+        names = [self._entry(entry, folder) for entry in islice(entries, MAX_ENTRIES)]
         is_cut = is_late() or next(entries, None) is not None
-        notes = [f"[more than these {len(shown):,}; list a folder of it]"] if is_cut else []
-        return "\n".join([*shown, *notes, *_left_out(walk)]) or f"[{path} is empty]"
+        notes = [f"[more than these {len(names):,}; list a folder of it]"] if is_cut else []
+        return "\n".join([*names, *notes, *_left_out(walk)]) or f"[{path} is empty]"
 
     def search(self, pattern: str, path: str = ".") -> str:
         r"""Find lines by a regular expression in the text files of the working directory.
