@@ -57,14 +57,14 @@ texts = [b"a" * 60_000, b"\\xff\\x00" * 20_000, ("aé😀x " * 5_000).encode(), 
 patterns = json.load(sys.stdin) + ["".join(chance.choices(PIECES, k=chance.randint(1, 60))) for _ in range(number)]
 worst = 0.0
 for pattern in patterns:
-    begun = time.monotonic()
+    begun = time.process_time()
     try:
         search = Search(pattern, seconds=0.02, clock=time.monotonic)
         for text in texts:
             search.look("name", text)
     except PatternError:
         pass
-    worst = max(worst, time.monotonic() - begun)
+    worst = max(worst, time.process_time() - begun)
 print(worst)
 """
 
@@ -86,17 +86,17 @@ def test_thousands_of_hostile_patterns_take_bounded_time_and_memory(seed: int) -
     )
     assert done.returncode == 0, done.stderr[-2_000:]
     assert done.stderr == "", "the engine must not write to the terminal"
-    assert float(done.stdout) < 5.0
+    assert float(done.stdout) < 3.0  # of the processor, so that a busy machine makes no difference
 
 
 @pytest.mark.parametrize("pattern", EXPLODING)
 def test_a_large_text_is_left_when_the_time_is_over(tmp_path: Path, pattern: str) -> None:
     """A search of 4 MiB in one line ends soon after its deadline, whatever the pattern."""
     (tmp_path / "line").write_bytes(b"a" * MAX_FILE)
-    begun = time.monotonic()
+    begun = time.process_time()
     with suppress(PatternError):
         Workspace(tmp_path, seconds=0.5).search(pattern, "line")
-    assert time.monotonic() - begun < 6.0
+    assert time.process_time() - begun < 3.5
 
 
 REFUSED = {

@@ -34,12 +34,13 @@ class Walk:
         self.secrets = 0
         self._folder = folder
         self._is_late = is_late
-        self._rules = IgnoreRules.above(folder, root)
-        self.problems = self._rules.problems
+        self.problems: list[str] = []
+        self._root = root
 
     def __iter__(self) -> Iterator[os.DirEntry[str]]:
         """Yield files and links, sorted by name within their folder. No link is followed."""
-        rules = self._rules.within(self._folder)
+        rules = IgnoreRules.above(self._folder, self._root).within(self._folder)
+        self.problems = rules.problems
         pending = [(entry, rules) for entry in entries_of(self._folder)[::-1]]
         while pending and not self._is_late():
             entry, rules = pending.pop()
