@@ -237,7 +237,7 @@ def test_what_was_typed_before_the_question_is_no_answer_and_ctrl_c_still_stops_
             assert waiting.wait(30)
             waiting.clear()
             shown.press("y\r")
-            shown.until("y\n")  # the terminal's echo: it has been typed
+            shown.until("\ny")  # the terminal's echo: it has been typed
             gate.set()
             shown.until("[y/N]")
             gate.clear()
