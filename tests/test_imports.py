@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-SLOW = {"PIL", "anthropic", "ctok", "genai_prices", "prompt_toolkit", "pydantic", "rich", "tiktoken", "wcwidth"}
+SLOW = {"PIL", "anthropic", "ctok", "genai_prices", "pathspec", "prompt_toolkit", "pydantic", "re2", "rich", "tiktoken", "wcwidth"}
 
 
 def _loaded_by(statement: str) -> set[str]:

@@ -168,3 +168,85 @@ def test_a_conversation_with_errors_and_ctrl_c_loses_nothing_and_is_gone_on_with
             assert again.leave() == 0
         assert again.beyond == []
     assert os.stat(place / "home").st_mode & 0o077 == 0
+
+
+def _reading(path: str) -> Call:
+    return Call("read_file", {"path": path})
+
+
+def test_the_user_is_asked_before_a_secret_is_read_and_once_for_each_file(place: Path) -> None:
+    """A file that may hold secrets is shown to the model only after a yes; Enter, Ctrl-C and Ctrl-D mean no; an answer holds."""
+    for name in ("yes", "no", "enter", "interrupt", "end"):
+        (place / "work" / f"{name}.env").write_text(f"PASSWORD=hunter2-{name}\n", encoding="utf-8")
+    names = ["yes", "no", "enter", "interrupt", "end"]
+
+    def model(request: Mapping[str, Any]) -> list[Say | Call]:
+        content = request["messages"][-1]["content"]
+        last = content if isinstance(content, str) else content[-1].get("text", "")
+        if last in {"first", "second"}:
+            return [*(_reading(f"{name}.env") for name in names), _reading("main.py")]
+        return [Say(f"Turn over {len(request['messages'])}.")]
+
+    question = "which may hold secrets. Show it to the model? [y/N]"
+    with AnthropicStub(model) as stub:
+        environment = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": stub.url, "CONTEXT_WINDOW_HOME": str(place / "home")}
+        with console("chat", "--max-tokens", "20000", width=80, cwd=str(place / "work"), environment=environment) as shown:
+            shown.until("\n>")
+            shown.type("first")
+            answers = {"yes": "y\r", "no": "no\r", "enter": "\r", "interrupt": "\x03", "end": "\x04"}
+            for number in range(1, len(names) + 1):
+                shown.until(question, times=number)
+                assert shown.flat.count(question) == number, "one question at a time"
+                asked = re.findall(r"asks to read (\w+)\.env, which", shown.flat)
+                shown.press(answers[asked[-1]])
+            shown.until("of 20,000 tokens")
+            shown.type("second")
+            shown.until("of 20,000 tokens", times=2)
+            assert shown.flat.count(question) == len(names)
+            shown.press("\x04")
+            assert shown.leave() == 0
+        assert "Traceback" not in shown.text
+        sent = str(stub.requests)
+        assert sent.count("hunter2-yes") >= 2
+        assert [name for name in names[1:] if f"hunter2-{name}" in sent] == []
+        assert sent.count("the user does not let you read no.env") >= 2
+        assert "print('hello')" in sent
+        history = (place / "home" / "history").read_text(encoding="utf-8")
+        assert "first" in history
+        assert "+y" not in history
+
+
+def test_what_was_typed_before_the_question_is_no_answer_and_ctrl_c_still_stops_the_turn(place: Path) -> None:
+    (place / "work" / ".env").write_text("PASSWORD=hunter2\n", encoding="utf-8")
+    gate, waiting = threading.Event(), threading.Event()
+
+    def model(request: Mapping[str, Any]) -> list[Say | Call]:
+        if "look" in str(request["messages"][-1]["content"]):
+            waiting.set()
+            gate.wait(30)
+            return [_reading(".env")]
+        waiting.set()
+        gate.wait(30)
+        return [Say("Too late.")]
+
+    with AnthropicStub(model) as stub:
+        environment = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": stub.url, "CONTEXT_WINDOW_HOME": str(place / "home")}
+        with console("chat", "--max-tokens", "20000", width=80, cwd=str(place / "work"), environment=environment) as shown:
+            shown.until("\n>")
+            shown.type("look")
+            assert waiting.wait(30)
+            waiting.clear()
+            shown.press("y\r")
+            shown.until("\ny")  # the terminal's echo: it has been typed
+            gate.set()
+            shown.until("[y/N]")
+            gate.clear()
+            shown.press("\r")
+            assert waiting.wait(30)
+            shown.press("\x03")
+            shown.until("stopped:")
+            gate.set()
+            shown.press("\x04")
+            assert shown.leave() == 0
+        assert "hunter2" not in str(stub.requests)
+        assert "the user does not let you read .env" in str(stub.requests)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from session.store import SessionStore
 
     from ..display.glyphs import Glyphs
-    from ..repl.terminal import Reader, Terminal
+    from ..repl.terminal import Terminal
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 """Where the client looks for a key."""
@@ -51,7 +51,8 @@ Examples:
 def chat(transcript: str | None, resume: bool, auto: bool, session_id: str | None, debug: bool, **options: Any) -> None:
     """Talk to a coding assistant, and see what fills its window.
 
-    It can read, list and search files of the working directory, nothing else. The API is Anthropic's: the key is taken from
+    It can read, list and search files of the working directory, nothing else. Before it reads a file that may hold secrets, such as
+    .env or a private key, you are asked; without a terminal it cannot. The API is Anthropic's: the key is taken from
     ANTHROPIC_API_KEY, another address from ANTHROPIC_BASE_URL. Sessions are kept on this machine (CONTEXT_WINDOW_HOME says
     in which folder), for --continue and /load.
 
@@ -101,13 +102,14 @@ def _talk(settings: Settings, *, resume: bool, debug: bool) -> None:
         manager, _ = replace(settings, model=model, max_tool_calls=TOOL_CALLS).manager(session, news.hear)
         files = Files(read_files_below=settings.read_files_below)
         chat = Chat(manager, session, news, files.write, files.read, keeper=keeper)
+        terminal = _terminal(NAMES, history, debug=debug)
+        may_read = terminal.questions.may_read if terminal.questions is not None else None
         try:
-            access = AnthropicAccess(chat, Workspace(directory))
+            access = AnthropicAccess(chat, Workspace(directory, allow_secret=may_read))
             chat.check_model(model)
         except ChatError as error:
             raise BadInputError(str(error)) from None
         chat.model = session.metadata["model"] = model
-        terminal = _terminal(NAMES, history, debug=debug)
         terminal.show_all(welcome(chat, directory))
         run_chat(chat, terminal, access)
         if chat.begun:
@@ -159,11 +161,14 @@ def _replay(transcript: str, session_id: str | None, settings: Settings, *, auto
 def _terminal(names: Sequence[str], history: Path | None = None, *, asks: bool = True, debug: bool = False) -> Terminal:
     from ..repl.editor import Editor, PlainReader
     from ..repl.live import Voice
+    from ..repl.questions import Questions
     from ..repl.terminal import Terminal
 
-    typed = asks and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    reader: Reader = Editor(names, history) if typed else PlainReader()
-    return Terminal(reader, Voice(show, _write, _layout), debug)
+    voice = Voice(show, _write, _layout)
+    if asks and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
+        editor = Editor(names, history)
+        return Terminal(editor, voice, debug, Questions(editor.confirm))
+    return Terminal(PlainReader(), voice, debug)
 
 
 def _layout() -> tuple[int, Glyphs]:

@@ -24,9 +24,9 @@ from ..usage import describe
 from .chat import Chat, ChatError
 from .commanding import Draws, now
 from .drawing import listing, pairs, quiet, text_block, words_of
+from .file_kinds import binary_kind
 from .places import path_of
 from .sessions import fork, load, save
-from .workspace import binary_kind
 
 MAX_IMAGE = 5 * 1024 * 1024
 """Bytes of an image that providers take."""

@@ -57,6 +57,36 @@ class Editor:
         except EOFError:
             return None
 
+    async def confirm(self, question: str) -> bool:
+        """True if the user answers the question with yes. Enter, Ctrl-C and Ctrl-D mean no.
+
+        What was typed before the question was shown is no answer to it, and is discarded.
+        """
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.input.typeahead import clear_typeahead
+
+        session: PromptSession[str] = PromptSession()  # one of its own: answers are no history
+        clear_typeahead(session.app.input)
+        _discard_unread_keys()
+        try:
+            answer = await session.prompt_async(question)
+        except (EOFError, KeyboardInterrupt):
+            return False
+        return answer.strip().casefold() in {"y", "yes"}
+
+
+def _discard_unread_keys() -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        while msvcrt.kbhit():
+            msvcrt.getwch()
+    else:
+        import termios
+
+        with suppress(termios.error):  # no terminal: nobody types
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
 
 def _history(file: Path | None) -> History:
     """Return what keeps the lines: in memory, and in the file if there is one."""

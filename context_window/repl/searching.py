@@ -1,31 +1,66 @@
-"""Lines that match a regular expression, found within bounds of number, length and time. Opens no file."""
+r"""A search for lines that match a pattern, bounded in time and memory whatever the pattern and the text. Opens no file.
+
+1. The engine is RE2. It compiles a pattern in time and memory bounded by `MAX_MEMORY`, or refuses it, and matches in time linear in
+   the text. It has neither look-around nor back-references.
+2. Linear is not enough: RE2's slow path takes time in proportion to pattern size times text, two minutes for
+   `((a{0,100}){0,10})b` on 4 MiB. So a text is searched a window at a time, the smaller the larger the compiled pattern, and the
+   clock is read between windows.
+3. A match lies within one line (RE2's `never_nl`), and windows end at line ends. A line longer than a window is searched in windows
+   that overlap by half, so a match of up to half a window is always reported.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import ContextWindowError
 
+if TYPE_CHECKING:
+    import re2
+
 MAX_PATTERN = 1_000
-"""Characters that a pattern may have."""
-MAX_FOUND = 200
-"""Lines that are given."""
-MAX_SHOWN = 300
-"""Characters of a line that are given."""
+"""Characters in a pattern."""
+MAX_MATCHES = 200
+"""Matching lines in one result."""
+MAX_LINE_SHOWN = 300
+"""Characters of a matching line in the result."""
+MAX_MEMORY = 2 * 1024 * 1024
+"""Bytes that RE2 may use for a compiled pattern and its caches."""
+WINDOW_STEPS = 50_000_000
+"""Pattern instructions times bytes that one uninterruptible match may cost: at most about a second on RE2's slow path."""
+
+SYNTAX = "The syntax is RE2: no look-around such as (?=x) or (?<!x), no back-references such as \\1, repetition up to {1000}."
+
+_ADVICE = (
+    (
+        ("operator: (?=", "operator: (?!", "operator: (?<"),
+        "Look-around is not supported: search for the text itself, and read the lines that match.",
+    ),
+    (
+        ("operator: (?P", *(f"sequence: \\{digit}" for digit in range(1, 10))),
+        "Back-references are not supported: write the repeated text out, or search for its first part.",
+    ),
+    (("operator: (?",), "This kind of group is not supported: use (x), (?:x), or (?i) at the beginning to ignore case."),
+    (("repetition size", "too large"), "Write smaller repetitions: x+ instead of x{1000}, or a part of the pattern."),
+    (("repetition op",), "Use one of *, +, ? or {n,m} after a character or group; put a backslash before one that is meant literally."),
+    (("sequence: \\Z",), "Write \\z instead."),
+    (("sequence: \\u", "sequence: \\U", "sequence: \\N"), "Write the character itself, or \\x{1F600} with its code."),
+)
+"""What to write instead, by a part of RE2's message; the first that occurs in it."""
 
 
 class PatternError(ContextWindowError):
-    """The pattern cannot be searched for; the message says why."""
+    """The pattern cannot be searched for; the message says why, and what to write instead."""
 
 
-class Finding(NamedTuple):
+class Match(NamedTuple):
     """A line that matches.
 
     Attributes:
-        name: The file.
-        line: Its number, counted from 1.
-        text: The line, cut.
+        name: The file's name.
+        line: The line's number, from 1.
+        text: The line, shortened.
     """
 
     name: str
@@ -37,85 +72,115 @@ class Finding(NamedTuple):
 
 
 class Search:
-    """One search, text by text.
+    """One search, over any number of texts.
 
     Attributes:
-        found: What was found.
-        over: Whether a bound is reached.
-        cut: Files of which only the beginning was searched.
-        unread: Files that could not be read.
+        matches: The matching lines so far.
+        is_over: True once the time or the number of matches has run out.
+        cut: Number of files of which only the beginning was searched.
+        unread: Number of files that could not be read.
     """
 
     def __init__(self, pattern: str, *, seconds: float, clock: Callable[[], float]) -> None:
         """
         Args:
-            pattern: A regular expression.
-            seconds: How long the search may take.
-            clock: What tells the seconds.
+            pattern: A regular expression in RE2's syntax.
+            seconds: Seconds that the search may take, from now.
+            clock: Returns the time in seconds.
 
         Raises:
-            PatternError: It is none.
+            PatternError: RE2 does not accept the pattern.
         """
-        import regex  # unlike `re`, it can be told to stop: some patterns would take for ever
-
-        if not pattern or len(pattern) > MAX_PATTERN:
-            raise PatternError(f"pass a pattern of 1 to {MAX_PATTERN:,} characters")
-        try:
-            self._pattern = regex.compile(pattern, regex.MULTILINE)
-        except (regex.error, RecursionError, OverflowError, MemoryError, ValueError) as error:
-            raise PatternError(
-                f"the pattern is no regular expression: {error}; put a backslash before a sign that is meant itself"
-            ) from None
-        self.found: list[Finding] = []
-        self.over = False
+        self._pattern = _compiled(pattern)
+        self._window = max(1, WINDOW_STEPS // max(1, self._pattern.programsize))
+        self.matches: list[Match] = []
+        self.is_over = False
         self.cut = 0
         self.unread = 0
-        self._late = False
+        self._is_late = False
         self._seconds = seconds
         self._clock = clock
         self._end = clock() + seconds
 
     def is_late(self) -> bool:
-        """Whether the time is over; then so is the search."""
+        """True once the time is up, which also ends the search."""
         if self._clock() >= self._end:
-            self._late = self.over = True
-        return self._late
+            self._is_late = self.is_over = True
+        return self._is_late
 
-    def look(self, name: str, text: str) -> None:
-        """Searches a text."""
-        left = self._end - self._clock()
-        if left <= 0:
-            self._late = self.over = True
-            return
-        number, upto = 1, 0
-        try:
-            for match in self._pattern.finditer(text, timeout=left):
-                start = match.start()
-                if start < upto:  # a line is given once
-                    continue
-                number += text.count("\n", upto, start)
-                begin = text.rfind("\n", 0, start) + 1
-                end = text.find("\n", start)
-                line = text[begin : end if end >= 0 else len(text)].rstrip("\r")
-                self.found.append(Finding(name, number, line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]} …"))
-                if len(self.found) == MAX_FOUND:
-                    self.over = True
-                    return
-                if end < 0:
-                    return
-                number, upto = number + 1, end + 1
-        except TimeoutError:
-            self._late = self.over = True
+    def look(self, name: str, data: bytes) -> None:
+        """Search a text.
 
-    def told(self) -> str:
-        """What was found, and what the bounds left out, as a text."""
-        lines = [str(one) for one in self.found] or ["[nothing found]"]
-        if self._late:
+        Args:
+            name: The name that matches are reported under.
+            data: The text in UTF-8. Bytes that are not valid UTF-8 match no character.
+        """
+        number, counted_to, start = 1, 0, 0
+        while start < len(data) and not self.is_late():
+            end, following = self._window_at(data, start)
+            match = self._pattern.search(data, start, end)
+            if match is None:
+                start = following
+                continue
+            begin = data.rfind(b"\n", 0, match.start()) + 1
+            line_end = data.find(b"\n", begin)
+            line_end = len(data) if line_end < 0 else line_end
+            number += data.count(b"\n", counted_to, begin)
+            self.matches.append(Match(name, number, _shown(data[begin:line_end])))
+            if len(self.matches) == MAX_MATCHES:
+                self.is_over = True
+                return
+            counted_to, start = begin, line_end + 1
+
+    def _window_at(self, data: bytes, start: int) -> tuple[int, int]:
+        """Return the end of the window that begins at `start`, and the start of the one after it."""
+        end = start + self._window
+        if end >= len(data):
+            return len(data) - data.endswith(b"\n"), len(data)
+        line_end = data.rfind(b"\n", start, end)
+        if line_end >= 0:
+            return line_end, line_end + 1
+        return end, start + max(1, self._window // 2)
+
+    def report(self) -> str:
+        """Return the matches one per line, and the bounds that ended the search."""
+        lines = [str(match) for match in self.matches] or ["[nothing found]"]
+        if self._is_late:
             lines.append(f"[stopped after {self._seconds:g} seconds; search in a folder, or for something simpler]")
-        elif self.over:
-            lines.append(f"[these are the first {MAX_FOUND}; search in a folder, or for something rarer]")
+        elif self.is_over:
+            lines.append(f"[these are the first {MAX_MATCHES}; search in a folder, or for something rarer]")
         if self.cut:
             lines.append(f"[of {self.cut:,} large file{'s' if self.cut > 1 else ''} only the beginning was searched]")
         if self.unread:
             lines.append(f"[{self.unread:,} file{'s' if self.unread > 1 else ''} could not be read]")
         return "\n".join(lines)
+
+
+def _shown(line: bytes) -> str:
+    text = line[: 4 * (MAX_LINE_SHOWN + 1)].decode("utf-8", "replace").rstrip("\r")  # a character has at most 4 bytes
+    return text if len(text) <= MAX_LINE_SHOWN else f"{text[:MAX_LINE_SHOWN]} …"
+
+
+def _compiled(pattern: str) -> re2._Regexp:
+    import re2
+
+    if not pattern or len(pattern) > MAX_PATTERN:
+        raise PatternError(f"pass a pattern of 1 to {MAX_PATTERN:,} characters")
+    options = re2.Options()
+    options.max_mem = MAX_MEMORY
+    options.never_nl = True
+    options.never_capture = True
+    options.log_errors = False  # they would go to the terminal
+    try:
+        # (?m): ^ and $ match at every line. Bytes: RE2 would count every character of a str to report where it matched.
+        return re2.compile(f"(?m){pattern}".encode(), options)
+    except UnicodeEncodeError:
+        raise PatternError("the pattern holds half a character (a lone surrogate); write the whole character") from None
+    except re2.error as error:
+        reason = error.args[0].decode("utf-8", "replace") if error.args and isinstance(error.args[0], bytes) else str(error)
+        reason = reason.replace("(?m)", "", 1)  # ours
+        advice = next((text for parts, text in _ADVICE if any(part in reason for part in parts)), None)
+        advice = advice or "Put a backslash before a character that is meant literally, such as ( or [ or *."
+        raise PatternError(f"the pattern cannot be searched for: {reason[:100]}. {SYNTAX} {advice}") from None
+    finally:
+        re2.purge()  # its cache would hold 128 patterns of `MAX_MEMORY` each

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Protocol
@@ -20,6 +21,7 @@ from .commanding import now
 from .commands import find
 from .drawing import blank, fault, quiet
 from .live import Access, Voice, take_turn
+from .questions import Questions
 from .replay import Replay
 
 LEAVE = "Ctrl-D or /quit leaves"
@@ -47,11 +49,13 @@ class Terminal:
         reader: Where lines come from.
         voice: Where drawings and texts go.
         debug: Whether a fault that nobody expects ends the chat, with all that Python says of it.
+        questions: Puts the tools' questions to the user; None if nobody can be asked.
     """
 
     reader: Reader
     voice: Voice
     debug: bool = False
+    questions: Questions | None = None
 
     def show(self, draw: Draw) -> None:
         """Prints what is drawn."""
@@ -196,7 +200,7 @@ def _next(chat: Chat, terminal: Terminal, access: Access, runner: asyncio.Runner
 
 def _turn(chat: Chat, said: UserInput, terminal: Terminal, access: Access, runner: asyncio.Runner) -> None:
     try:
-        runner.run(take_turn(chat, said, access, terminal.voice))
+        runner.run(_with_questions(take_turn(chat, said, access, terminal.voice), terminal.questions))
     except KeyboardInterrupt:
         terminal.voice.write("\n")  # the terminal has echoed ^C
         terminal.show(quiet(f"stopped: what was said so far is kept; {_going_on(chat)}"))
@@ -208,6 +212,12 @@ def _turn(chat: Chat, said: UserInput, terminal: Terminal, access: Access, runne
         terminal.show(fault(str(error)))
     except Exception as error:  # noqa: BLE001 - it is told of, and raised with --debug
         terminal.tell_unexpected(error, _going_on(chat))
+
+
+async def _with_questions(turn: Awaitable[None], questions: Questions | None) -> None:
+    """Await a turn whose tools may ask the user, if anybody can be asked."""
+    async with questions.during_turn() if questions is not None else nullcontext():
+        await turn
 
 
 def _going_on(chat: Chat) -> str:
