@@ -39,18 +39,19 @@ def clean(text: str) -> str:
     return text
 
 
-def clean_json(value: object, where: str) -> Any:
+def clean_json(value: object, where: str, depth: int = 0) -> Any:
     """A private copy of JSON-like data, its texts cleaned.
 
     Args:
         value: None, booleans, finite numbers, texts, and lists and mappings of them.
         where: The name of the value, for the error.
+        depth: Levels of the carried data that the value lies in.
 
     Raises:
         FormatError: A value is of another kind, too large, or lies too deep; two keys are one once cleaned.
     """
     try:
-        return _Copying().copied(value, 0)
+        return _Copying().copied(value, depth)
     except _Refused as refused:
         raise FormatError(where + "".join(reversed(refused.path)), refused.problem) from None
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, MessageCategory, Reasoning
 from session.parts import Part, Text
-from session.usage import Usage
 
 from .account import TranscriptAccount
 from .blocks import image_of
@@ -22,6 +21,7 @@ from .draft import Draft, Record, finish
 from .feeding import Calls, feed_lines
 from .reading import parse, read_lines
 from .source import Source
+from .usages import Counts
 from .values import Clock, JsonObject, count_at, id_at, json_text, millis, object_at, seconds, text_at
 
 NAME = "pi"
@@ -278,7 +278,7 @@ def _thought(block: JsonObject, provider: str, item_id: str, time: float) -> Rea
     return Reasoning(text, seal or None, extra=extra, id=item_id, created_at=time)
 
 
-def _usage(reported: JsonObject) -> Usage | None:
+def _usage(reported: JsonObject) -> Counts | None:
     """The usage of an answer; None where nothing was reported."""
     numbers = [count_at(reported, name) for name in ("input", "cacheRead", "cacheWrite", "output")]
-    return Usage(*numbers) if any(numbers) else None
+    return Counts(*numbers) if any(numbers) else None

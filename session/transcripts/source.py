@@ -7,7 +7,7 @@ from pathlib import Path
 
 from session.errors import TranscriptError
 
-from .reading import Line, open_file, parse, read_lines, text_of
+from .reading import COMPLETE, Line, open_file, parse, read_lines, text_of
 
 _UNREAD = object()
 
@@ -18,11 +18,13 @@ class Source:
     Attributes:
         path: Where it is.
         on_read: Is told, as the lines or the document are read for good, how many more bytes are behind us; or None.
+        problem: What was left out of the document, if anything was.
     """
 
     def __init__(self, path: Path, on_read: Callable[[int], object] | None = None) -> None:
         self.path = path
         self.on_read = on_read
+        self.problem: str | None = None
         self._document: object = _UNREAD
 
     @property
@@ -47,7 +49,8 @@ class Source:
         """
         if self._document is _UNREAD:
             values, problem = parse(text_of(self.bytes().removeprefix(b"\xef\xbb\xbf")))
-            self._document = values[0] if len(values) == 1 and problem is None else None
+            is_document = len(values) == 1 and problem in COMPLETE
+            self._document, self.problem = (values[0], problem) if is_document else (None, None)
         return self._document
 
     def text(self) -> str:

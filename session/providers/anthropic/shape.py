@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from session.errors import FormatError
+from session.errors import FormatError, short
 from session.providers.violations import Violation, wire_size
 
 _CACHED = {"cache_control"}
@@ -102,18 +102,23 @@ def read_payload(given: object) -> Payload:
     """
     if isinstance(given, Mapping) and "messages" in given:
         payload = Payload(whole=True)
+    elif isinstance(given, tuple) and len(given) == 2:
+        payload = Payload(whole=False)
+    else:
+        raise FormatError("payload", "pass (messages, system) as the converter returns them, or a request with `messages`")
+    payload.size, problem = wire_size(given)
+    if problem is not None:
+        _fault(payload, "payload", problem)
+        return payload
+    if isinstance(given, Mapping):
         messages, system = given["messages"], given.get("system")
         thinking, tools = given.get("thinking"), given.get("tools")
         if isinstance(thinking, Mapping):
             payload.thinking = str(thinking.get("type"))
         if isinstance(tools, list | tuple):
             payload.tools = tuple(Block(f"tools[{place}]", "tool", tool) for place, tool in enumerate(tools) if isinstance(tool, Mapping))
-    elif isinstance(given, tuple) and len(given) == 2:
-        payload = Payload(whole=False)
-        messages, system = given
     else:
-        raise FormatError("payload", "pass (messages, system) as the converter returns them, or a request with `messages`")
-    _measure(payload, given)
+        messages, system = given
     if system is not None:
         payload.system = tuple(_blocks(payload, system, "system", "system"))
     if not isinstance(messages, list | tuple):
@@ -128,12 +133,6 @@ def _fault(payload: Payload, where: str, message: str) -> None:
     payload.faults.append(Violation("A0", where, message))
 
 
-def _measure(payload: Payload, given: object) -> None:
-    payload.size, problem = wire_size(given)
-    if problem is not None:
-        _fault(payload, "payload", problem)
-
-
 def _read_message(payload: Payload, message: object, where: str) -> None:
     if not isinstance(message, Mapping):
         return _fault(payload, where, "not an object")
@@ -141,7 +140,7 @@ def _read_message(payload: Payload, message: object, where: str) -> None:
         _fault(payload, f"{where}.{key}", "extra inputs are not permitted")
     role = message.get("role")
     if role not in ("user", "assistant"):
-        return _fault(payload, f"{where}.role", f"{role!r} is neither user nor assistant")
+        return _fault(payload, f"{where}.role", f"{short(role)} is neither user nor assistant")
     payload.turns.append(Turn(where, role, tuple(_blocks(payload, message.get("content"), f"{where}.content", role))))
     return None
 
@@ -162,7 +161,7 @@ def _block(payload: Payload, block: object, where: str, inside: str) -> Iterator
         return _fault(payload, where, "not an object")
     kind = block.get("type")
     if not isinstance(kind, str) or not (kind in _FIELDS or kind in _OTHERS or kind.endswith("_tool_result")):
-        return _fault(payload, f"{where}.type", f"{kind!r} is no type of block")
+        return _fault(payload, f"{where}.type", f"{short(kind)} is no type of block")
     if not _may_stand(kind, inside):
         _fault(payload, where, f"a {kind} block cannot stand in {inside}")
     if not _has_fields(payload, kind, block, where):
@@ -201,7 +200,7 @@ def _has_fields(payload: Payload, kind: str, block: Mapping[str, Any], where: st
 def _check_source(payload: Payload, kind: str, source: Mapping[str, Any], where: str) -> None:
     wanted = _SOURCES.get(str(source.get("type")))
     if wanted is None or (kind == "image" and source["type"] in ("text", "content")):
-        return _fault(payload, f"{where}.type", f"{source.get('type')!r} is no source of {kind}s")
+        return _fault(payload, f"{where}.type", f"{short(source.get('type'))} is no source of {kind}s")
     for name in wanted:
         if source["type"] != "content" and not (isinstance(source.get(name), str) and source[name]):
             _fault(payload, f"{where}.{name}", "missing, empty or not a text")

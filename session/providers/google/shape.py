@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from session.errors import FormatError
+from session.errors import FormatError, short
 from session.providers.violations import Violation, wire_size
 
 _KINDS = frozenset(
@@ -94,19 +94,22 @@ def read_payload(given: object) -> Payload:
     """
     if isinstance(given, Mapping) and "contents" in given:
         payload = Payload(whole=True)
-        config = _snake(given.get("config"))
-        contents = given["contents"]
-        system = _snake(given).get("system_instruction", config.get("system_instruction"))
-        version = re.search(r"gemini-(\d+)", str(given.get("model", "")))
-        payload.signed = version is None or int(version[1][:9]) >= 3
     elif isinstance(given, tuple) and len(given) == 2:
         payload = Payload(whole=False)
-        contents, system = given
     else:
         raise FormatError("payload", "pass (contents, system) as the converter returns them, or a request with `contents`")
     _, problem = wire_size(given)
     if problem is not None:
         _fault(payload, "payload", problem)
+        return payload
+    if isinstance(given, Mapping):
+        config = _snake(given.get("config"))
+        contents = given["contents"]
+        system = _snake(given).get("system_instruction", config.get("system_instruction"))
+        version = re.search(r"gemini-(\d+)", str(given.get("model", "")))
+        payload.signed = version is None or int(version[1][:9]) >= 3
+    else:
+        contents, system = given
     _read_system(payload, system)
     if not isinstance(contents, list | tuple):
         _fault(payload, "contents", "not a list")
@@ -202,7 +205,7 @@ def _has_fields(payload: Payload, kind: str, data: Mapping[str, Any], where: str
     if len(payload.faults) > before:
         return False
     if "function" in kind and not _NAME.fullmatch(data["name"]):
-        _fault(payload, f"{where}.name", f"{data['name']!r} is no name of a function")
+        _fault(payload, f"{where}.name", f"{short(data['name'])} is no name of a function")
     if kind == "inline_data":
         _check_blob(payload, data, where)
     if kind == "file_data" and not data["file_uri"]:
@@ -214,7 +217,7 @@ def _has_fields(payload: Payload, kind: str, data: Mapping[str, Any], where: str
 
 def _check_blob(payload: Payload, data: Mapping[str, Any], where: str) -> None:
     if not _MEDIA.fullmatch(data["mime_type"]):
-        _fault(payload, f"{where}.mime_type", f"unsupported MIME type: {data['mime_type']!r}")
+        _fault(payload, f"{where}.mime_type", f"unsupported MIME type: {short(data['mime_type'])}")
     if not data["data"] or not _is_base64(data["data"]):
         _fault(payload, f"{where}.data", "empty, or no base64")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from session.errors import short
 from session.providers.openai_chat.rules import image_problems
 from session.providers.violations import Violation
 
@@ -66,7 +67,7 @@ def r0_names(payload: Payload) -> Iterator[Violation]:
     """R0: the name of a tool has 1 to 128 letters, digits, "_" and "-"."""
     for item in payload.items:
         if item.type in ("function_call", "custom_tool_call") and not NAME.fullmatch(item.data["name"]):
-            yield Violation("R0", f"{item.where}.name", f"{item.data['name']!r} should match ^[a-zA-Z0-9_-]{{1,128}}$")
+            yield Violation("R0", f"{item.where}.name", f"{short(item.data['name'])} should match ^[a-zA-Z0-9_-]{{1,128}}$")
 
 
 def r0_image_bytes(payload: Payload) -> Iterator[Violation]:
@@ -83,7 +84,7 @@ def r1_calls_have_outputs(payload: Payload) -> Iterator[Violation]:
     last = {(item.type, str(item.data.get(OUTPUTS[item.type]))): place for place, item in enumerate(payload.items) if item.type in OUTPUTS}
     for place, item in enumerate(payload.items):
         if (call_id := _call_id(item)) is not None and last.get((CALLS[item.type][1], call_id), -1) < place:
-            yield Violation("R1", item.where, f"no tool output found for {item.type} {call_id!r}")
+            yield Violation("R1", item.where, f"no tool output found for {item.type} {short(call_id)}")
 
 
 def r1_outputs_have_calls(payload: Payload) -> Iterator[Violation]:
@@ -97,7 +98,7 @@ def r1_outputs_have_calls(payload: Payload) -> Iterator[Violation]:
             if answered in waiting:
                 waiting.remove(answered)
             elif not payload.continues:
-                yield Violation("R1", item.where, f"no tool call found for {item.type} {answered[1]!r}")
+                yield Violation("R1", item.where, f"no tool call found for {item.type} {short(answered[1])}")
 
 
 def r1_ids(payload: Payload) -> Iterator[Violation]:
@@ -109,7 +110,7 @@ def r1_ids(payload: Payload) -> Iterator[Violation]:
         if not 0 < len(call_id) <= ID_LENGTH:
             yield Violation("R1", f"{item.where}.call_id", f"{len(call_id)} characters; an id has 1 to {ID_LENGTH}")
         if call_id in seen:
-            yield Violation("R1", f"{item.where}.call_id", f"two calls have the id {call_id!r}")
+            yield Violation("R1", f"{item.where}.call_id", f"two calls have the id {short(call_id)}")
         seen.add(call_id)
 
 

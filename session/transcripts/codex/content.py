@@ -7,8 +7,8 @@ from typing import cast, get_args
 
 from session.parts import Detail, Image, Part, Text
 from session.transcripts.blocks import image_of, media_of
+from session.transcripts.usages import Counts
 from session.transcripts.values import JsonObject, count_at, list_at, text_at
-from session.usage import Usage
 
 _TAGS = {
     "environment_context": "environment context",
@@ -82,10 +82,10 @@ def thought_of(payload: JsonObject) -> str:
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
 
 
-def usage_of(reported: JsonObject) -> Usage | None:
+def usage_of(reported: JsonObject) -> Counts | None:
     """The usage of one request; None where the numbers are all zero, as after a compaction."""
     cached, total = count_at(reported, "cached_input_tokens"), count_at(reported, "input_tokens")
     output = count_at(reported, "output_tokens")
     if not (cached or total or output):
         return None
-    return Usage(input_tokens=max(total - cached, 0), cache_read_tokens=cached, output_tokens=output)
+    return Counts(input_tokens=max(total - cached, 0), cache_read_tokens=cached, output_tokens=output)
