@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from session.door import MAX_COUNT
+
 from .values import JsonObject, count_at, object_at
 
 
@@ -38,7 +40,9 @@ def usage_of(reported: object) -> Counts | None:
 
 
 def inside(total: int, read: int, write: int, output: int) -> Counts:
-    """The usage where the cached tokens are part of the total."""
+    """The usage where the cached tokens are part of the total. Absurd numbers stay as they are, so that they are refused."""
+    if max(total, read, write, output) > MAX_COUNT:
+        return Counts(total, read, write, output)
     read = min(read, total)
     write = min(write, total - read)
     return Counts(total - read - write, read, write, output)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from session import FormatError, Session, TranscriptError
-from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
+from session.providers import Violation, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
 from session.providers.anthropic import from_anthropic, to_anthropic
 from session.providers.google import from_google, to_google
 from session.providers.openai_chat import from_openai_chat, to_openai_chat
@@ -37,7 +37,7 @@ READERS: dict[str, Callable[[Any], Session]] = {
     "from_openai_chat": from_openai_chat,
     "from_openai_responses": from_openai_responses,
 }
-VALIDATORS: dict[str, Callable[[Any], object]] = {
+VALIDATORS: dict[str, Callable[[Any], list[Violation]]] = {
     "from_anthropic": validate_anthropic,
     "from_google": validate_google,
     "from_openai_chat": validate_openai_chat,
