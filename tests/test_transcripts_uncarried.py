@@ -134,7 +134,7 @@ def test_one_definition_of_a_tool_that_cannot_be_carried_costs_itself(tmp_path: 
 
 
 def test_two_names_that_are_one_once_they_are_cleaned_cost_what_they_are_in(tmp_path: Path) -> None:
-    (session,) = read(tmp_path, json.dumps({**REQUEST, "a": dict.fromkeys(("�", "�"), 1), "b": 1})).sessions
+    (session,) = read(tmp_path, json.dumps({**REQUEST, "a": json.loads('{"\\ud800": 1, "\\udfff": 2}'), "b": 1})).sessions
     assert session.metadata["options"] == {"model": "m", "temperature": 1, "b": 1}
     assert "metadata.options.a" in session.metadata["warnings"][0]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from session.errors import FormatError, short
-from session.providers.violations import Violation, wire_size
+from session.providers.violations import Violation, text_of, wire_size
 
 _CACHED = {"cache_control"}
 _FIELDS: dict[str, tuple[dict[str, type], set[str]]] = {
@@ -102,23 +102,18 @@ def read_payload(given: object) -> Payload:
     """
     if isinstance(given, Mapping) and "messages" in given:
         payload = Payload(whole=True)
-    elif isinstance(given, tuple) and len(given) == 2:
-        payload = Payload(whole=False)
-    else:
-        raise FormatError("payload", "pass (messages, system) as the converter returns them, or a request with `messages`")
-    payload.size, problem = wire_size(given)
-    if problem is not None:
-        _fault(payload, "payload", problem)
-        return payload
-    if isinstance(given, Mapping):
         messages, system = given["messages"], given.get("system")
         thinking, tools = given.get("thinking"), given.get("tools")
         if isinstance(thinking, Mapping):
-            payload.thinking = str(thinking.get("type"))
+            payload.thinking = text_of(thinking.get("type"))
         if isinstance(tools, list | tuple):
             payload.tools = tuple(Block(f"tools[{place}]", "tool", tool) for place, tool in enumerate(tools) if isinstance(tool, Mapping))
-    else:
+    elif isinstance(given, tuple) and len(given) == 2:
+        payload = Payload(whole=False)
         messages, system = given
+    else:
+        raise FormatError("payload", "pass (messages, system) as the converter returns them, or a request with `messages`")
+    _measure(payload, given)
     if system is not None:
         payload.system = tuple(_blocks(payload, system, "system", "system"))
     if not isinstance(messages, list | tuple):
@@ -133,10 +128,16 @@ def _fault(payload: Payload, where: str, message: str) -> None:
     payload.faults.append(Violation("A0", where, message))
 
 
+def _measure(payload: Payload, given: object) -> None:
+    payload.size, problem = wire_size(given)
+    if problem is not None:
+        _fault(payload, "payload", problem)
+
+
 def _read_message(payload: Payload, message: object, where: str) -> None:
     if not isinstance(message, Mapping):
         return _fault(payload, where, "not an object")
-    for key in sorted(map(str, message.keys() - {"role", "content"})):
+    for key in sorted(map(text_of, message.keys() - {"role", "content"})):
         _fault(payload, f"{where}.{key}", "extra inputs are not permitted")
     role = message.get("role")
     if role not in ("user", "assistant"):
@@ -188,7 +189,7 @@ def _has_fields(payload: Payload, kind: str, block: Mapping[str, Any], where: st
     for name, wanted in required.items():
         if name not in block or not isinstance(block[name], wanted):
             _fault(payload, f"{where}.{name}", f"missing, or not of type {wanted.__name__}")
-    for name in sorted(map(str, block.keys() - required.keys() - optional - {"type"})):
+    for name in sorted(map(text_of, block.keys() - required.keys() - optional - {"type"})):
         _fault(payload, f"{where}.{name}", "extra inputs are not permitted")
     if not isinstance(block.get("is_error", False), bool):
         _fault(payload, f"{where}.is_error", "not a boolean")
@@ -198,7 +199,7 @@ def _has_fields(payload: Payload, kind: str, block: Mapping[str, Any], where: st
 
 
 def _check_source(payload: Payload, kind: str, source: Mapping[str, Any], where: str) -> None:
-    wanted = _SOURCES.get(str(source.get("type")))
+    wanted = _SOURCES.get(text_of(source.get("type")))
     if wanted is None or (kind == "image" and source["type"] in ("text", "content")):
         return _fault(payload, f"{where}.type", f"{short(source.get('type'))} is no source of {kind}s")
     for name in wanted:

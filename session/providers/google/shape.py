@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from session.errors import FormatError, short
-from session.providers.violations import Violation, wire_size
+from session.providers.violations import Violation, text_of, wire_size
 
 _KINDS = frozenset(
     {
@@ -94,22 +94,19 @@ def read_payload(given: object) -> Payload:
     """
     if isinstance(given, Mapping) and "contents" in given:
         payload = Payload(whole=True)
+        config = _snake(given.get("config"))
+        contents = given["contents"]
+        system = _snake(given).get("system_instruction", config.get("system_instruction"))
+        version = re.search(r"gemini-(\d+)", text_of(given.get("model", "")))
+        payload.signed = version is None or int(version[1][:9]) >= 3
     elif isinstance(given, tuple) and len(given) == 2:
         payload = Payload(whole=False)
+        contents, system = given
     else:
         raise FormatError("payload", "pass (contents, system) as the converter returns them, or a request with `contents`")
     _, problem = wire_size(given)
     if problem is not None:
         _fault(payload, "payload", problem)
-        return payload
-    if isinstance(given, Mapping):
-        config = _snake(given.get("config"))
-        contents = given["contents"]
-        system = _snake(given).get("system_instruction", config.get("system_instruction"))
-        version = re.search(r"gemini-(\d+)", str(given.get("model", "")))
-        payload.signed = version is None or int(version[1][:9]) >= 3
-    else:
-        contents, system = given
     _read_system(payload, system)
     if not isinstance(contents, list | tuple):
         _fault(payload, "contents", "not a list")
@@ -127,7 +124,7 @@ def _snake(value: object) -> dict[str, Any]:
     """The fields of an object by their names in snake case; none of what is no object. Fields of null are not set."""
     if not isinstance(value, Mapping):
         return {}
-    return {re.sub(r"[A-Z]", lambda one: f"_{one[0].lower()}", str(key)): member for key, member in value.items() if member is not None}
+    return {re.sub(r"[A-Z]", lambda one: f"_{one[0].lower()}", text_of(key)): member for key, member in value.items() if member is not None}
 
 
 def _read_system(payload: Payload, system: object) -> None:
@@ -146,13 +143,13 @@ def _read_system(payload: Payload, system: object) -> None:
 def _read_content(payload: Payload, content: object, where: str) -> None:
     if not isinstance(content, Mapping):
         return _fault(payload, where, "not an object")
-    for key in sorted(map(str, content.keys() - {"role", "parts"})):
+    for key in sorted(map(text_of, content.keys() - {"role", "parts"})):
         _fault(payload, f"{where}.{key}", "unknown name: cannot find field")
     parts = content.get("parts")
     if not isinstance(parts, list | tuple) or not parts:
         return _fault(payload, f"{where}.parts", "parts must not be empty")
     pieces = [_part(payload, part, f"{where}.parts[{place}]", content.get("role")) for place, part in enumerate(parts)]
-    payload.turns.append(Turn(where, str(content.get("role")), tuple(piece for piece in pieces if piece is not None)))
+    payload.turns.append(Turn(where, text_of(content.get("role")), tuple(piece for piece in pieces if piece is not None)))
     return None
 
 

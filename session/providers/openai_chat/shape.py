@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from session.errors import FormatError, short
-from session.providers.violations import Violation, wire_size
+from session.providers.violations import Violation, text_of, wire_size
 
 ROLES: dict[str, set[str]] = {
     "system": {"name"},
@@ -112,7 +112,6 @@ def read_payload(given: object) -> Payload:
     _, problem = wire_size(given)
     if problem is not None:
         payload.fault("payload", problem)
-        return payload
     if not isinstance(messages, list | tuple):
         payload.fault("messages", "not a list")
         return payload
@@ -129,7 +128,7 @@ def _read_message(payload: Payload, message: object, where: str) -> None:
     role = message.get("role")
     if not isinstance(role, str) or role not in ROLES:
         return payload.fault(f"{where}.role", f"{short(role)} is none of {', '.join(ROLES)}")
-    for key in sorted(map(str, message.keys() - ROLES[role] - {"role", "content"})):
+    for key in sorted(map(text_of, message.keys() - ROLES[role] - {"role", "content"})):
         payload.fault(f"{where}.{key}", f"no field of a message of role {role}")
     if not isinstance(message.get("name", ""), str) or (role == "function" and not message.get("name")):
         payload.fault(f"{where}.name", "missing, or not a text")
@@ -166,7 +165,7 @@ def _part(payload: Payload, part: object, where: str) -> Iterator[Part]:
     name, wanted = PARTS[kind]
     if not isinstance(part.get(name), wanted):
         return payload.fault(f"{where}.{name}", f"missing, or not of type {wanted.__name__}")
-    for key in sorted(map(str, part.keys() - {"type", name, "prompt_cache_breakpoint"})):
+    for key in sorted(map(text_of, part.keys() - {"type", name, "prompt_cache_breakpoint"})):
         payload.fault(f"{where}.{key}", "no field of such a part")
     if kind == "image_url":
         image = part["image_url"]

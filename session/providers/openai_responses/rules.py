@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from session.errors import short
 from session.providers.openai_chat.rules import image_problems
-from session.providers.violations import Violation
+from session.providers.violations import Violation, text_of
 
 from .shape import Item, Payload, read_payload
 
@@ -75,13 +75,15 @@ def r0_image_bytes(payload: Payload) -> Iterator[Violation]:
     for item in payload.items:
         for part in item.parts:
             if part.type == "input_image" and part.data.get("image_url") is not None:
-                for problem in image_problems(str(part.data["image_url"])):
+                for problem in image_problems(text_of(part.data["image_url"])):
                     yield Violation("R0", part.where, problem)
 
 
 def r1_calls_have_outputs(payload: Payload) -> Iterator[Violation]:
     """R1: every call has its output somewhere behind it."""
-    last = {(item.type, str(item.data.get(OUTPUTS[item.type]))): place for place, item in enumerate(payload.items) if item.type in OUTPUTS}
+    last = {
+        (item.type, text_of(item.data.get(OUTPUTS[item.type]))): place for place, item in enumerate(payload.items) if item.type in OUTPUTS
+    }
     for place, item in enumerate(payload.items):
         if (call_id := _call_id(item)) is not None and last.get((CALLS[item.type][1], call_id), -1) < place:
             yield Violation("R1", item.where, f"no tool output found for {item.type} {short(call_id)}")
@@ -94,7 +96,7 @@ def r1_outputs_have_calls(payload: Payload) -> Iterator[Violation]:
         if (call_id := _call_id(item)) is not None:
             waiting.add((CALLS[item.type][1], call_id))
         elif item.type in OUTPUTS and not _by_itself(item):
-            answered = (item.type, str(item.data.get(OUTPUTS[item.type])))
+            answered = (item.type, text_of(item.data.get(OUTPUTS[item.type])))
             if answered in waiting:
                 waiting.remove(answered)
             elif not payload.continues:
@@ -144,4 +146,4 @@ def _call_id(item: Item) -> str | None:
     """The id of a call that a client answers."""
     if item.type not in CALLS or _by_itself(item):
         return None
-    return str(item.data.get(CALLS[item.type][0]))
+    return text_of(item.data.get(CALLS[item.type][0]))

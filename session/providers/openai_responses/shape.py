@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from session.errors import FormatError, short
-from session.providers.violations import Violation, wire_size
+from session.providers.violations import Violation, text_of, wire_size
 
 REQUIRED: dict[str, dict[str, type | tuple[type, ...]]] = {
     "message": {"role": str},
@@ -133,7 +133,6 @@ def read_payload(given: object) -> Payload:
     _, problem = wire_size(given)
     if problem is not None:
         payload.fault("payload", problem)
-        return payload
     if not isinstance(items, list | tuple):
         payload.fault("input", "neither a text nor a list")
         return payload
@@ -153,7 +152,7 @@ def _read_item(payload: Payload, item: object, where: str, seen: set[str]) -> No
     for name, wanted in REQUIRED[kind].items():
         if name not in item or not isinstance(item[name], wanted):
             payload.fault(f"{where}.{name}", "missing, or of another type")
-    for key in sorted(map(str, item.keys() - ONLY.get(kind, set(item)) - {"type"})):
+    for key in sorted(map(text_of, item.keys() - ONLY.get(kind, set(item)) - {"type"})):
         payload.fault(f"{where}.{key}", f"no field of an item of type {kind}")
     _check_id(payload, kind, item, where, seen)
     if len(payload.faults) > faults:
