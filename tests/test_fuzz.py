@@ -8,6 +8,8 @@ from random import Random
 
 import pytest
 
+pytest.importorskip("resource", reason="needs the timers and limits of Unix")
+
 from session.transcripts import draft
 from session.transcripts.detect import FORMATS, LIKELY, TEXTS
 from tests.fuzz import running
@@ -37,35 +39,36 @@ def test_no_mutant_breaks_the_promise(worker: int) -> None:
     """whatever the bytes, a reader returns sessions with every record accounted for or raises TranscriptError (for JSON values,
     FormatError), within bounded time and memory; what it returns can be saved, loads again as an equal session, and converts to all
     four wire formats"""
-    tally = running.run(worker, range(MUTANTS // WORKERS))
-    assert tally.faults == {}  # python -m tests.fuzz --reproduce NAME
+    tally = running.run(worker, range(MUTANTS // WORKERS), recorded=False)
+    assert tally.faults == {}  # CONTEXT_WINDOW_TRANSCRIPTS= python -m tests.fuzz --reproduce NAME
     assert tally.outcomes[REFUSED] < tally.mutants * 0.6
 
 
 def test_a_mutant_is_the_same_every_time() -> None:
-    assert running.mutant(7, 11) == running.mutant(7, 11)
-    assert running.mutant(7, 11) != running.mutant(8, 11)
+    assert running.mutant(7, 11, recorded=False) == running.mutant(7, 11, recorded=False)
+    assert running.mutant(7, 11, recorded=False) != running.mutant(8, 11, recorded=False)
 
 
 def test_a_foreign_error_and_an_endless_loop_are_faults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "SECONDS_MAX", 0.2)
     monkeypatch.setattr(draft, "clean", lambda _: 1 / 0)
-    assert any("ZeroDivisionError" in kind for kind in running.run(0, range(30)).faults)
+    assert any("ZeroDivisionError" in kind for kind in running.run(0, range(30), recorded=False).faults)
     monkeypatch.setattr(draft, "clean", lambda _: time.sleep(60))
-    tally = running.run(0, range(12))
+    tally = running.run(0, range(12), recorded=False)
     assert any("TooSlowError" in kind for kind in tally.faults)
     assert tally.mutants == 12
 
 
 def test_a_record_without_a_reason_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draft.Record, "skip", lambda *_: None)
-    assert any("AssertionError" in kind for kind in running.run(0, range(60)).faults)
+    assert any("AssertionError" in kind for kind in running.run(0, range(60), recorded=False).faults)
 
 
 @pytest.mark.slow
-def test_the_command_counts_and_reproduces(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_counts_and_reproduces(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.fuzz.__main__ import main
 
+    monkeypatch.delenv("CONTEXT_WINDOW_TRANSCRIPTS", raising=False)
     assert main(["--mutants", "600", "--processes", "2", "--seed", "3"]) == 0
     assert "600 mutants in" in capfd.readouterr().out
     assert main(["--reproduce", "3.5"]) == 0

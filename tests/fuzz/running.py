@@ -60,12 +60,12 @@ class Tally:
         return self.outcomes.total()
 
     def fault(self, kind: str, name: str) -> None:
-        """Counts a mutant that broke the promise."""
+        """Count a mutant that broke the promise."""
         self.outcomes["fault"] += 1
         self.faults.setdefault(kind, []).append(name)
 
     def add(self, other: Tally) -> None:
-        """Adds the counts of another run."""
+        """Add the counts of another run."""
         self.outcomes += other.outcomes
         for kind, names in other.faults.items():
             self.faults.setdefault(kind, []).extend(names)
@@ -79,30 +79,31 @@ def _folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="fuzz-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None))
 
 
-def mutant(seed: int, number: int) -> tuple[Seed, Any, str]:
-    """The seed that a mutant is made of, the mutant, and the ending of its file's name."""
+def mutant(seed: int, number: int, *, recorded: bool = True) -> tuple[Seed, Any, str]:
+    """Return the input that a mutant is made of, the mutant, and the ending of its file's name."""
     chance = Random(f"{seed}.{number}")
-    inputs = seeds()
+    inputs = seeds(recorded=recorded)
     chosen = inputs[number % len(inputs)]
-    made = Mutator(chance).mutant(chosen)
+    made = Mutator(chance, recorded=recorded).mutant(chosen)
     return chosen, made, chance.choice((".json", ".jsonl"))
 
 
-def check(seed: int, number: int) -> str:
-    """Makes a mutant and checks the promise for it; gives the format it was read as, or "refused"."""
-    chosen, made, ending = mutant(seed, number)
+def check(seed: int, number: int, *, recorded: bool = True) -> str:
+    """Make a mutant, check the promise for it, and return the format it was read as, or "refused"."""
+    chosen, made, ending = mutant(seed, number, recorded=recorded)
     if chosen.reader == "file":
         return check_file(_folder() / f"log{ending}", made, number // 7)
     return check_value(chosen.reader, made, number // 7)
 
 
-def run(seed: int, numbers: range, on_mutant: Callable[[int], object] = bool) -> Tally:
-    """Checks these mutants. A fault is counted, never raised.
+def run(seed: int, numbers: range, on_mutant: Callable[[int], object] = bool, *, recorded: bool = True) -> Tally:
+    """Check these mutants. A fault is counted, never raised.
 
     Args:
         seed: Of the run.
         numbers: Of the mutants.
         on_mutant: Is called with each number before it is checked.
+        recorded: As for `seeds`.
     """
     tally = Tally()
     before = signal.signal(signal.SIGALRM, _interrupt)
@@ -112,7 +113,7 @@ def run(seed: int, numbers: range, on_mutant: Callable[[int], object] = bool) ->
             started = time.perf_counter()
             signal.setitimer(signal.ITIMER_REAL, SECONDS_MAX)
             try:
-                tally.outcomes[check(seed, number)] += 1
+                tally.outcomes[check(seed, number, recorded=recorded)] += 1
             except (Exception, TooSlowError) as error:  # noqa: BLE001 - whatever comes out is what is looked for
                 tally.fault(kind_of(error), f"{seed}.{number}")
             finally:
@@ -128,7 +129,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def kind_of(error: BaseException) -> str:
-    """The type of an error and the innermost line of a reader or converter that it passed through."""
+    """Return the type of an error and the innermost line of a reader or converter that it passed through."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/tests/" not in frame.filename]
     readers = [frame for frame in frames if "/session/transcripts/" in frame.filename or "/session/providers/" in frame.filename]
     frame = (readers or frames or traceback.extract_tb(error.__traceback__))[-1]
@@ -137,7 +138,7 @@ def kind_of(error: BaseException) -> str:
 
 
 def run_processes(total: Tally, seed: int, count: int, processes: int, *, seconds: float, on_progress: Callable[[], object] = bool) -> None:
-    """Checks mutants in several processes, until the count or the time is reached.
+    """Check mutants in several processes, until the count or the time is reached.
 
     A process that dies costs the chunks that were under way; the mutants it may have died of are a fault.
 
@@ -183,7 +184,7 @@ _slot = 0
 
 
 def _prepare(current: Any, slots: Any) -> None:
-    """Sets a process up: its place among the others, its memory limit, and its end should it hang where no signal gets through."""
+    """Set a process up: its place among the others, its memory limit, and its end should it hang where no signal gets through."""
     global _current, _slot  # noqa: PLW0603 - a pool's initializer has nowhere else to leave what tasks need
     _current = current
     with slots.get_lock():
