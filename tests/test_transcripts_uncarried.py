@@ -23,6 +23,7 @@ from tests.support.claude_lines import Log
 from tests.support.list_logs import assistant, user
 
 LOGS = [seed for seed in seeds(recorded=False) if seed.reader == "file" and seed.layout != "text" and seed.name != "session_json"]
+LOGS_BY_NAME = {seed.name: seed for seed in LOGS}
 every_log = pytest.mark.parametrize("seed", LOGS, ids=lambda seed: f"{seed.name}-{seed.layout}")
 
 
@@ -95,7 +96,7 @@ def test_deep_values_beside_what_is_read_cost_themselves(tmp_path: Path, seed: S
     text = text_of(seed, value).replace(json.dumps("\x01"), "[" * depth + "]" * depth)
     account = read(tmp_path, text, seed.layout)
     assert types(account) == types(whole)
-    if depth > 1_000:
+    if parse("[" * depth + "]" * depth)[1] is not None:  # newer Pythons take more
         assert any(TOO_DEEP in problem for problem in problems(account))
 
 
@@ -144,7 +145,7 @@ def test_a_line_with_a_deep_value_keeps_the_rest(tmp_path: Path) -> None:
     log.user("one")
     log.user("two")
     first, second = log.lines
-    deep = second.replace("{", '{"x":' + "[" * 5_000 + "]" * 5_000 + ",", 1)
+    deep = second.replace("{", '{"x":' + "[" * 200_000 + "]" * 200_000 + ",", 1)
     account = read(tmp_path, f"{first}\n{deep}\n", "lines")
     assert [message.text for message in account.sessions[0].messages()] == ["one", "two"]
     assert account.lines[1].reason == TOO_DEEP
@@ -169,7 +170,7 @@ JSON = st.recursive(
 )
 
 
-@given(before=JSON, after=JSON, depth=st.sampled_from([DEPTH_MAX, 5_000]))
+@given(before=JSON, after=JSON, depth=st.sampled_from([DEPTH_MAX, 50_000]))
 def test_what_is_nested_too_deeply_is_left_out_and_nothing_else(before: Any, after: Any, depth: int) -> None:
     text = json.dumps([before, "\x01", {"a": 0}, after]).replace(json.dumps("\x01"), "[" * depth + "]" * depth)
     text = f"{text} {json.dumps(after)}"
@@ -177,7 +178,7 @@ def test_what_is_nested_too_deeply_is_left_out_and_nothing_else(before: Any, aft
     assert isinstance(value, list)
     assert (value[0], value[2:]) == (before, [{"a": 0}, after])
     assert second == after
-    assert problem == (TOO_DEEP if depth == 5_000 else None)
+    assert problem == (TOO_DEEP if depth == 50_000 else None)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +191,7 @@ def test_broken_deep_text_is_refused_in_linear_time(text: str) -> None:
     assert time.perf_counter() - started < 5
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="there the JSON parser does not count the caller's frames")
 def test_a_caller_deep_in_its_own_stack_gets_no_recursion_error() -> None:
     text = "[" * 150 + "]" * 150
 
@@ -210,6 +212,28 @@ def test_nesting_just_below_what_the_parser_takes_is_no_foreign_error_either(tmp
         read(
             tmp_path, f'{{"messages":[{{"role":"user","content":"hi"}},{{"role":"assistant","content":"a"}}],"info":{{"version":{deep}}}}}'
         )
+
+
+def test_a_block_whose_type_is_no_text_costs_itself(tmp_path: Path) -> None:
+    for depth in (1, 400, 900, 970):
+        said = f'[{{"type":"text","text":"hi"}},{{"type":{"[" * depth + "]" * depth}}}]'
+        log = Log()
+        log.user("before")
+        log.user([{"type": "marker"}])
+        claude = "\n".join(log.lines).replace('[{"type": "marker"}]', said).replace('[{"type":"marker"}]', said)
+        codex = (
+            json.dumps(LOGS_BY_NAME["codex"].value()[0])
+            + f"""
+{{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{{"type":"message","role":"user","content":{said}}}}}"""
+        )
+        pi = (
+            json.dumps(LOGS_BY_NAME["pi"].value()[0])
+            + f"""
+{{"timestamp":"2026-01-01T00:00:00Z","type":"message","id":"9","message":{{"role":"user","content":{said}}}}}"""
+        )
+        for text in (claude, codex, pi):
+            (session,) = read(tmp_path, text, "lines").sessions
+            assert session.messages()[-1].text == "hi"
 
 
 def test_ids_that_are_one_once_they_are_cleaned_are_told_apart(tmp_path: Path) -> None:

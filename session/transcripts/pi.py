@@ -12,6 +12,7 @@ What becomes what:
 
 from __future__ import annotations
 
+from session.errors import short
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, MessageCategory, Reasoning
 from session.parts import Part, Text
 
@@ -197,7 +198,7 @@ class _Log:
                 if text:
                     draft.put(record, Message("assistant", text, id=item_id, created_at=self._clock.now), response)
             else:
-                notes.append(f"left out a block of unknown type {kind!r}"[:100])
+                notes.append(f"left out a block of unknown type {short(kind)}")
         _tell(draft, record, notes)
         if usage := _usage(object_at(message, "usage")):
             draft.report(response, usage)
@@ -247,7 +248,7 @@ def _parts(content: object, notes: list[str]) -> tuple[Part, ...]:
             found += [picture] if picture is not None else []
         elif block is not None:
             kind = block.get("type") if isinstance(block, dict) else type(block).__name__
-            notes.append(f"left out a block of unknown type {kind!r}"[:100])
+            notes.append(f"left out a block of unknown type {short(kind)}")
     return tuple(found)
 
 

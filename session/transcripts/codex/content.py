@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import cast, get_args
 
+from session.errors import short
 from session.parts import Detail, Image, Part, Text
 from session.transcripts.blocks import image_of, media_of
 from session.transcripts.usages import Counts
@@ -66,7 +67,7 @@ def _part(block: object, notes: list[str]) -> Part | None:
         if isinstance(found, Image) and detail in get_args(Detail):
             return Image(data=found.data, url=found.url, media_type=found.media_type, detail=cast(Detail, detail))
         return found
-    notes.append(f"left out a part of unknown type {kind!r}"[:100])
+    notes.append(f"left out a part of unknown type {short(kind)}")
     return None
 
 
