@@ -134,13 +134,14 @@ def reported_by(reported: object) -> Usage:
 
     Raises:
         BudgetError: It is no report.
+        FormatError: It has a number that cannot be a number of tokens.
     """
     if isinstance(reported, Usage):
         return reported
     from session.transcripts.usages import usage_of
 
     values = reported.model_dump() if hasattr(reported, "model_dump") else reported
-    found = usage_of(values)
-    if found is None:
+    counts = usage_of(values)
+    if counts is None:
         raise BudgetError("usage", type(reported), ADVICE)
-    return found
+    return Usage(*counts)

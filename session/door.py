@@ -40,12 +40,13 @@ def clean(text: str) -> str:
     return text
 
 
-def clean_json(value: object, where: str, *, encode: Callable[[bytes], str] | None = None) -> Any:
+def clean_json(value: object, where: str, depth: int = 0, *, encode: Callable[[bytes], str] | None = None) -> Any:
     """A private copy of JSON-like data, its texts cleaned. It takes no more of the stack for deep data than for flat.
 
     Args:
         value: None, booleans, finite numbers, texts, and lists and mappings of them.
         where: The name of the value, for the error.
+        depth: Levels of the carried data that the value lies in.
         encode: What makes a text of bytes; None where there may be no bytes.
 
     Raises:
@@ -53,7 +54,7 @@ def clean_json(value: object, where: str, *, encode: Callable[[bytes], str] | No
     """
     levels: list[_Level] = []
     try:
-        return _copied(value, levels, encode)
+        return _copied(value, levels, MAX_DEPTH - depth, encode)
     except _Refused as refused:
         raise FormatError(where + "".join(level.place for level in levels), refused.problem) from None
 
@@ -95,7 +96,7 @@ NONE = object()
 _CONTAINERS = (dict, list, tuple, Mapping)  # in this order: to ask for a Mapping takes longest
 
 
-def _copied(value: object, levels: list[_Level], encode: Callable[[bytes], str] | None) -> JsonValue:
+def _copied(value: object, levels: list[_Level], max_levels: int, encode: Callable[[bytes], str] | None) -> JsonValue:
     """Return the copy. Where a value is refused, `levels` holds the way to it."""
     left = MAX_VALUES
     root: list[JsonValue] = []
@@ -106,7 +107,7 @@ def _copied(value: object, levels: list[_Level], encode: Callable[[bytes], str] 
         if isinstance(value, str):
             copy = clean(value)
         elif isinstance(value, _CONTAINERS):
-            if len(levels) >= MAX_DEPTH:
+            if len(levels) >= max_levels:
                 raise _Refused(f"nested deeper than {MAX_DEPTH} levels")
             left -= len(value)
             if left < 0:

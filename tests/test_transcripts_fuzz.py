@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from session import SessionError
+from session import TranscriptError
 from session.transcripts import read_account
 from session.units import grouping
 from tests.support.claude_lines import a_bit_of_everything
@@ -53,7 +53,7 @@ def test_only_our_errors_come_out_and_every_line_is_accounted_for(tmp_path: Path
     path.write_bytes(content)
     try:
         account = read_account(path)
-    except SessionError:
+    except TranscriptError:
         return
     assert [line.line for line in account.lines] == list(range(1, len(content.split(b"\n")) + (not content.endswith(b"\n"))))
     told = [item_id for line in account.lines for item_id in line.items]

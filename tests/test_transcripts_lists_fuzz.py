@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from session import SessionError
+from session import TranscriptError
 from session.transcripts import TranscriptAccount, read_account
 from session.units import grouping
 from tests.support.list_logs import assistant, called, lines, system, tool, user
@@ -83,7 +83,7 @@ def check(folder: Path, content: bytes, name: str = "log.jsonl") -> None:
     path.write_bytes(content)
     try:
         account: TranscriptAccount = read_account(path)
-    except SessionError:
+    except TranscriptError:
         return
     told = [item_id for line in account.lines for item_id in line.items]
     assert sorted(told) == sorted(item.id for session in account.sessions for item in session.items)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from session.document_check import document_problem
+from session.errors import short
 from session.image_check import image_problem
 
 _MAGIC = {
@@ -29,7 +30,7 @@ def decoded(coded: str) -> bytes | None:
 def image_faults(media_type: str, coded: str) -> Iterator[str]:
     """Yield what is wrong with an image: its type, its base64, its label, or its bytes."""
     if media_type not in _MAGIC:
-        yield f"{media_type!r} is no media type of images here"
+        yield f"{short(media_type)} is no media type of images here"
         return
     raw = decoded(coded)
     if raw is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from session.errors import short
+
 
 class Violation(NamedTuple):
     """One broken rule.
@@ -29,3 +31,8 @@ def wire_size(payload: object) -> tuple[int, str | None]:
         return len(json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()), None
     except (TypeError, ValueError, RecursionError) as error:
         return 0, f"cannot be written as JSON: {error}"
+
+
+def text_of(value: object) -> str:
+    """Return the value itself if it is a text, else a text that stands for it: `str` fails on huge integers and on deep nesting."""
+    return value if isinstance(value, str) else short(value)

@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 
 from session.items import Message
-from session.usage import Usage
 
 from .account import TranscriptAccount
 from .draft import Draft, Record, finish
 from .source import Source
-from .usages import inside
+from .usages import Counts, inside
 from .values import seconds
 
 NAME = "aider"
@@ -147,7 +146,7 @@ class _Chat:
             record.merge(reason)
 
 
-def _usage(found: re.Match[str]) -> Usage:
+def _usage(found: re.Match[str]) -> Counts:
     """The usage of a report, as far as aider rounds it."""
     sent, write, read, received = (_count(text) for text in found.groups())
     return inside(sent, read, write, received)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from session.errors import FormatError
+from session.errors import FormatError, short
 from session.parts import Document, Image, Part, Text
 
 from .media import bytes_of
@@ -42,7 +42,7 @@ def part_of(block: object, notes: list[str]) -> Part | None:
             return Text(text_at(block, "tool_name", "name"))
         case "search_result" | "web_search_result" | "web_fetch_result":
             return Text(json_text({name: value for name, value in block.items() if name != "encrypted_content"}))
-    notes.append(f"left out a block of unknown type {kind!r}"[:100])
+    notes.append(f"left out a block of unknown type {short(kind)}")
     return None
 
 

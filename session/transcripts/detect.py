@@ -31,7 +31,7 @@ from . import (
     swe_agent,
 )
 from .account import TranscriptAccount
-from .reading import read_lines
+from .reading import COMPLETE, read_lines
 from .source import Source
 
 
@@ -162,7 +162,7 @@ def _format_of(source: Source) -> Format:
     line, looked = None, 0
     for line in read_lines(source.path):
         values = line.values
-        if line.number == 1 and (line.problem is not None or not values) and _begins_document(source) and source.document is not None:
+        if line.number == 1 and (line.problem not in COMPLETE or not values) and _begins_document(source) and source.document is not None:
             values = (source.document,)  # it begins on the first line and does not end there
         for value in values:
             if not isinstance(value, dict | list):

@@ -19,6 +19,8 @@ from session.usage import Usage
 
 from .account import DAMAGED, ITEM, MERGED, NOT_CONTEXT, Fate, LineRecord, TranscriptAccount, shortened
 from .source import Source
+from .usages import Counts
+from .values import carriable
 
 
 @dataclass(slots=True)
@@ -92,6 +94,12 @@ class Draft:
             record.fate = DAMAGED
         record.reasons.append(problem)
         self.warn(record, problem)
+
+    def note_problem(self, problem: str) -> None:
+        """Something beside the records could not be read: a warning of the session, which the first record repeats."""
+        self._warnings.append(problem)
+        for record in self._records[:1]:
+            record.reasons.append(problem)
 
     def warn(self, record: Record, warning: str) -> None:
         """Something that a user of the session should know, though nothing is broken."""
@@ -169,13 +177,33 @@ class Draft:
         run.append(item)
         self._order.append((record, run))
 
-    def report(self, response: str, usage: Usage) -> None:
-        """What the provider reported for a response: its first item will carry it. A later report replaces an earlier one."""
-        self._usage[response] = usage
+    def report(self, response: str, counts: Counts | None) -> None:
+        """Takes what the provider reported for a response: its first item will carry it. A later report replaces an earlier one.
+
+        Args:
+            response: As for `put`. Empty for the whole session, whose metadata will carry it.
+            counts: None where nothing was reported. Absurd numbers are a problem of the latest record, and cost the report only.
+        """
+        if counts is None:
+            return
+        try:
+            usage = Usage(*counts)
+        except FormatError as error:
+            for record in self._records[-1:]:
+                self.damage(record, f"left out the usage: {error}")
+            return
+        if response:
+            self._usage[response] = usage
+        else:
+            self.metadata["usage"] = counts._asdict()
 
     def session(self) -> Session:
         """The session, once all records are in."""
-        session = Session(id=self.id, metadata=self.metadata)
+        problems: list[str] = []
+        session = Session(id=self.id)
+        session.metadata = carriable(self.metadata, "metadata", problems)
+        for problem in shortened(problems):
+            self.note_problem(problem)
         breaks: set[str] = set()
         last = ""
         for response, run in self._runs:
@@ -217,6 +245,8 @@ def finish(name: str, source: Source, drafts: list[Draft], *, equals: int | None
     Raises:
         TranscriptError: Nobody says anything in the file.
     """
+    if source.problem is not None:
+        next((draft for draft in drafts if draft.mark()), drafts[0]).note_problem(source.problem)
     made = [(draft, draft.session()) for draft in drafts]
     told = [(draft, session) for draft, session in made if session.items]
     if not told:

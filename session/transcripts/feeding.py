@@ -42,7 +42,7 @@ def feed_lines(lines: Iterable[Line], draft: Draft, take: Take, *, route: Callab
         if line.problem or not line.values:
             record = records[id(draft)] if id(draft) in records else draft.record(line.number)
             if line.problem:
-                draft.damage(record, f"the rest of the line: {line.problem}" if line.values else line.problem)
+                draft.damage(record, line.problem)
             else:
                 record.skip("a blank line")
 

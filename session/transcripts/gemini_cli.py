@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from session.items import FunctionCall, FunctionCallOutput, Message, MessageCategory, Reasoning
 from session.parts import Part, Text
-from session.usage import Usage
 
 from .account import TranscriptAccount
 from .blocks import media_of
@@ -23,6 +22,7 @@ from .draft import Draft, Record, finish
 from .feeding import Calls, feed_entries, feed_lines
 from .reading import read_lines
 from .source import Source
+from .usages import Counts
 from .values import Clock, JsonObject, count_at, id_at, json_text, list_at, object_at, seconds, text_at
 
 NAME = "gemini_cli"
@@ -63,7 +63,7 @@ def read(source: Source, *, sidechains: bool) -> TranscriptAccount:  # noqa: ARG
 
 def _is_lines(source: Source) -> bool:
     first = next(iter(read_lines(source.path)), None)
-    head = first.values[0] if first is not None and first.values and first.problem is None else None
+    head = first.values[0] if first is not None and first.values else None
     return isinstance(head, dict) and "messages" not in head
 
 
@@ -230,10 +230,10 @@ def _part(block: JsonObject, notes: list[str]) -> list[Part]:
     return []
 
 
-def _usage(tokens: JsonObject) -> Usage | None:
+def _usage(tokens: JsonObject) -> Counts | None:
     """The usage of an answer; None where nothing was reported."""
     prompt, cached = count_at(tokens, "input"), count_at(tokens, "cached")
     tool, output = count_at(tokens, "tool"), count_at(tokens, "output") + count_at(tokens, "thoughts")
     if not (prompt or cached or tool or output):
         return None
-    return Usage(max(prompt - cached, 0) + tool, cached, 0, output)
+    return Counts(max(prompt - cached, 0) + tool, cached, 0, output)

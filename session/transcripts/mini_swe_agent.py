@@ -28,7 +28,7 @@ def claims(value: object) -> bool:
         return isinstance(value.get("messages"), list) and (
             text_at(value, "trajectory_format").startswith("mini-swe-agent")
             or "mini_version" in info
-            or "mini-swe-agent" in str(info.get("version"))
+            or "mini-swe-agent" in text_at(info, "version")
         )
     if not isinstance(value, list) or not value or not is_message(value[0]):
         return False
@@ -87,8 +87,7 @@ class _Reader:
         if not said:
             return
         self.answered = True
-        if (usage := usage_of(response.get("usage"))) is not None:
-            self.draft.report(said, usage)
+        self.draft.report(said, usage_of(response.get("usage")))
         if text_at(response, "model"):
             self.draft.metadata.setdefault("model", text_at(response, "model"))
         choice = next((one for one in list_at(response, "choices") if isinstance(one, dict)), {})

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, MessageCategory, Reasoning
 from session.parts import Part, Text
-from session.usage import Usage
 
 from .account import TranscriptAccount
 from .blocks import media_of
 from .draft import Draft, Record, finish
 from .feeding import Calls, feed_entries
 from .source import Source
+from .usages import Counts
 from .values import Clock, JsonObject, count_at, id_at, json_text, list_at, millis, object_at, text_at
 
 NAME = "opencode"
@@ -211,7 +211,7 @@ class _Message:
             output += thought  # where there is no such total, the output has the thoughts in it
         if not (fresh or read or wrote or output):
             return False
-        self._draft.report(response, Usage(fresh, read, wrote, output))
+        self._draft.report(response, Counts(fresh, read, wrote, output))
         return True
 
     def _text(self, part: JsonObject, response: str) -> None:

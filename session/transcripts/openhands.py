@@ -117,5 +117,5 @@ def _record_draft(source: Source, whole: JsonObject, otherwise: str) -> Draft:
 def _metrics(draft: Draft, whole: JsonObject) -> None:
     """What was reported for each response, where the record has it in a list of its own."""
     for reported in list_at(object_at(whole, "metrics"), "token_usages"):
-        if isinstance(reported, dict) and (response := text_at(reported, "response_id")) and (usage := usage_of(reported)) is not None:
-            draft.report(response, usage)
+        if isinstance(reported, dict) and (response := text_at(reported, "response_id")):
+            draft.report(response, usage_of(reported))

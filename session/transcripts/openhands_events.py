@@ -105,8 +105,8 @@ class Events:
         self._responses[own_id] = record.place
         choice = next((one for one in list_at(response, "choices") if isinstance(one, dict)), {})
         said = self.writer.write(record, {**object_at(choice, "message"), "role": "assistant"}, response=own_id)
-        if said and (usage := usage_of(response.get("usage"))) is not None:
-            self.draft.report(own_id, usage)
+        if said:
+            self.draft.report(own_id, usage_of(response.get("usage")))
         if model := text_at(response, "model"):
             self.draft.metadata.setdefault("model", model)
 

@@ -116,10 +116,4 @@ class Events:
         metrics = object_at(object_at(object_at(event, "value"), "usage_to_metrics"), "default")
         if model := text_at(metrics, "model_name"):
             self.draft.metadata["model"] = model
-        if usage := usage_of(metrics.get("accumulated_token_usage")):
-            self.draft.metadata["usage"] = {
-                "input_tokens": usage.input_tokens,
-                "cache_read_tokens": usage.cache_read_tokens,
-                "cache_write_tokens": usage.cache_write_tokens,
-                "output_tokens": usage.output_tokens,
-            }
+        self.draft.report("", usage_of(metrics.get("accumulated_token_usage")))

@@ -12,9 +12,9 @@ What becomes what:
 
 from __future__ import annotations
 
+from session.errors import short
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, MessageCategory, Reasoning
 from session.parts import Part, Text
-from session.usage import Usage
 
 from .account import TranscriptAccount
 from .blocks import image_of
@@ -22,6 +22,7 @@ from .draft import Draft, Record, finish
 from .feeding import Calls, feed_lines
 from .reading import parse, read_lines
 from .source import Source
+from .usages import Counts
 from .values import Clock, JsonObject, count_at, id_at, json_text, millis, object_at, seconds, text_at
 
 NAME = "pi"
@@ -197,7 +198,7 @@ class _Log:
                 if text:
                     draft.put(record, Message("assistant", text, id=item_id, created_at=self._clock.now), response)
             else:
-                notes.append(f"left out a block of unknown type {kind!r}"[:100])
+                notes.append(f"left out a block of unknown type {short(kind)}")
         _tell(draft, record, notes)
         if usage := _usage(object_at(message, "usage")):
             draft.report(response, usage)
@@ -247,7 +248,7 @@ def _parts(content: object, notes: list[str]) -> tuple[Part, ...]:
             found += [picture] if picture is not None else []
         elif block is not None:
             kind = block.get("type") if isinstance(block, dict) else type(block).__name__
-            notes.append(f"left out a block of unknown type {kind!r}"[:100])
+            notes.append(f"left out a block of unknown type {short(kind)}")
     return tuple(found)
 
 
@@ -278,7 +279,7 @@ def _thought(block: JsonObject, provider: str, item_id: str, time: float) -> Rea
     return Reasoning(text, seal or None, extra=extra, id=item_id, created_at=time)
 
 
-def _usage(reported: JsonObject) -> Usage | None:
+def _usage(reported: JsonObject) -> Counts | None:
     """The usage of an answer; None where nothing was reported."""
     numbers = [count_at(reported, name) for name in ("input", "cacheRead", "cacheWrite", "output")]
-    return Usage(*numbers) if any(numbers) else None
+    return Counts(*numbers) if any(numbers) else None

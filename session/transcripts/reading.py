@@ -22,7 +22,15 @@ SPACE = re.compile(r"\s*")
 VALUES_MAX = 100_000
 """Values on one line beyond which nothing is read: no tool glues so many together."""
 
+DEPTH_MAX = 200
+"""Levels of nesting that are left of a value that is nested too deeply for the JSON parser. Readers carry at most 100 of them."""
+
 CUT_OFF = "cut off in the middle; the tool may still be writing"
+TOO_DEEP = f"values nested deeper than {DEPTH_MAX} levels are left out"
+UNREADABLE = "nested too deeply to be read"
+TOO_LONG = "an integer has more digits than Python converts; it is read as a text"
+COMPLETE = (None, TOO_DEEP, TOO_LONG)
+"""The problems of a line that was read to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +40,7 @@ class Line:
     Attributes:
         number: Counted from 1.
         values: The JSON values on it: usually one; none on a blank or broken line; more where a tool glued them together.
-        problem: What is wrong with it or with the rest of it; None where all of it was read.
+        problem: What is wrong with it, with a value on it or with the rest of it; None where all of it was read.
     """
 
     number: int
@@ -61,8 +69,9 @@ def read_lines(path: Path, on_read: Callable[[int], object] | None = None, *, wi
             del raw  # a line may be tens of megabytes: neither its bytes nor its text are held longer than they are needed
             values, problem = parse(text)
             del text
-            if problem and not ended:
-                problem = CUT_OFF
+            if problem not in COMPLETE:
+                problem = problem if ended else CUT_OFF
+                problem = f"the rest of the line: {problem}" if values else problem
             if on_read is not None:
                 on_read(size)
             yield Line(number, values, problem)
@@ -114,30 +123,61 @@ def text_of(raw: bytes) -> str:
 
 
 def parse(text: str) -> tuple[tuple[object, ...], str | None]:
-    """The JSON values in this text, and what is wrong with the rest, if anything is."""
+    """Return the JSON values in this text and what is wrong with them, if anything is.
+
+    A value that is nested too deeply costs what lies too deep in it; any other fault costs all that follows it.
+    """
+    try:
+        return _parsed(text)
+    except RecursionError:
+        pass
+    try:
+        values, problem = _parsed(_shallow(text))
+    except RecursionError:  # the caller has used up the stack
+        values, problem = (), UNREADABLE
+    return values, TOO_DEEP if problem in COMPLETE else UNREADABLE
+
+
+def _parsed(text: str) -> tuple[tuple[object, ...], str | None]:
     values: list[object] = []
+    problem: str | None = None
     place = _skip(text, 0)
     while place < len(text):
         if len(values) == VALUES_MAX:
             return tuple(values), f"more than {VALUES_MAX:,} values on one line"
         try:
-            value, place = _decode(text, place)
+            try:
+                value, place = _STRICT.raw_decode(text, place)
+            except json.JSONDecodeError:
+                raise
+            except ValueError:
+                value, place = _LENIENT.raw_decode(text, place)
+                problem = TOO_LONG
         except json.JSONDecodeError as error:
             return tuple(values), f"no valid JSON from character {error.pos + 1} on"
-        except RecursionError:
-            return tuple(values), "nested too deeply to be read"
         values.append(value)
         place = _skip(text, place)
-    return tuple(values), None
+    return tuple(values), problem
 
 
-def _decode(text: str, place: int) -> tuple[object, int]:
-    try:
-        return _STRICT.raw_decode(text, place)
-    except json.JSONDecodeError:
-        raise
-    except ValueError:  # an integer of more digits than Python converts
-        return _LENIENT.raw_decode(text, place)
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+\\?"?|[\[{]|[\]}]', re.DOTALL)
+
+
+def _shallow(text: str) -> str:
+    """Return the text with null in place of each list and object that lies more than `DEPTH_MAX` levels deep."""
+    pieces: list[str] = []
+    depth = end = start = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in ("[", "{"):
+            depth += 1
+            if depth == DEPTH_MAX + 1:
+                start = token.start()
+        elif token[0] in ("]", "}"):
+            depth -= 1
+            if depth == DEPTH_MAX:
+                pieces += (text[end:start], "null")
+                end = token.end()
+    return "".join((*pieces, text[end : start if depth > DEPTH_MAX else None]))
 
 
 def _any_int(digits: str) -> int | str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from session.errors import TranscriptError
 from session.files import Folder
 
-from .reading import Line, open_file, parse, read_lines, text_of
+from .reading import COMPLETE, Line, open_file, parse, read_lines, text_of
 
 _UNREAD = object()
 
@@ -21,6 +21,7 @@ class Source:
         on_read: Is told, as the lines or the document are read for good, how many more bytes are behind us; or None.
         folder: Where images of which the transcript holds only a path are read from; None opens no file.
         is_named_by_data: True if a transcript named this file. It is then opened only if no link is at its place.
+        problem: What was left out of the document, if anything was.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class Source:
         self.on_read = on_read
         self.folder = folder
         self.is_named_by_data = is_named_by_data
+        self.problem: str | None = None
         self._document: object = _UNREAD
 
     @property
@@ -63,7 +65,8 @@ class Source:
         """
         if self._document is _UNREAD:
             values, problem = parse(text_of(self.bytes().removeprefix(b"\xef\xbb\xbf")))
-            self._document = values[0] if len(values) == 1 and problem is None else None
+            is_document = len(values) == 1 and problem in COMPLETE
+            self._document, self.problem = (values[0], problem) if is_document else (None, None)
         return self._document
 
     def text(self) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import math
 from datetime import UTC, datetime
+from typing import Any
+
+from session.door import clean_json, place_name
+from session.errors import FormatError
 
 JsonObject = dict[str, object]
 
@@ -113,9 +117,48 @@ def moment(value: object) -> float | None:
 
 
 def carried(value: object, most: int) -> object:
-    """The value, fit to be carried in metadata: at most `most` characters of JSON. None where it is not."""
+    """Return the value for a session's metadata, or None if its JSON has more than `most` characters.
+
+    A value that cannot be written as JSON comes back as it is: `Draft` refuses it, with the reason.
+    """
     try:
         text = json_text(value)
-    except (RecursionError, TypeError, ValueError):
-        return None
+    except (RecursionError, ValueError):
+        return value
     return json.loads(text) if len(text) <= most else None
+
+
+LEFT_OUT: Any = object()
+"""In place of a value that no session can carry."""
+
+
+def carriable(value: object, where: str, problems: list[str], depth: int = 0) -> Any:
+    """Return a copy of the value without what no session can carry: too large numbers, deep nesting, names that are one once cleaned.
+
+    Args:
+        value: A session's metadata, or a value in them. Their members and the members' members are left out one by one; what lies
+            deeper costs the member that it is in.
+        where: Its name.
+        problems: Gets a sentence for each value that is left out.
+        depth: Levels of the metadata that it lies in; `LEFT_OUT` can come back for a value in them only.
+    """
+    try:
+        return clean_json(value, where, depth)
+    except FormatError as error:
+        problem = error.problem
+    fit: Any = LEFT_OUT
+    if depth < 2 and isinstance(value, dict):
+        fit = {}
+        for key, member in value.items():
+            if (copy := carriable(member, f"{where}.{place_name(key)}", problems, depth + 1)) is not LEFT_OUT:
+                fit[key] = copy
+    elif depth < 2 and isinstance(value, list):
+        copies = [carriable(member, f"{where}[{place}]", problems, depth + 1) for place, member in enumerate(value)]
+        fit = [copy for copy in copies if copy is not LEFT_OUT]
+    if fit is not LEFT_OUT:
+        try:
+            return clean_json(fit, where, depth)
+        except FormatError as error:  # too many values in all, or two names that are one
+            problem = error.problem
+    problems.append(f"left out {where}: {problem}")
+    return LEFT_OUT if depth else {}

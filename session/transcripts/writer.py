@@ -91,8 +91,8 @@ class Writer:
             own = is_answer(item)
             self.draft.put(record, item, answer if own else "")
             said = said or own
-        if said and (usage := usage_of(message.get("usage"))) is not None:
-            self.draft.report(answer, usage)
+        if said:
+            self.draft.report(answer, usage_of(message.get("usage")))
         for note in notes:
             if note.endswith("damaged"):
                 self.draft.warn(record, note)

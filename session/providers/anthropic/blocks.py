@@ -54,7 +54,8 @@ def is_server_call(block: Block) -> bool:
 
 def is_server_result(block: Block) -> bool:
     """Whether the block is what such a tool answered."""
-    return str(block.get("type")).endswith("_tool_result")
+    kind = block.get("type")
+    return isinstance(kind, str) and kind.endswith("_tool_result")
 
 
 def carried(message: Message) -> list[Block]:

@@ -59,7 +59,12 @@ def from_anthropic(messages: object, system: object = None) -> Session:
 
 def _fields(value: object, where: str) -> dict[str, Any]:
     """The fields that are set, cache marks aside."""
-    return {str(key): member for key, member in an_object(value, where).items() if member is not None and key != "cache_control"}
+    found = an_object(value, where)
+    return {
+        key if isinstance(key, str) else short(key): member
+        for key, member in found.items()
+        if member is not None and key != "cache_control"
+    }
 
 
 def _texts(content: object, where: str) -> Iterator[str]:

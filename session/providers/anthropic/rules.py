@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from session.errors import short
 from session.images import image_size
 from session.providers.coded import decoded, document_fault, image_faults
 from session.providers.violations import Violation
@@ -82,7 +83,7 @@ def a2_calls_are_answered(payload: Payload) -> Iterator[Violation]:
         answered = set(_ids(after, "tool_result", "tool_use_id") if after is not None and after.role == "user" else [])
         for block in turn.blocks:
             if block.type == "tool_use" and block.data["id"] not in answered:
-                yield Violation("A2", block.where, f"tool_use {block.data['id']!r} without a tool_result in the next message")
+                yield Violation("A2", block.where, f"tool_use {short(block.data['id'])} without a tool_result in the next message")
 
 
 def a2_server_calls_are_answered(payload: Payload) -> Iterator[Violation]:
@@ -92,7 +93,7 @@ def a2_server_calls_are_answered(payload: Payload) -> Iterator[Violation]:
         answered = {block.data.get("tool_use_id") for block in blocks if block.type.endswith("_tool_result")}
         for block in turn.blocks:
             if block.type == "server_tool_use" and block.data.get("id") not in answered:
-                yield Violation("A2", block.where, f"server_tool_use {block.data.get('id')!r} without a result")
+                yield Violation("A2", block.where, f"server_tool_use {short(block.data.get('id'))} without a result")
 
 
 def a2_ids(payload: Payload) -> Iterator[Violation]:
@@ -104,9 +105,9 @@ def a2_ids(payload: Payload) -> Iterator[Violation]:
                 continue
             tool_use_id = block.data["id"]
             if tool_use_id in seen:
-                yield Violation("A2", f"{block.where}.id", f"tool_use ids must be unique: {tool_use_id!r}")
+                yield Violation("A2", f"{block.where}.id", f"tool_use ids must be unique: {short(tool_use_id)}")
             if not TOOL_USE_ID.fullmatch(tool_use_id):
-                yield Violation("A2", f"{block.where}.id", f"{tool_use_id!r} should match ^[a-zA-Z0-9_-]+$")
+                yield Violation("A2", f"{block.where}.id", f"{short(tool_use_id)} should match ^[a-zA-Z0-9_-]+$")
             seen.add(tool_use_id)
 
 
@@ -118,7 +119,9 @@ def a3_results_have_calls(payload: Payload) -> Iterator[Violation]:
             if block.type == "tool_result":
                 tool_use_id = block.data["tool_use_id"]
                 if asked[tool_use_id] <= 0:
-                    yield Violation("A3", block.where, f"unexpected tool_use_id {tool_use_id!r}: no such tool_use in the message before")
+                    yield Violation(
+                        "A3", block.where, f"unexpected tool_use_id {short(tool_use_id)}: no such tool_use in the message before"
+                    )
                 asked[tool_use_id] -= 1
 
 
@@ -211,7 +214,7 @@ def a7_cache_marks(payload: Payload) -> Iterator[Violation]:
     for block in marked:
         mark = block.data["cache_control"]
         if not isinstance(mark, dict) or mark.get("type") != "ephemeral" or mark.get("ttl", "5m") not in ("5m", "1h"):
-            yield Violation("A7", f"{block.where}.cache_control", f"{mark!r} is no cache mark")
+            yield Violation("A7", f"{block.where}.cache_control", f"{short(mark)} is no cache mark")
             continue
         if block.type in _THINKING or (block.type == "text" and not block.data["text"].strip()):
             yield Violation("A7", block.where, f"cache_control cannot be set on a block of {block.type} like this")
@@ -262,7 +265,7 @@ def a9_tool_use(payload: Payload) -> Iterator[Violation]:
                 if not isinstance(block.data["input"], dict):
                     yield Violation("A9", f"{block.where}.input", "input should be a valid dictionary")
                 if not TOOL_NAME.fullmatch(block.data["name"]):
-                    yield Violation("A9", f"{block.where}.name", f"{block.data['name']!r} should match ^[a-zA-Z0-9_-]{{1,128}}$")
+                    yield Violation("A9", f"{block.where}.name", f"{short(block.data['name'])} should match ^[a-zA-Z0-9_-]{{1,128}}$")
 
 
 RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (

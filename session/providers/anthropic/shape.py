@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from session.errors import FormatError
-from session.providers.violations import Violation, wire_size
+from session.errors import FormatError, short
+from session.providers.violations import Violation, text_of, wire_size
 
 _CACHED = {"cache_control"}
 _FIELDS: dict[str, tuple[dict[str, type], set[str]]] = {
@@ -105,7 +105,7 @@ def read_payload(given: object) -> Payload:
         messages, system = given["messages"], given.get("system")
         thinking, tools = given.get("thinking"), given.get("tools")
         if isinstance(thinking, Mapping):
-            payload.thinking = str(thinking.get("type"))
+            payload.thinking = text_of(thinking.get("type"))
         if isinstance(tools, list | tuple):
             payload.tools = tuple(Block(f"tools[{place}]", "tool", tool) for place, tool in enumerate(tools) if isinstance(tool, Mapping))
     elif isinstance(given, tuple) and len(given) == 2:
@@ -137,11 +137,11 @@ def _measure(payload: Payload, given: object) -> None:
 def _read_message(payload: Payload, message: object, where: str) -> None:
     if not isinstance(message, Mapping):
         return _fault(payload, where, "not an object")
-    for key in sorted(map(str, message.keys() - {"role", "content"})):
+    for key in sorted(map(text_of, message.keys() - {"role", "content"})):
         _fault(payload, f"{where}.{key}", "extra inputs are not permitted")
     role = message.get("role")
     if role not in ("user", "assistant"):
-        return _fault(payload, f"{where}.role", f"{role!r} is neither user nor assistant")
+        return _fault(payload, f"{where}.role", f"{short(role)} is neither user nor assistant")
     payload.turns.append(Turn(where, role, tuple(_blocks(payload, message.get("content"), f"{where}.content", role))))
     return None
 
@@ -162,7 +162,7 @@ def _block(payload: Payload, block: object, where: str, inside: str) -> Iterator
         return _fault(payload, where, "not an object")
     kind = block.get("type")
     if not isinstance(kind, str) or not (kind in _FIELDS or kind in _OTHERS or kind.endswith("_tool_result")):
-        return _fault(payload, f"{where}.type", f"{kind!r} is no type of block")
+        return _fault(payload, f"{where}.type", f"{short(kind)} is no type of block")
     if not _may_stand(kind, inside):
         _fault(payload, where, f"a {kind} block cannot stand in {inside}")
     if not _has_fields(payload, kind, block, where):
@@ -189,7 +189,7 @@ def _has_fields(payload: Payload, kind: str, block: Mapping[str, Any], where: st
     for name, wanted in required.items():
         if name not in block or not isinstance(block[name], wanted):
             _fault(payload, f"{where}.{name}", f"missing, or not of type {wanted.__name__}")
-    for name in sorted(map(str, block.keys() - required.keys() - optional - {"type"})):
+    for name in sorted(map(text_of, block.keys() - required.keys() - optional - {"type"})):
         _fault(payload, f"{where}.{name}", "extra inputs are not permitted")
     if not isinstance(block.get("is_error", False), bool):
         _fault(payload, f"{where}.is_error", "not a boolean")
@@ -199,9 +199,9 @@ def _has_fields(payload: Payload, kind: str, block: Mapping[str, Any], where: st
 
 
 def _check_source(payload: Payload, kind: str, source: Mapping[str, Any], where: str) -> None:
-    wanted = _SOURCES.get(str(source.get("type")))
+    wanted = _SOURCES.get(text_of(source.get("type")))
     if wanted is None or (kind == "image" and source["type"] in ("text", "content")):
-        return _fault(payload, f"{where}.type", f"{source.get('type')!r} is no source of {kind}s")
+        return _fault(payload, f"{where}.type", f"{short(source.get('type'))} is no source of {kind}s")
     for name in wanted:
         if source["type"] != "content" and not (isinstance(source.get(name), str) and source[name]):
             _fault(payload, f"{where}.{name}", "missing, empty or not a text")

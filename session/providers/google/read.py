@@ -90,7 +90,8 @@ def _system_texts(system: object) -> Iterator[str]:
 def _fields(value: object, where: str) -> dict[str, Any]:
     """The fields that are set, by their names here."""
     found = an_object(value, where)
-    return {_CAMEL.get(str(key), str(key)): member for key, member in found.items() if member is not None}
+    named = ((key if isinstance(key, str) else short(key), member) for key, member in found.items() if member is not None)
+    return {_CAMEL.get(name, name): member for name, member in named}
 
 
 class _Telling:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from session.errors import short
 from session.providers.violations import Violation
 
 from .shape import Payload, Piece, Turn, read_payload
@@ -56,10 +57,12 @@ def g2_in_the_same_order(payload: Payload) -> Iterator[Violation]:
     for _, turn, after in payload.neighbours():
         for call, response in zip(turn.of("function_call"), _responses(after), strict=False):
             if call.data["name"] != response.data["name"]:
-                yield Violation("G2", f"{response.where}.name", f"{response.data['name']!r} answers a call of {call.data['name']!r}")
+                yield Violation(
+                    "G2", f"{response.where}.name", f"{short(response.data['name'])} answers a call of {short(call.data['name'])}"
+                )
             ids = call.data.get("id"), response.data.get("id")
             if None not in ids and ids[0] != ids[1]:
-                yield Violation("G2", f"{response.where}.id", f"{ids[1]!r} answers the call {ids[0]!r}")
+                yield Violation("G2", f"{response.where}.id", f"{short(ids[1])} answers the call {short(ids[0])}")
 
 
 def g2_ids(payload: Payload) -> Iterator[Violation]:
@@ -68,7 +71,7 @@ def g2_ids(payload: Payload) -> Iterator[Violation]:
         seen = set()
         for call in turn.of("function_call"):
             if call.data.get("id") in seen:
-                yield Violation("G2", f"{call.where}.id", f"{call.data['id']!r} is the id of another call beside it")
+                yield Violation("G2", f"{call.where}.id", f"{short(call.data['id'])} is the id of another call beside it")
             seen.add(call.data.get("id") or object())
 
 
@@ -86,7 +89,7 @@ def g3_roles(payload: Payload) -> Iterator[Violation]:
     """G3: roles are user and model; the system instruction is a field of its own."""
     for turn in payload.turns:
         if turn.role not in ("user", "model"):
-            yield Violation("G3", f"{turn.where}.role", f"{turn.role!r}: please use a valid role: user, model")
+            yield Violation("G3", f"{turn.where}.role", f"{short(turn.role)}: please use a valid role: user, model")
 
 
 def g3_first_is_user(payload: Payload) -> Iterator[Violation]:
@@ -116,7 +119,7 @@ def g4_calls_are_signed(payload: Payload) -> Iterator[Violation]:
     for turn in payload.turns[max(spoke, default=-1) + 1 :]:
         for call in turn.of("function_call")[:1]:
             if not call.signature:
-                yield Violation("G4", call.where, f"function call {call.data['name']!r} is missing a thought_signature")
+                yield Violation("G4", call.where, f"function call {short(call.data['name'])} is missing a thought_signature")
 
 
 RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from session.document_check import document_problem
-from session.errors import FormatError
+from session.errors import FormatError, short
 from session.image_check import heif_problem, image_problem
-from session.providers.violations import Violation, wire_size
+from session.providers.violations import Violation, text_of, wire_size
 
 _KINDS = frozenset(
     {
@@ -99,7 +99,7 @@ def read_payload(given: object) -> Payload:
         config = _snake(given.get("config"))
         contents = given["contents"]
         system = _snake(given).get("system_instruction", config.get("system_instruction"))
-        version = re.search(r"gemini-(\d+)", str(given.get("model", "")))
+        version = re.search(r"gemini-(\d+)", text_of(given.get("model", "")))
         payload.signed = version is None or int(version[1][:9]) >= 3
     elif isinstance(given, tuple) and len(given) == 2:
         payload = Payload(whole=False)
@@ -126,7 +126,7 @@ def _snake(value: object) -> dict[str, Any]:
     """The fields of an object by their names in snake case; none of what is no object. Fields of null are not set."""
     if not isinstance(value, Mapping):
         return {}
-    return {re.sub(r"[A-Z]", lambda one: f"_{one[0].lower()}", str(key)): member for key, member in value.items() if member is not None}
+    return {re.sub(r"[A-Z]", lambda one: f"_{one[0].lower()}", text_of(key)): member for key, member in value.items() if member is not None}
 
 
 def _read_system(payload: Payload, system: object) -> None:
@@ -145,13 +145,13 @@ def _read_system(payload: Payload, system: object) -> None:
 def _read_content(payload: Payload, content: object, where: str) -> None:
     if not isinstance(content, Mapping):
         return _fault(payload, where, "not an object")
-    for key in sorted(map(str, content.keys() - {"role", "parts"})):
+    for key in sorted(map(text_of, content.keys() - {"role", "parts"})):
         _fault(payload, f"{where}.{key}", "unknown name: cannot find field")
     parts = content.get("parts")
     if not isinstance(parts, list | tuple) or not parts:
         return _fault(payload, f"{where}.parts", "parts must not be empty")
     pieces = [_part(payload, part, f"{where}.parts[{place}]", content.get("role")) for place, part in enumerate(parts)]
-    payload.turns.append(Turn(where, str(content.get("role")), tuple(piece for piece in pieces if piece is not None)))
+    payload.turns.append(Turn(where, text_of(content.get("role")), tuple(piece for piece in pieces if piece is not None)))
     return None
 
 
@@ -204,7 +204,7 @@ def _has_fields(payload: Payload, kind: str, data: Mapping[str, Any], where: str
     if len(payload.faults) > before:
         return False
     if "function" in kind and not _NAME.fullmatch(data["name"]):
-        _fault(payload, f"{where}.name", f"{data['name']!r} is no name of a function")
+        _fault(payload, f"{where}.name", f"{short(data['name'])} is no name of a function")
     if kind == "inline_data":
         _check_blob(payload, data, where)
     if kind == "file_data" and not data["file_uri"]:
@@ -216,7 +216,7 @@ def _has_fields(payload: Payload, kind: str, data: Mapping[str, Any], where: str
 
 def _check_blob(payload: Payload, data: Mapping[str, Any], where: str) -> None:
     if not _MEDIA.fullmatch(data["mime_type"]):
-        _fault(payload, f"{where}.mime_type", f"unsupported MIME type: {data['mime_type']!r}")
+        _fault(payload, f"{where}.mime_type", f"unsupported MIME type: {short(data['mime_type'])}")
     if not data["data"] or not _is_base64(data["data"]):
         return _fault(payload, f"{where}.data", "empty, or no base64")
     problem = _bytes_problem(base64.b64decode(data["data"].replace("-", "+").replace("_", "/") + "==="), data["mime_type"])

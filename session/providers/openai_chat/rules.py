@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from session.errors import short
 from session.providers.coded import document_fault, image_faults
 from session.providers.violations import Violation
 
@@ -61,7 +62,7 @@ def o1_calls_are_answered(payload: Payload) -> Iterator[Violation]:
             answered.add(message.answers)
             continue
         found.extend(
-            Violation("O1", call.where, f"tool_call {call.id!r} without a tool message right after its message")
+            Violation("O1", call.where, f"tool_call {short(call.id)} without a tool message right after its message")
             for call in reversed(message.calls)
             if call.id not in answered
         )
@@ -77,7 +78,7 @@ def o1_tool_messages_have_calls(payload: Payload) -> Iterator[Violation]:
             if message.answers is not None and waiting[message.answers] > 0:
                 waiting[message.answers] -= 1
             elif message.answers is not None:
-                yield Violation("O1", message.where, f"no tool_call {message.answers!r} in the message before waits for this answer")
+                yield Violation("O1", message.where, f"no tool_call {short(message.answers)} in the message before waits for this answer")
         else:
             waiting = Counter(call.id for call in message.calls)
 
@@ -90,7 +91,7 @@ def o1_ids(payload: Payload) -> Iterator[Violation]:
             if not 0 < len(call.id) <= ID_LENGTH:
                 yield Violation("O1", f"{call.where}.id", f"{len(call.id)} characters; an id has 1 to {ID_LENGTH}")
             if call.id in seen:
-                yield Violation("O1", f"{call.where}.id", f"two calls have the id {call.id!r}")
+                yield Violation("O1", f"{call.where}.id", f"two calls have the id {short(call.id)}")
             seen.add(call.id)
 
 
@@ -106,7 +107,7 @@ def o2_names(payload: Payload) -> Iterator[Violation]:
     for message in payload.messages:
         for call in message.calls:
             if not NAME.fullmatch(call.name):
-                yield Violation("O2", call.where, f"{call.name!r} should match ^[a-zA-Z0-9_-]{{1,64}}$")
+                yield Violation("O2", call.where, f"{short(call.name)} should match ^[a-zA-Z0-9_-]{{1,64}}$")
 
 
 def o2_strings(payload: Payload) -> Iterator[Violation]:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from session.errors import FormatError
-from session.providers.violations import Violation, wire_size
+from session.errors import FormatError, short
+from session.providers.violations import Violation, text_of, wire_size
 
 ROLES: dict[str, set[str]] = {
     "system": {"name"},
@@ -127,8 +127,8 @@ def _read_message(payload: Payload, message: object, where: str) -> None:
         return payload.fault(where, "not an object")
     role = message.get("role")
     if not isinstance(role, str) or role not in ROLES:
-        return payload.fault(f"{where}.role", f"{role!r} is none of {', '.join(ROLES)}")
-    for key in sorted(map(str, message.keys() - ROLES[role] - {"role", "content"})):
+        return payload.fault(f"{where}.role", f"{short(role)} is none of {', '.join(ROLES)}")
+    for key in sorted(map(text_of, message.keys() - ROLES[role] - {"role", "content"})):
         payload.fault(f"{where}.{key}", f"no field of a message of role {role}")
     if not isinstance(message.get("name", ""), str) or (role == "function" and not message.get("name")):
         payload.fault(f"{where}.name", "missing, or not a text")
@@ -161,18 +161,18 @@ def _part(payload: Payload, part: object, where: str) -> Iterator[Part]:
         return payload.fault(where, "not an object")
     kind = part.get("type")
     if not isinstance(kind, str) or kind not in PARTS:
-        return payload.fault(f"{where}.type", f"{kind!r} is no type of part")
+        return payload.fault(f"{where}.type", f"{short(kind)} is no type of part")
     name, wanted = PARTS[kind]
     if not isinstance(part.get(name), wanted):
         return payload.fault(f"{where}.{name}", f"missing, or not of type {wanted.__name__}")
-    for key in sorted(map(str, part.keys() - {"type", name, "prompt_cache_breakpoint"})):
+    for key in sorted(map(text_of, part.keys() - {"type", name, "prompt_cache_breakpoint"})):
         payload.fault(f"{where}.{key}", "no field of such a part")
     if kind == "image_url":
         image = part["image_url"]
         if not isinstance(image.get("url"), str) or not image["url"]:
             return payload.fault(f"{where}.image_url.url", "missing, empty or not a text")
         if image.get("detail", "auto") not in _DETAILS:
-            payload.fault(f"{where}.image_url.detail", f"{image['detail']!r} is none of {', '.join(_DETAILS)}")
+            payload.fault(f"{where}.image_url.detail", f"{short(image['detail'])} is none of {', '.join(_DETAILS)}")
     if kind == "file" and not any(isinstance(part["file"].get(one), str) and part["file"][one] for one in ("file_data", "file_id")):
         return payload.fault(f"{where}.file", "neither file_data nor file_id")
     yield Part(where, kind, part)
@@ -190,7 +190,7 @@ def _calls(payload: Payload, message: Mapping[str, Any], where: str) -> Iterator
         at = f"{where}[{place}]"
         kind = call.get("type") if isinstance(call, Mapping) else None
         if not isinstance(call, Mapping) or kind not in ("function", "custom"):
-            payload.fault(f"{at}.type", f"{kind!r} is none of function, custom")
+            payload.fault(f"{at}.type", f"{short(kind)} is none of function, custom")
             continue
         field_name = "arguments" if kind == "function" else "input"
         inner = call.get(kind)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from session.errors import short
 from session.providers.openai_chat.rules import file_problem, image_problems
-from session.providers.violations import Violation
+from session.providers.violations import Violation, text_of
 
 from .shape import Item, Payload, read_payload
 
@@ -66,7 +67,7 @@ def r0_names(payload: Payload) -> Iterator[Violation]:
     """R0: the name of a tool has 1 to 128 letters, digits, "_" and "-"."""
     for item in payload.items:
         if item.type in ("function_call", "custom_tool_call") and not NAME.fullmatch(item.data["name"]):
-            yield Violation("R0", f"{item.where}.name", f"{item.data['name']!r} should match ^[a-zA-Z0-9_-]{{1,128}}$")
+            yield Violation("R0", f"{item.where}.name", f"{short(item.data['name'])} should match ^[a-zA-Z0-9_-]{{1,128}}$")
 
 
 def r0_image_bytes(payload: Payload) -> Iterator[Violation]:
@@ -74,7 +75,7 @@ def r0_image_bytes(payload: Payload) -> Iterator[Violation]:
     for item in payload.items:
         for part in item.parts:
             if part.type == "input_image" and part.data.get("image_url") is not None:
-                for problem in image_problems(str(part.data["image_url"])):
+                for problem in image_problems(text_of(part.data["image_url"])):
                     yield Violation("R0", part.where, problem)
         shown = item.data.get("output") if item.type == "computer_call_output" else None
         if isinstance(shown, Mapping) and isinstance(url := shown.get("image_url"), str):
@@ -92,10 +93,12 @@ def r0_file_bytes(payload: Payload) -> Iterator[Violation]:
 
 def r1_calls_have_outputs(payload: Payload) -> Iterator[Violation]:
     """R1: every call has its output somewhere behind it."""
-    last = {(item.type, str(item.data.get(OUTPUTS[item.type]))): place for place, item in enumerate(payload.items) if item.type in OUTPUTS}
+    last = {
+        (item.type, text_of(item.data.get(OUTPUTS[item.type]))): place for place, item in enumerate(payload.items) if item.type in OUTPUTS
+    }
     for place, item in enumerate(payload.items):
         if (call_id := _call_id(item)) is not None and last.get((CALLS[item.type][1], call_id), -1) < place:
-            yield Violation("R1", item.where, f"no tool output found for {item.type} {call_id!r}")
+            yield Violation("R1", item.where, f"no tool output found for {item.type} {short(call_id)}")
 
 
 def r1_outputs_have_calls(payload: Payload) -> Iterator[Violation]:
@@ -105,11 +108,11 @@ def r1_outputs_have_calls(payload: Payload) -> Iterator[Violation]:
         if (call_id := _call_id(item)) is not None:
             waiting.add((CALLS[item.type][1], call_id))
         elif item.type in OUTPUTS and not _by_itself(item):
-            answered = (item.type, str(item.data.get(OUTPUTS[item.type])))
+            answered = (item.type, text_of(item.data.get(OUTPUTS[item.type])))
             if answered in waiting:
                 waiting.remove(answered)
             elif not payload.continues:
-                yield Violation("R1", item.where, f"no tool call found for {item.type} {answered[1]!r}")
+                yield Violation("R1", item.where, f"no tool call found for {item.type} {short(answered[1])}")
 
 
 def r1_ids(payload: Payload) -> Iterator[Violation]:
@@ -121,7 +124,7 @@ def r1_ids(payload: Payload) -> Iterator[Violation]:
         if not 0 < len(call_id) <= ID_LENGTH:
             yield Violation("R1", f"{item.where}.call_id", f"{len(call_id)} characters; an id has 1 to {ID_LENGTH}")
         if call_id in seen:
-            yield Violation("R1", f"{item.where}.call_id", f"two calls have the id {call_id!r}")
+            yield Violation("R1", f"{item.where}.call_id", f"two calls have the id {short(call_id)}")
         seen.add(call_id)
 
 
@@ -156,4 +159,4 @@ def _call_id(item: Item) -> str | None:
     """The id of a call that a client answers."""
     if item.type not in CALLS or _by_itself(item):
         return None
-    return str(item.data.get(CALLS[item.type][0]))
+    return text_of(item.data.get(CALLS[item.type][0]))

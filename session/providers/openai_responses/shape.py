@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from session.errors import FormatError
-from session.providers.violations import Violation, wire_size
+from session.errors import FormatError, short
+from session.providers.violations import Violation, text_of, wire_size
 
 REQUIRED: dict[str, dict[str, type | tuple[type, ...]]] = {
     "message": {"role": str},
@@ -147,12 +147,12 @@ def _read_item(payload: Payload, item: object, where: str, seen: set[str]) -> No
         return payload.fault(where, "not an object")
     kind = item.get("type", "message" if "role" in item else None)
     if not isinstance(kind, str) or kind not in REQUIRED:
-        return payload.fault(f"{where}.type", f"{kind!r} is no type of item")
+        return payload.fault(f"{where}.type", f"{short(kind)} is no type of item")
     faults = len(payload.faults)
     for name, wanted in REQUIRED[kind].items():
         if name not in item or not isinstance(item[name], wanted):
             payload.fault(f"{where}.{name}", "missing, or of another type")
-    for key in sorted(map(str, item.keys() - ONLY.get(kind, set(item)) - {"type"})):
+    for key in sorted(map(text_of, item.keys() - ONLY.get(kind, set(item)) - {"type"})):
         payload.fault(f"{where}.{key}", f"no field of an item of type {kind}")
     _check_id(payload, kind, item, where, seen)
     if len(payload.faults) > faults:
@@ -173,7 +173,7 @@ def _check_id(payload: Payload, kind: str, item: Mapping[str, Any], where: str, 
     if item_id is None:
         return
     if not isinstance(item_id, str) or not 0 < len(item_id) <= 64 or not item_id.startswith(PREFIXES.get(kind, "")):
-        payload.fault(f"{where}.id", f"{item_id!r}: expected 1 to 64 characters that begin with {PREFIXES.get(kind, '')!r}")
+        payload.fault(f"{where}.id", f"{short(item_id)}: expected 1 to 64 characters that begin with {short(PREFIXES.get(kind, ''))}")
     elif item_id in seen and kind != "local_shell_call_output":
         payload.fault(f"{where}.id", f"duplicate item found with id {item_id}")
     else:
@@ -183,10 +183,10 @@ def _check_id(payload: Payload, kind: str, item: Mapping[str, Any], where: str, 
 def _read_message(payload: Payload, message: Mapping[str, Any], where: str) -> tuple[Part, ...]:
     role = message["role"]
     if role not in ("user", "assistant", "system", "developer"):
-        payload.fault(f"{where}.role", f"{role!r} is none of user, assistant, system, developer")
+        payload.fault(f"{where}.role", f"{short(role)} is none of user, assistant, system, developer")
         return ()
     if message.get("phase") not in (None, "commentary", "final_answer"):
-        payload.fault(f"{where}.phase", f"{message['phase']!r} is none of commentary, final_answer")
+        payload.fault(f"{where}.phase", f"{short(message['phase'])} is none of commentary, final_answer")
     text = "output_text" if role == "assistant" else "input_text"
     return _parts(payload, message.get("content"), f"{where}.content", _IN.get(role, _OF_USER), text)
 
@@ -202,11 +202,11 @@ def _parts(payload: Payload, content: object, where: str, allowed: set[str], tex
         at = f"{where}[{place}]"
         kind = part.get("type") if isinstance(part, Mapping) else None
         if not isinstance(part, Mapping) or not isinstance(kind, str) or kind not in PARTS or kind not in allowed:
-            payload.fault(f"{at}.type", f"{kind!r}: supported here are {', '.join(sorted(allowed))}")
+            payload.fault(f"{at}.type", f"{short(kind)}: supported here are {', '.join(sorted(allowed))}")
         elif not any(isinstance(value := part.get(name), str) and (value or name in _MAY_BE_BLANK) for name in PARTS[kind]):
             payload.fault(at, f"none of {', '.join(PARTS[kind])}, or not a text")
         elif kind == "input_image" and part.get("detail", "auto") not in _DETAILS:
-            payload.fault(f"{at}.detail", f"{part['detail']!r} is none of {', '.join(_DETAILS)}")
+            payload.fault(f"{at}.detail", f"{short(part['detail'])} is none of {', '.join(_DETAILS)}")
         else:
             found.append(Part(at, kind, part))
     return tuple(found)

@@ -119,7 +119,7 @@ def _records(file: str, entries: list[Entry], problems: dict[int, str], count: i
         fate = here[0].fate if here else DAMAGED if problem else NOT_CONTEXT
         reasons = list(dict.fromkeys(entry.reason for entry in here if entry.reason and entry.fate == fate))
         if problem:
-            reasons.append(f"the rest of the line: {problem}" if here else problem)
+            reasons.append(problem)
         items = tuple(item.id for entry in here for item in entry.items)
         home = (here[0].home if here else "") or main
         yield LineRecord(file, line, fate, "; ".join(reasons) or ("" if items else "a blank line"), home, items)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from session.door import clean
 from session.errors import FormatError
 from session.items import Compaction, Item
 from session.parts import Part, Text
@@ -93,6 +94,7 @@ class Lines:
         return Entry(line, self._name(id_at(value, "uuid")), parent, self._session, thread)
 
     def _name(self, text: str) -> str:
+        text = clean(text)
         return self._names.setdefault(text, text)
 
     def _thread(self, line: int, value: JsonObject) -> str:
@@ -153,9 +155,9 @@ class Lines:
         entry.response = self._name(id_at(message, "id") or id_at(value, "requestId"))
         if not entry.response:  # without an id, what the model said without a break is one answer
             entry.response = before.response if before and before.response.startswith("L") else f"L{entry.line}"
-        if model != SYNTHETIC:
-            entry.model, entry.usage = model, usage_of(message)
         writer = self._writer(entry)
+        if model != SYNTHETIC:
+            entry.model, entry.usage = model, usage_of(message, writer.notes)
         writer.answer(message["content"], "synthetic" if model == SYNTHETIC else None)
         self._done(entry, writer)
 

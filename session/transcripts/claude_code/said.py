@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypedDict
 
+from session.errors import FormatError
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.parts import Part, Text
 from session.transcripts.blocks import is_call, is_result, part_of, parts_of
@@ -149,14 +150,19 @@ class Writer:
         return {"id": name(self.base, len(self.items)), "created_at": self.time, "agent_id": self.agent}
 
 
-def usage_of(message: JsonObject) -> Usage | None:
-    """What the message reports of its request, or None."""
+def usage_of(message: JsonObject, notes: list[str]) -> Usage | None:
+    """Return what the message reports of its request, or None.
+
+    Args:
+        message: Of the model.
+        notes: Gets a sentence if the report is damaged.
+    """
     reported = message.get("usage")
     if not isinstance(reported, dict):
         return None
-    return Usage(
-        input_tokens=count_at(reported, "input_tokens"),
-        cache_read_tokens=count_at(reported, "cache_read_input_tokens"),
-        cache_write_tokens=count_at(reported, "cache_creation_input_tokens"),
-        output_tokens=count_at(reported, "output_tokens"),
-    )
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+    try:
+        return Usage(*(count_at(reported, name) for name in names))
+    except FormatError as error:
+        notes.append(f"left out the usage ({error}): it is damaged")
+        return None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import cast, get_args
 
+from session.errors import short
 from session.parts import Detail, Image, Part, Text
 from session.transcripts.blocks import image_of, media_of
+from session.transcripts.usages import Counts
 from session.transcripts.values import JsonObject, count_at, list_at, text_at
-from session.usage import Usage
 
 _TAGS = {
     "environment_context": "environment context",
@@ -66,7 +67,7 @@ def _part(block: object, notes: list[str]) -> Part | None:
         if isinstance(found, Image) and detail in get_args(Detail):
             return Image(data=found.data, url=found.url, media_type=found.media_type, detail=cast(Detail, detail))
         return found
-    notes.append(f"left out a part of unknown type {kind!r}"[:100])
+    notes.append(f"left out a part of unknown type {short(kind)}")
     return None
 
 
@@ -82,10 +83,10 @@ def thought_of(payload: JsonObject) -> str:
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
 
 
-def usage_of(reported: JsonObject) -> Usage | None:
+def usage_of(reported: JsonObject) -> Counts | None:
     """The usage of one request; None where the numbers are all zero, as after a compaction."""
     cached, total = count_at(reported, "cached_input_tokens"), count_at(reported, "input_tokens")
     output = count_at(reported, "output_tokens")
     if not (cached or total or output):
         return None
-    return Usage(input_tokens=max(total - cached, 0), cache_read_tokens=cached, output_tokens=output)
+    return Counts(input_tokens=max(total - cached, 0), cache_read_tokens=cached, output_tokens=output)

@@ -10,8 +10,8 @@ from session.transcripts.blocks import image_of
 from session.transcripts.draft import Draft, Record
 from session.transcripts.feeding import Calls
 from session.transcripts.openai_words import phase_extra
+from session.transcripts.usages import Counts
 from session.transcripts.values import Clock, JsonObject, count_at, id_at, json_text, list_at, object_at, text_at
-from session.usage import Usage
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class Event:
             arguments = given if isinstance(given, str) else json_text({} if given is None else given)
             self.draft.put(self.record, FunctionCall(tool, arguments, call_id, id=item_id, created_at=self._time), response)
         if output := count_at(data, "outputTokens"):
-            self.draft.report(response, Usage(output_tokens=output))
+            self.draft.report(response, Counts(output_tokens=output))
 
     def _thought(self, model: str) -> Reasoning | None:
         text, sealed = text_at(self.data, "reasoningText"), id_at(self.data, "encryptedContent", "reasoningOpaque")
@@ -156,7 +156,7 @@ class Event:
         whole = count_at(self.data, "inputTokens")
         if response:
             fresh = whole - read - wrote if whole >= read + wrote else whole
-            self.draft.report(response, Usage(fresh, read, wrote, count_at(self.data, "outputTokens")))
+            self.draft.report(response, Counts(fresh, read, wrote, count_at(self.data, "outputTokens")))
         self.record.merge("the usage of an answer")
 
     def compaction(self) -> None:

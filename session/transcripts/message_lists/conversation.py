@@ -13,7 +13,7 @@ from session.transcripts.writer import Writer
 
 from .find import DISPLAY, Found
 from .inspecting import resolved, usages_by_message
-from .request import around, usage_json
+from .request import around
 
 _ANSWER = "the answer"
 _SPEAKER = re.compile(r"^(user|assistant|tool|system): ?", re.MULTILINE)
@@ -51,17 +51,13 @@ def write(name: str, source: Source, found: Found, number: str, taken: set[str],
 
         feed(draft, next_record(draft), message, take)
         last = said or last
-        if said and place in usages:
-            draft.report(said, usages[place])
+        if said:
+            draft.report(said, usages.get(place))
     if beside.answer and not _is_in(beside.answer, found):
         for message in beside.answer:
             feed(draft, next_record(draft), message, _written_by(writer, _ANSWER))
         last = _ANSWER
-    if beside.usage is not None:
-        if beside.answer and last:
-            draft.report(last, beside.usage)
-        else:
-            draft.metadata["usage"] = usage_json(beside.usage)
+    draft.report(last if beside.answer else "", beside.usage)
     return draft
 
 

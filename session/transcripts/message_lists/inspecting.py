@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from session.transcripts.usages import usage_of
+from session.transcripts.usages import Counts, usage_of
 from session.transcripts.values import JsonObject, list_at, object_at
-from session.usage import Usage
 
 from .find import Found
 
@@ -30,7 +29,7 @@ def resolved(value: object, attachments: JsonObject, depth: int = DEPTH) -> obje
     return value
 
 
-def usages_by_message(found: Found) -> dict[int, Usage]:
+def usages_by_message(found: Found) -> dict[int, Counts]:
     """The usage of each answer in the list, by its place there, as the events beside it tell. Empty where they do not match."""
     if not found.around:
         return {}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from session.transcripts.usages import usage_of
+from session.transcripts.usages import Counts, usage_of
 from session.transcripts.values import JsonObject, carried, list_at, object_at, text_at
 from session.transcripts.writer import is_message
-from session.usage import Usage
 
 from .find import ENVELOPES, Found
 
@@ -40,7 +39,7 @@ class Around:
     system: object
     answer: list[JsonObject]
     answered: bool
-    usage: Usage | None
+    usage: Counts | None
     metadata: dict[str, object]
 
 
@@ -59,11 +58,6 @@ def around(found: Found) -> Around:
     if isinstance(system, dict):
         system = system.get("parts", [system])
     return Around(own_id, system, answer, bool(response), usage, _metadata(found, request, record, response))
-
-
-def usage_json(usage: Usage) -> dict[str, int]:
-    """The usage as metadata hold it, where no answer is there to carry it."""
-    return asdict(usage)
 
 
 def _is_id(value: object) -> bool:

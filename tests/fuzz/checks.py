@@ -1,0 +1,115 @@
+"""The promise, checked for one mutant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from session import FormatError, Session, TranscriptError
+from session.providers import Violation, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
+from session.providers.anthropic import from_anthropic, to_anthropic
+from session.providers.google import from_google, to_google
+from session.providers.openai_chat import from_openai_chat, to_openai_chat
+from session.providers.openai_responses import from_openai_responses, to_openai_responses
+from session.transcripts import TranscriptAccount, read_account
+from session.units import grouping
+
+REFUSED = "refused"
+
+LINE_FORMATS = frozenset({"aider", "claude_code", "codex", "copilot_cli", "pi"})
+"""Formats that account for every line of a file, whatever is in it."""
+SESSIONS_CHECKED = 2
+"""Sessions of one file that are saved and converted."""
+
+
+def _with_system(read: Callable[[object, object], Session], name: str) -> Callable[[Any], Session]:
+    """The reader of a payload of which the system prompt is a part, for one value that holds both."""
+    return lambda value: read(value.get(name), value.get("system")) if isinstance(value, Mapping) else read(value, None)
+
+
+READERS: dict[str, Callable[[Any], Session]] = {
+    "from_dict": Session.from_dict,
+    "from_anthropic": _with_system(from_anthropic, "messages"),
+    "from_google": _with_system(from_google, "contents"),
+    "from_openai_chat": from_openai_chat,
+    "from_openai_responses": from_openai_responses,
+}
+VALIDATORS: dict[str, Callable[[Any], list[Violation]]] = {
+    "from_anthropic": validate_anthropic,
+    "from_google": validate_google,
+    "from_openai_chat": validate_openai_chat,
+    "from_openai_responses": validate_openai_responses,
+}
+WRITERS: tuple[tuple[Callable[[Session], Any], Callable[[Any], Session]], ...] = (
+    (lambda session: to_anthropic(session, caching=True), lambda sent: from_anthropic(*sent)),
+    (to_google, lambda sent: from_google(*sent)),
+    (to_openai_chat, from_openai_chat),
+    (to_openai_responses, from_openai_responses),
+)
+"""For each wire format, the way there and the way back."""
+
+
+def check_file(path: Path, raw: bytes, number: int = 0) -> str:
+    """Return the format that the file was read as, or `REFUSED`.
+
+    Args:
+        path: A file to write the mutant to.
+        raw: The mutant.
+        number: As for `check_session`.
+    """
+    path.write_bytes(raw)
+    try:
+        account = read_account(path)
+    except TranscriptError:
+        return REFUSED
+    check_account(account, raw)
+    for session in account.sessions[:SESSIONS_CHECKED]:
+        check_session(session, number)
+    return account.format
+
+
+def check_value(reader: str, value: Any, number: int = 0) -> str:
+    """Return the name of the reader, or `REFUSED`."""
+    if reader in VALIDATORS:
+        with suppress(FormatError):
+            VALIDATORS[reader](value)
+    try:
+        session = READERS[reader](value)
+    except FormatError:
+        return REFUSED
+    check_session(session, number)
+    return reader
+
+
+def check_account(account: TranscriptAccount, raw: bytes) -> None:
+    """Check that every item belongs to one record, and that every record has items or a reason why it has none."""
+    items_of_records = sorted(item_id for record in account.lines for item_id in record.items)
+    assert items_of_records == sorted(item.id for session in account.sessions for item in session.items)
+    for record in account.lines:
+        assert bool(record.items) == (record.fate == "item"), record
+        assert record.items or record.reason, record
+    if account.format in LINE_FORMATS:
+        count = raw.count(b"\n") + (not raw.endswith(b"\n"))
+        assert {record.line for record in account.lines} == set(range(1, count + 1)), f"not every one of {count} lines is accounted for"
+
+
+def check_session(session: Session, number: int = 0) -> None:
+    """Check that a session can be saved, loads as an equal session, and converts to every wire format.
+
+    Args:
+        session: What a reader returned.
+        number: Decides which one of the converted forms is read back.
+    """
+    grouping(session)
+    saved = session.to_dict()
+    loaded = Session.from_dict(json.loads(json.dumps(saved, allow_nan=False)))
+    assert list(loaded.items) == list(session.items)
+    assert loaded.to_dict() == saved
+    for place, (write, read) in enumerate(WRITERS):
+        sent = write(session)
+        json.dumps(sent, allow_nan=False).encode()
+        if number % len(WRITERS) == place:
+            read(sent)

@@ -1,0 +1,208 @@
+"""Mutants by the thousand: in one process, or in several that a parent feeds and outlives."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import os
+import resource
+import signal
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from types import FrameType
+from typing import Any
+
+from .checks import check_file, check_value
+from .mutations import Mutator
+from .seeds import Seed, seeds
+
+SECONDS_MAX = 5.0
+"""Processor time for one mutant, so that a busy machine makes no faults. The usual one takes two milliseconds."""
+MEMORY_MAX = 2 << 30
+"""Bytes of address space for a process, which includes the interpreter, the seeds and the libraries."""
+CHUNK = 250
+"""Mutants that a process is given at once."""
+EXAMPLES = 3
+"""Mutants that are named of each kind of fault."""
+
+
+class TooSlowError(BaseException):
+    """A mutant took longer than `SECONDS_MAX`. Not an Exception, so that no reader catches it."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of what became of mutants.
+
+    Attributes:
+        outcomes: By the format that a mutant was read as; "refused" and "fault" for others.
+        faults: By kind: the mutants' names.
+        slowest: The longest processor time that one took, in seconds, and its name.
+    """
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    faults: dict[str, list[str]] = field(default_factory=dict)
+    slowest: tuple[float, str] = (0.0, "")
+
+    @property
+    def mutants(self) -> int:
+        """All of them."""
+        return self.outcomes.total()
+
+    def fault(self, kind: str, name: str) -> None:
+        """Count a mutant that broke the promise."""
+        self.outcomes["fault"] += 1
+        self.faults.setdefault(kind, []).append(name)
+
+    def add(self, other: Tally) -> None:
+        """Add the counts of another run."""
+        self.outcomes += other.outcomes
+        for kind, names in other.faults.items():
+            self.faults.setdefault(kind, []).extend(names)
+        self.slowest = max(self.slowest, other.slowest)
+
+
+@cache
+def _folder() -> Path:
+    """A folder in memory, where the system has one, for the file that this process writes again and again."""
+    memory = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(prefix="fuzz-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None))
+
+
+def mutant(seed: int, number: int, *, recorded: bool = True) -> tuple[Seed, Any, str]:
+    """Return the input that a mutant is made of, the mutant, and the ending of its file's name."""
+    chance = Random(f"{seed}.{number}")
+    inputs = seeds(recorded=recorded)
+    chosen = inputs[number % len(inputs)]
+    made = Mutator(chance, recorded=recorded).mutant(chosen)
+    return chosen, made, chance.choice((".json", ".jsonl"))
+
+
+def check(seed: int, number: int, *, recorded: bool = True) -> str:
+    """Make a mutant, check the promise for it, and return the format it was read as, or "refused"."""
+    chosen, made, ending = mutant(seed, number, recorded=recorded)
+    if chosen.reader == "file":
+        return check_file(_folder() / f"log{ending}", made, number // 7)
+    return check_value(chosen.reader, made, number // 7)
+
+
+def run(seed: int, numbers: range, on_mutant: Callable[[int], object] = bool, *, recorded: bool = True) -> Tally:
+    """Check these mutants. A fault is counted, never raised.
+
+    Args:
+        seed: Of the run.
+        numbers: Of the mutants.
+        on_mutant: Is called with each number before it is checked.
+        recorded: As for `seeds`.
+    """
+    tally = Tally()
+    before = signal.signal(signal.SIGPROF, _interrupt)
+    try:
+        for number in numbers:
+            on_mutant(number)
+            started = time.process_time()
+            signal.setitimer(signal.ITIMER_PROF, SECONDS_MAX)
+            try:
+                tally.outcomes[check(seed, number, recorded=recorded)] += 1
+            except (Exception, TooSlowError) as error:  # noqa: BLE001 - whatever comes out is what is looked for
+                tally.fault(kind_of(error), f"{seed}.{number}")
+            finally:
+                signal.setitimer(signal.ITIMER_PROF, 0)
+            tally.slowest = max(tally.slowest, (time.process_time() - started, f"{seed}.{number}"))
+    finally:
+        signal.signal(signal.SIGPROF, before)
+    return tally
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise TooSlowError
+
+
+def kind_of(error: BaseException) -> str:
+    """Return the type of an error and the innermost line of a reader or converter that it passed through."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/tests/" not in frame.filename]
+    readers = [frame for frame in frames if "/session/transcripts/" in frame.filename or "/session/providers/" in frame.filename]
+    frame = (readers or frames or traceback.extract_tb(error.__traceback__))[-1]
+    where = frame.filename.rpartition("/session/")[2]
+    return f"{type(error).__name__} at {where}:{frame.lineno} ({frame.name}): {str(error)[:80]}"
+
+
+def run_processes(total: Tally, seed: int, count: int, processes: int, *, seconds: float, on_progress: Callable[[], object] = bool) -> None:
+    """Check mutants in several processes, until the count or the time is reached.
+
+    A process that dies costs the chunks that were under way; the mutants it may have died of are a fault.
+
+    Args:
+        total: Counts what became of them, from the first chunk on.
+        seed: Of the run.
+        count: Mutants to check.
+        processes: Of this machine.
+        seconds: Time to spend.
+        on_progress: Is called whenever something was added to the total.
+    """
+    until = time.monotonic() + seconds
+    chunks = (range(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK))
+    context = get_context("spawn")
+    is_done = False
+    while not is_done:
+        current, slots = context.Array("q", [-1] * processes), context.Value("i", 0)
+        with ProcessPoolExecutor(processes, context, _prepare, (current, slots)) as pool:
+            pending: set[Future[Tally]] = set()
+            try:
+                while chunk := next(chunks, None) if time.monotonic() < until else None:
+                    pending.add(pool.submit(_run_chunk, seed, chunk))
+                    while len(pending) >= 2 * processes:
+                        pending = _collected(pending, total)
+                        on_progress()
+                while pending:
+                    pending = _collected(pending, total)
+                is_done = True
+            except BrokenProcessPool:
+                for number in filter(lambda number: number >= 0, current[:]):
+                    total.fault("a process died; one of these", f"{seed}.{number}")
+
+
+def _collected(pending: set[Future[Tally]], total: Tally) -> set[Future[Tally]]:
+    done, pending = wait(pending, return_when=FIRST_COMPLETED)
+    for future in done:
+        total.add(future.result())
+    return pending
+
+
+_current: Any = None
+_slot = 0
+
+
+def _prepare(current: Any, slots: Any) -> None:
+    """Set a process up: its place among the others, its memory limit, and its end should it hang where no signal gets through."""
+    global _current, _slot  # noqa: PLW0603 - a pool's initializer has nowhere else to leave what tasks need
+    _current = current
+    with slots.get_lock():
+        _slot, slots.value = slots.value, slots.value + 1
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+    seeds()
+    gc.freeze()
+    gc.set_threshold(50_000)  # a mutant leaves few cycles: the default spends a tenth of the time looking for them
+
+
+def _run_chunk(seed: int, chunk: range) -> Tally:
+    faulthandler.dump_traceback_later(SECONDS_MAX * 12, exit=True)
+
+    def begin(number: int) -> None:
+        _current[_slot] = number
+
+    try:
+        return run(seed, chunk, begin)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        _current[_slot] = -1

@@ -1,0 +1,116 @@
+"""The inputs that are mutated: small, valid, one of every format at least."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from session import Session, SessionError
+from session.providers.anthropic import to_anthropic
+from session.providers.google import to_google
+from session.providers.openai_chat import to_openai_chat
+from session.providers.openai_responses import to_openai_responses
+from session.transcripts import read_account
+from tests.support.claude_lines import a_bit_of_everything
+from tests.support.screens import long_session
+from tests.support.tool_logs import DOCUMENTS, LINES
+from tests.test_transcripts_aider import BEGUN, TALK
+from tests.test_transcripts_lists_fuzz import LOGS
+
+Layout = Literal["lines", "document", "text"]
+
+EXCERPT_LINES, EXCERPT_MEMBERS, EXCERPT_CHARS = 10, 8, 300
+"""What is left of a recorded transcript: lines of a log, members of a list, characters of a text."""
+EXCERPT_BYTES = 16_000
+"""Longer excerpts are left out: they cost more time than they find."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """One valid input.
+
+    Attributes:
+        name: The format, or the file it comes from.
+        reader: "file" for the transcript readers, else the function that takes the JSON value: "from_dict", "from_google", …
+        layout: How a file of it is written: a value a line, one document, or plain text.
+        data: The JSON value (a list of values for lines, a list of texts for plain text), marshalled: unpacking is how it is copied.
+    """
+
+    name: str
+    reader: str
+    layout: Layout
+    data: bytes
+
+    def value(self) -> Any:
+        """A fresh copy of the JSON value."""
+        return marshal.loads(self.data)
+
+
+def _seed(name: str, reader: str, layout: Layout, value: Any) -> Seed:
+    return Seed(name, reader, layout, marshal.dumps(value))
+
+
+@cache
+def seeds(*, recorded: bool = True) -> tuple[Seed, ...]:
+    """All inputs.
+
+    Args:
+        recorded: False to leave out excerpts of recorded transcripts.
+    """
+    folder = os.environ.get("CONTEXT_WINDOW_TRANSCRIPTS", "") if recorded else ""
+    return (*_written(), *(_excerpts(Path(folder)) if folder else ()))
+
+
+def _written() -> Iterator[Seed]:
+    yield _seed("claude_code", "file", "lines", [json.loads(line) for line in a_bit_of_everything().lines])
+    yield _seed("aider", "file", "text", (BEGUN + TALK).split("\n"))
+    for name, make in LINES.items():
+        yield _seed(name, "file", "lines", make())
+    for name, make_one in DOCUMENTS.items():
+        yield _seed(name, "file", "document", make_one())
+    for name, log in LOGS.items():
+        yield _seed(name, "file", "document", log)
+        if isinstance(log, list):
+            yield _seed(f"{name}, a message a line", "file", "lines", log)
+    yield _seed("requests", "file", "lines", [LOGS["anthropic"], LOGS["responses"], LOGS["google"]])
+    session = Session.from_dict({**(whole := long_session().to_dict()), "items": whole["items"][:12]})
+    yield _seed("session_json", "file", "document", session.to_dict())
+    yield _seed("session_json", "from_dict", "document", session.to_dict())
+    yield _seed(
+        "anthropic", "from_anthropic", "document", dict(zip(("messages", "system"), to_anthropic(session, caching=True), strict=True))
+    )
+    yield _seed("google", "from_google", "document", dict(zip(("contents", "system"), to_google(session), strict=True)))
+    yield _seed("openai_chat", "from_openai_chat", "document", to_openai_chat(session))
+    yield _seed("openai_responses", "from_openai_responses", "document", to_openai_responses(session))
+
+
+def _excerpts(folder: Path) -> Iterator[Seed]:
+    """The head of each recorded transcript, shortened as far as its format is still recognised."""
+    for path in sorted(folder.rglob("*.json*")):
+        try:
+            form = read_account(path).format
+        except SessionError:
+            continue
+        text = path.read_text("utf-8", "replace")
+        try:
+            values, layout = json.loads(text), "document"
+        except ValueError:
+            values, layout = [json.loads(line) for line in text.split("\n")[:EXCERPT_LINES] if line.strip()], "lines"
+        seed = _seed(f"{form}: {path.name}", "file", "lines" if layout == "lines" else "document", _excerpt(values))
+        if len(seed.data) <= EXCERPT_BYTES:
+            yield seed
+
+
+def _excerpt(value: Any) -> Any:
+    """The value with its long lists and texts shortened."""
+    if isinstance(value, str):
+        return value[:EXCERPT_CHARS]
+    if isinstance(value, dict):
+        return {name[:EXCERPT_CHARS]: _excerpt(member) for name, member in value.items()}
+    return [_excerpt(member) for member in value[:EXCERPT_MEMBERS]] if isinstance(value, list) else value
