@@ -264,12 +264,11 @@ def test_every_placeholder_leads_to_what_it_stands_for() -> None:
     session = coding(10)
     asked = manager(6000)
     view = asked.process_session(session)
-    named = [
-        found for item in view.items if isinstance(item, FunctionCallOutput) for found in re.findall(r"recall id ([^\]]+)\]", item.text)
-    ]
+    outputs = [item for item in view.items if isinstance(item, FunctionCallOutput)]
+    named = [(item.id, shown) for item in outputs for shown in re.findall(r"recall id ([^\]]+)\]", item.text)]
     assert len(named) > 5
-    for name in named:
-        assert asked.recall(session, name) is session.get_by_id(name)
+    for item_id, shown in named:
+        assert asked.recall(session, shown) is session.get_by_id(item_id)
     dropped = set(ids(session)) - set(ids(view))
     assert dropped
     assert all(asked.recall(session, name) is session.get_by_id(name) for name in dropped)

@@ -430,7 +430,7 @@ def test_images_are_sent_from_wherever_they_are(tmp_path: Path) -> None:
     ("image", "note"),
     [
         (Image(path="/no/such/file.png"), "[image missing: /no/such/file.png]"),
-        (Image(path="a\0b"), "[image missing: a\0b]"),
+        (Image(path="a\0b"), "[image missing: ab]"),
         (Image(path=os.path.curdir), f"[image missing: {os.path.curdir}]"),
         (Image(data=b""), "[image empty]"),
         (Image(data=b"\xff\xd8\xff\xe0"), "[image damaged: its header cannot be read]"),
