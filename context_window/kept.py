@@ -14,7 +14,6 @@ from session.units import is_answer
 from .calibration import Counted
 from .events import Watch
 from .following import Following
-from .kinds import KindsOut
 from .settings import Settings
 
 REMEMBERED = 8
@@ -51,13 +50,12 @@ class Kept:
         settings: What the folds go by.
         view: The fold of the view.
         census: The fold without limits.
-        kinds: The kinds of its items.
         before: The view's fold by other settings, until there is a view by these.
         watch: What was told.
         sent: The views given out last, by how many items the log had.
     """
 
-    __slots__ = ("before", "census", "kinds", "lock", "sent", "settings", "view", "watch")
+    __slots__ = ("before", "census", "lock", "sent", "settings", "view", "watch")
 
     def __init__(self, settings: Settings) -> None:
         self.lock = RLock()  # a counter, or a finaliser at any time, may ask about the session that is being folded
@@ -65,7 +63,6 @@ class Kept:
         self.view: Following | None = None
         self.census: Following | None = None
         self.before: Following | None = None
-        self.kinds = KindsOut()
         self.watch = Watch()
         self.sent: dict[int, Sent] = {}
 

@@ -6,7 +6,7 @@ Arrays go by position in the log. The sums, in `tally.py`, are kept, never compu
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Sequence
 from copy import copy
 from itertools import chain
@@ -31,21 +31,20 @@ class ViewState(Totals):
     Attributes:
         measures: What costs are asked of.
         queues: By rank: positions in the order of completion. One stands for its unit if nothing has extended that since.
-        version: Another number after every change to what was in the view before.
     """
 
     def __init__(self, limits: Limits, measures: Measures) -> None:
         super().__init__(limits)
         self.measures = measures
         self.queues = [array("q") for _ in PRIORITY]
-        self.version = 0
         self._cleared = bytearray()
         self._summarised = bytearray()  # 1 where a summary stands for the item
         self._cuts: dict[int, Cut] = {}
         self._replaced: dict[int, tuple[int, ...]] = {}
         self._images: dict[int, tuple[tuple[int, int], ...]] = {}
         self._why: dict[int, Reason] = {}
-        self._hidden = False
+        self._hidden: list[int] = []  # what has left the view since `settle`
+        self._changed: set[int] = set()
         self._before: Tally | None = None  # what a provisional trim started from
         self._journal: list[tuple[Any, int, Any]] = []
 
@@ -97,6 +96,15 @@ class ViewState(Totals):
         """Whether the unit is part of what the model is about to read, or of what that answers."""
         groups = self.groups
         return groups.last[head] >= groups.frontier or (groups.last_user != NONE and groups.head[groups.last_user] == head)
+
+    def is_altered(self, place: int) -> bool:
+        """True if the item is not in the view, or not as it is in the log."""
+        return bool(self._gone[place] or self._cleared[place] or place in self._replaced or place in self._cuts)
+
+    def take_changed(self) -> set[int]:
+        """Return the positions at which the view may have changed since this was last called, those of new items aside."""
+        changed, self._changed = self._changed, set()
+        return changed
 
     def is_protected(self, place: int) -> bool:
         """Whether no trim, were it made now, could drop the item."""
@@ -175,10 +183,11 @@ class ViewState(Totals):
                 self._gone[place] = _CODES[Reason.BOUND_REASONING]
                 continue
             self._gone[place] = IN_VIEW
+            self._changed.add(place)
             tally.count(groups.rank[place], self._tokens[place], 1)
             self._taken(place, -self._tokens[place])
             tally.unanswered += groups.kind[place] == KIND_CALL and not groups.answered[place]
-            tally.altered -= not self._is_altered(place)
+            tally.altered -= not self.is_altered(place)
             tally.first = min(tally.first, place)
             if groups.own[place] != FREE:
                 tally.kept = [*tally.kept, place]
@@ -219,7 +228,6 @@ class ViewState(Totals):
 
     def edited(self, place: int) -> None:
         """The request changes at this place: where reasoning is bound to what precedes it, all reasoning after it goes."""
-        self.version += 1
         self.tally.edits += 1
         thoughts = self.tally.thoughts
         if thoughts and thoughts[-1] > place:
@@ -234,33 +242,44 @@ class ViewState(Totals):
         groups = self.groups
         if groups.kind[place] not in (KIND_CALL, KIND_OUTPUT):
             return place
-        return max(member for member in groups.members(groups.head[place]) if groups.kind[member] == KIND_CALL)
+        return groups.last_call[groups.head[place]]
 
     def settle(self) -> None:
         """Brings `shown` up to date after items have left."""
-        if self._hidden:
-            self.tally.shown = array("q", (place for place in self.shown if not self._gone[place]))
-            self._hidden = False
+        if not self._hidden:
+            return
+        before = array("q", self.shown) if self.tally.shown is None else self.tally.shown
+        shown = array("q")
+        done = 0
+        for place in sorted(set(self._hidden)):
+            at = bisect_left(before, place, done)
+            if self._gone[place] and at < len(before) and before[at] == place:
+                shown += before[done:at]
+                done = at + 1
+        self.tally.shown = shown + before[done:]
+        self._hidden.clear()
 
     def _alter(self, place: int, tokens: int, reason: Reason) -> None:
         """An item in the view costs something else from now on."""
-        self.tally.altered += not self._is_altered(place)
+        self.tally.altered += not self.is_altered(place)
         self.tally.count(self.groups.rank[place], tokens - self._tokens[place], 0)
         self._taken(place, self._tokens[place] - tokens)
         self._set(self._tokens, place, tokens)
         self._set(self._why, place, reason)
+        self._changed.add(place)
         self.edited(self.wire_place(place))
 
     def _hide(self, place: int, reason: Reason) -> None:
         tally, groups = self.tally, self.groups
         if place in self._images:
             tally.images -= len(self.live_images(place))
-        tally.altered += not self._is_altered(place)
+        tally.altered += not self.is_altered(place)
         self._set(self._gone, place, _CODES[reason])
         tally.count(groups.rank[place], -self._tokens[place], -1)
         self._taken(place, self._tokens[place])
         tally.unanswered -= groups.kind[place] == KIND_CALL and not groups.answered[place]
-        self._hidden = True
+        self._hidden.append(place)
+        self._changed.add(place)
 
     def _taken(self, place: int, tokens: int) -> None:
         """So many tokens of the item have left the view; fewer than none where more have come."""
@@ -268,9 +287,6 @@ class ViewState(Totals):
             self.tally.fresh -= tokens
         else:
             self.tally.removed += tokens
-
-    def _is_altered(self, place: int) -> bool:
-        return bool(self._gone[place] or self._cleared[place] or place in self._replaced or place in self._cuts)
 
     # Taking back
 
@@ -288,9 +304,8 @@ class ViewState(Totals):
         if self._before is None:
             return
         self.tally, self._before = self._before, None
-        if self._journal:
-            self.version += 1
         for where, place, old in reversed(self._journal):
+            self._changed.add(place)
             if old is _ABSENT:
                 del where[place]
             else:
