@@ -115,6 +115,11 @@ class Grouping:
             return self.starts[-1]
         return self.last_user if self.last_user != NONE else len(self)
 
+    def waiting_call(self, call_id: str) -> int:
+        """Return the position of the call that an output with this call id would answer, or -1."""
+        calls = self._waiting.get(call_id)
+        return calls[-1] if calls else NONE
+
     def members(self, head: int) -> Iterator[int]:
         """The positions of a unit, in order."""
         place = head

@@ -65,7 +65,9 @@ def heads_in(view: ViewState) -> dict[int, None]:
 
 def tokens_goal(view: ViewState, limits: Limits) -> int:
     """Tokens that a trim goes down to."""
-    return goal_of(limits.trigger, limits.target, view.total_of(view.staying()))
+    stays = view.total_of(view.staying())
+    view.is_filled = stays >= limits.trigger
+    return goal_of(limits.trigger, limits.target, stays)
 
 
 def items_goal(view: ViewState, limits: Limits) -> int:

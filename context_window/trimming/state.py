@@ -16,7 +16,7 @@ from session.units import FREE, HELD, KIND_CALL, KIND_OUTPUT, KIND_REASONING, NO
 
 from .limits import Limits
 from .plan import Cut, Reason
-from .tally import Measured, Measures, Tally
+from .tally import Exhausted, Measured, Measures, Tally
 from .totals import Totals
 
 IN_VIEW = 0
@@ -31,6 +31,9 @@ class ViewState(Totals):
     Attributes:
         measures: What costs are asked of.
         queues: By rank: positions in the order of completion. One stands for its unit if nothing has extended that since.
+        exhausted: Where a provisional trim has taken all there is; None otherwise.
+        passed_below: The ranks from which the last trim took what was within their shares.
+        is_filled: True if what the last trim could not take was above the trigger by itself.
     """
 
     def __init__(self, limits: Limits, measures: Measures) -> None:
@@ -45,6 +48,10 @@ class ViewState(Totals):
         self._why: dict[int, Reason] = {}
         self._hidden: list[int] = []  # what has left the view since `settle`
         self._changed: set[int] = set()
+        self.exhausted: Exhausted | None = None
+        self.passed_below: frozenset[int] = frozenset()
+        self.is_filled = False
+        self._gone_now: set[int] = set()  # what a provisional trim has hidden
         self._before: Tally | None = None  # what a provisional trim started from
         self._journal: list[tuple[Any, int, Any]] = []
 
@@ -128,23 +135,33 @@ class ViewState(Totals):
 
     # What comes in
 
+    def tallies(self) -> tuple[Tally, ...]:
+        """The sums that what comes in belongs to: where a provisional trim goes on, those from before it too."""
+        return (self.tally,) if self._before is None else (self.tally, self._before)
+
+    def _shown_lists(self) -> list[array[int]]:
+        """Their lists of what is shown, each once."""
+        lists = [tally.shown for tally in self.tallies() if tally.shown is not None]
+        return lists[:1] if len(lists) > 1 and lists[0] is lists[1] else lists
+
     def enter(self, measured: Measured, rank: int) -> None:
         """An item joins the view at its end."""
-        tally, here = self.tally, len(self._tokens)
+        here = len(self._tokens)
         self._tokens.append(measured.tokens)
         self._cleared.append(0)
         self._summarised.append(0)
         self._gone.append(IN_VIEW)
-        tally.count(rank, measured.tokens, 1)
-        tally.fresh += measured.tokens
-        if self.anchor is not None and self.groups.response[here] == self.anchor.place:
-            tally.said += measured.tokens
-        if tally.shown is not None:
-            tally.shown.append(here)
+        is_said = self.anchor is not None and self.groups.response[here] == self.anchor.place
+        for tally in self.tallies():
+            tally.count(rank, measured.tokens, 1)
+            tally.fresh += measured.tokens
+            tally.said += measured.tokens if is_said else 0
+        for shown in self._shown_lists():
+            shown.append(here)
         if measured.images:
             self._images[here] = measured.images
-            tally.images += len(measured.images)
-            tally.pictured.append(here)
+            self.tally.images += len(measured.images)
+            self.tally.pictured.append(here)
 
     def turn_away(self, measured: Measured) -> None:
         """An output without a call never is in the view."""
@@ -175,7 +192,8 @@ class ViewState(Totals):
 
     def bring_back(self, head: int) -> None:
         """A dropped unit is in the view again, but for reasoning that was bound to what is there no more."""
-        tally, groups = self.tally, self.groups
+        groups = self.groups
+        back = []
         for place in groups.members(head):
             if not self._gone[place]:
                 continue
@@ -183,20 +201,25 @@ class ViewState(Totals):
                 self._gone[place] = _CODES[Reason.BOUND_REASONING]
                 continue
             self._gone[place] = IN_VIEW
-            self._changed.add(place)
-            tally.count(groups.rank[place], self._tokens[place], 1)
-            self._taken(place, -self._tokens[place])
-            tally.unanswered += groups.kind[place] == KIND_CALL and not groups.answered[place]
-            tally.altered -= not self.is_altered(place)
-            tally.first = min(tally.first, place)
-            if groups.own[place] != FREE:
-                tally.kept = [*tally.kept, place]
-            if place in self._images:
-                tally.images += len(self.live_images(place))
-                tally.pictured = list(filter(self.live_images, self._images))
-            if tally.shown is not None:
-                insort(tally.shown, place)
-        self.summarise([place for place in groups.members(head) if self._summarised[place]])
+            back.append(place)
+        self._changed.update(back)
+        for tally in self.tallies():
+            for place in back:
+                tally.count(groups.rank[place], self._tokens[place], 1)
+                self._taken(place, -self._tokens[place], tally)
+                tally.unanswered += groups.kind[place] == KIND_CALL and not groups.answered[place]
+                tally.altered -= not self.is_altered(place)
+                tally.first = min(tally.first, place)
+                if groups.own[place] != FREE:
+                    tally.kept = [*tally.kept, place]
+                if place in self._images:
+                    tally.images += len(self.live_images(place))
+                    tally.pictured = list(filter(self.live_images, self._images))
+        for shown in self._shown_lists():
+            for place in back:
+                insort(shown, place)
+        if summarised := [place for place in groups.members(head) if self._summarised[place]]:
+            self.summarise(summarised)
         self.edited(head)
 
     # What a trim changes
@@ -263,7 +286,7 @@ class ViewState(Totals):
         """An item in the view costs something else from now on."""
         self.tally.altered += not self.is_altered(place)
         self.tally.count(self.groups.rank[place], tokens - self._tokens[place], 0)
-        self._taken(place, self._tokens[place] - tokens)
+        self._taken(place, self._tokens[place] - tokens, self.tally)
         self._set(self._tokens, place, tokens)
         self._set(self._why, place, reason)
         self._changed.add(place)
@@ -276,17 +299,19 @@ class ViewState(Totals):
         tally.altered += not self.is_altered(place)
         self._set(self._gone, place, _CODES[reason])
         tally.count(groups.rank[place], -self._tokens[place], -1)
-        self._taken(place, self._tokens[place])
+        self._taken(place, self._tokens[place], tally)
         tally.unanswered -= groups.kind[place] == KIND_CALL and not groups.answered[place]
         self._hidden.append(place)
+        if self._before is not None:
+            self._gone_now.add(place)
         self._changed.add(place)
 
-    def _taken(self, place: int, tokens: int) -> None:
+    def _taken(self, place: int, tokens: int, tally: Tally) -> None:
         """So many tokens of the item have left the view; fewer than none where more have come."""
         if self.anchor is None or place >= self.anchor.place:
-            self.tally.fresh -= tokens
+            tally.fresh -= tokens
         else:
-            self.tally.removed += tokens
+            tally.removed += tokens
 
     # Taking back
 
@@ -296,14 +321,16 @@ class ViewState(Totals):
 
     def commit(self) -> None:
         """Provisional changes are final."""
-        self._before = None
+        self._before = self.exhausted = None
+        self._gone_now.clear()
         self._journal.clear()
 
     def roll_back(self) -> None:
         """Provisional changes are undone."""
         if self._before is None:
             return
-        self.tally, self._before = self._before, None
+        self.tally, self._before, self.exhausted = self._before, None, None
+        self._gone_now.clear()
         for where, place, old in reversed(self._journal):
             self._changed.add(place)
             if old is _ABSENT:
