@@ -141,15 +141,19 @@ def pi(n: int) -> Iterator[Json]:
 
 def copilot(n: int, *, agents: bool = False) -> Iterator[Json]:
     """Turns of Copilot CLI, each compacted; or each of a sub-agent of its own."""
-    yield {"type": "session.start", "id": "s", "timestamp": at(0), "data": {"sessionId": "s", "copilotVersion": "1"}}
+
+
+    def line(kind: str, own: str, **data: Any) -> Json:
+        return {"type": kind, "id": own, "parentId": None, "timestamp": at(0), "data": data}
+
+    yield line("session.start", "s", sessionId="s", copilotVersion="1")
     for number in range(n // 2):
         more = {"parentToolCallId": f"agent{number}"} if agents else {}
-        said = {"content": f"question {number}", "transformedContent": f"question {number}", **more}
-        yield {"type": "user.message", "id": f"u{number}", "timestamp": at(number), "data": said}
+        yield line("user.message", f"u{number}", content=f"question {number}", transformedContent=f"question {number}", **more)
         if agents:
-            yield {"type": "assistant.message", "id": f"a{number}", "timestamp": at(number), "data": {"content": "answer", **more}}
+            yield line("assistant.message", f"a{number}", content="answer", **more)
         else:
-            yield {"type": "session.compaction_complete", "id": f"c{number}", "timestamp": at(number), "data": {"success": True, "summaryContent": "s"}}
+            yield line("session.compaction_complete", f"c{number}", success=True, summaryContent="summary")
 
 
 def gemini(n: int) -> Iterator[Json]:
