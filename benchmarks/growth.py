@@ -313,7 +313,7 @@ def compacted(session: Session, n: int) -> Iterator[Any]:
         yield summary
 
 
-def appending(items: Callable[[Session, int], Iterator[Any]], budget: int = 2_000) -> Pattern:
+def appending(items: Callable[[Session, int], Iterator[Any]], budget: int = 400) -> Pattern:
     """Append each item and process the session."""
 
     def work(n: int, count: Count) -> Work:
@@ -418,7 +418,7 @@ def measured(name: str, smallest: int, count: Count) -> list[float]:
 def main(arguments: list[str]) -> int:
     seconds = "--seconds" in arguments
     wanted = [one for one in arguments if not one.startswith("-")]
-    smallest, unit = (1_000, "µs") if seconds else (250, "lines")
+    smallest, unit = (1_000, "µs") if seconds else (125, "lines")
     above = 0
     print(f"{unit} a record at n = {', '.join(f'{smallest * step:,}' for step in STEPS)}, and the exponent")
     for name in PATTERNS:

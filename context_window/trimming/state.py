@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from itertools import chain
 from typing import Any
@@ -123,15 +123,21 @@ class ViewState(Totals):
         groups = self.groups
         return groups.own[place] != FREE or groups.held[groups.head[place]] == HELD
 
-    def staying(self) -> list[int]:
-        """The items of the view that no trim could take, were it made now."""
+    def staying(self) -> Iterator[int]:
+        """The items of the view that no trim could take, were it made now; of those that are kept, the oldest first."""
         groups, tally = self.groups, self.tally
-        tally.kept = [place for place in chain(tally.kept, groups.kept[tally.kept_to :]) if not self._gone[place]]
-        tally.kept_to = len(groups.kept)
-        heads = {groups.head[place] for place in chain(tally.kept, range(groups.frontier, len(self)))}
-        if groups.last_user != NONE:
-            heads.add(groups.head[groups.last_user])
-        return [member for head in heads for member in groups.members(head) if not self._gone[member]]
+        if len(groups.kept) - tally.kept_to > len(tally.kept):  # not at every trim: looking at all of them would cost their number
+            tally.kept = [place for place in chain(tally.kept, groups.kept[tally.kept_to :]) if not self._gone[place]]
+            tally.kept_to = len(groups.kept)
+        user = () if groups.last_user == NONE else (groups.last_user,)
+        more = (groups.kept[at] for at in range(tally.kept_to, len(groups.kept)))
+        heads: set[int] = set()
+        for place in chain(user, range(groups.frontier, len(self)), tally.kept, more):
+            head = groups.head[place]
+            if head in heads or (self._gone[place] and place < groups.frontier):
+                continue
+            heads.add(head)
+            yield from (member for member in groups.members(head) if not self._gone[member])
 
     # What comes in
 
