@@ -11,13 +11,15 @@ Work is counted in lines of Python that run in `session` and `context_window`, s
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 import tempfile
 import time
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import log2
 from pathlib import Path
@@ -27,14 +29,17 @@ from typing import Any
 import context_window
 import session as session_package
 from context_window import ContextWindow, ContextWindowManager
-from session import Compaction, FunctionCall, FunctionCallOutput, Image, Message, Session, Text
+from session import Compaction, FunctionCall, FunctionCallOutput, Image, Message, Reasoning, Session, Text, Usage
 from session.items import AgentConfigUpdate, AgentHandoff
+from session.store import SessionStore
 from session.transcripts import read_account
 
 Json = dict[str, Any]
 
 STEPS = (1, 2, 4, 8)
 BOUND = 1.3
+BUDGET = 400
+"""Tokens of the views: little, so that the smallest log is long beside it. What fits a budget is what a view may cost."""
 PACKAGES = tuple(str(Path(package.__file__ or "").parent) for package in (session_package, context_window))
 
 
@@ -233,10 +238,11 @@ def characters(text: str) -> int:
 
 
 def manager(budget: int) -> ContextWindowManager:
-    return ContextWindowManager(token_counter=characters, context_window=ContextWindow(max_tokens=budget))
+    return ContextWindowManager("claude-sonnet-5-5", token_counter=characters, context_window=ContextWindow(max_tokens=budget))
 
 
 OUTPUT = "line of text\n" * 20
+PNG = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=")
 
 
 def turns(session: Session, n: int) -> Iterator[Any]:
@@ -299,7 +305,32 @@ def among_turns(make: Callable[[int], Any]) -> Callable[[Session, int], Iterator
 
 
 def picture(number: int) -> Message:
-    return Message("user", [Text(f"look {number}"), Image(url=f"https://example.org/{number}.png")])
+    return Message("user", [Text(f"look {number}"), Image(data=PNG)])
+
+
+def agents(session: Session, n: int) -> Iterator[Any]:
+    """Answers of two agents by turns, each a response of its own."""
+    session.append(Message("user", "go"))
+    for number in range(n):
+        yield Message("assistant", "answer", agent_id=f"agent {number % 2}")
+
+
+def reported(session: Session, n: int) -> Iterator[Any]:
+    """Calls in one response, after an answer whose request was reported."""
+    session.append(Message("user", "go"))
+    session.append(Message("assistant", "yes", usage=Usage(input_tokens=100, output_tokens=5)))
+    session.append(Message("user", "go on"))
+    yield from parallel(session, n)
+
+
+def thoughtful(session: Session, n: int) -> Iterator[Any]:
+    """Turns with sealed thoughts, whose calls are answered late."""
+    for number in range(n // 4):
+        yield Message("user", f"question {number}")
+        yield Reasoning("so " * 20, "sealed")
+        yield FunctionCall("read", "{}", f"c{number}")
+    for number in range(n // 4):
+        yield FunctionCallOutput("read", OUTPUT, f"c{number}")
 
 
 def compacted(session: Session, n: int) -> Iterator[Any]:
@@ -313,7 +344,7 @@ def compacted(session: Session, n: int) -> Iterator[Any]:
         yield summary
 
 
-def appending(items: Callable[[Session, int], Iterator[Any]], budget: int = 400) -> Pattern:
+def appending(items: Callable[[Session, int], Iterator[Any]], budget: int = BUDGET) -> Pattern:
     """Append each item and process the session."""
 
     def work(n: int, count: Count) -> Work:
@@ -348,7 +379,23 @@ def merged(session: Session) -> None:
     fork = session.fork()
     fork.add_message("user", "beside")
     session.add_message("user", "here")
-    session.merge(fork)
+    asyncio.run(session.merge(fork))
+
+
+def stored(items: Callable[[Session, int], Iterator[Any]]) -> Pattern:
+    """Save a session after every item, and load it."""
+
+    def work(n: int, count: Count) -> Work:
+        session, done = Session(id="s"), Work()
+        waiting = items(session, n)
+        with tempfile.TemporaryDirectory() as folder, SessionStore(Path(folder, "sessions.db")) as store, count(done):
+            for item in waiting:
+                session.append(item)
+                store.save(session)
+            store.load("s")
+        return done
+
+    return work
 
 
 READS: dict[str, Pattern] = {
@@ -384,22 +431,27 @@ KINDS: dict[str, Callable[[Session, int], Iterator[Any]]] = {
     "handoffs among turns": among_turns(lambda number: AgentHandoff(f"b{number}", "a")),
     "config updates among turns": among_turns(lambda number: AgentConfigUpdate(f"be {number}")),
     "images among turns": among_turns(picture),
+    "pinned images among turns": among_turns(lambda number: replace(picture(number), pinned=True)),
+    "calls in one response, with a report": reported,
+    "late answers to thoughts": thoughtful,
+    "answers of agents by turns": agents,
     "compactions": compacted,
 }
 ACTS: dict[str, Callable[[Session], object]] = {
-    "to_anthropic": lambda session: session.to_anthropic(),
-    "to_openai": lambda session: session.to_openai(),
-    "to_openai_responses": lambda session: session.to_openai_responses(),
-    "to_google": lambda session: session.to_google(),
-    "plan_session": lambda session: manager(2_000).plan_session(session),
-    "trim_session": lambda session: manager(2_000).trim_session(session),
-    "usage": lambda session: manager(2_000).usage(session),
+    "to Anthropic": lambda session: session.to_anthropic_messages(caching=True),
+    "to OpenAI chat": lambda session: session.to_openai_messages(),
+    "to OpenAI Responses": lambda session: session.to_openai_responses(),
+    "to Google": lambda session: asyncio.run(session.to_google_contents()),
+    "plan_session": lambda session: manager(BUDGET).plan_session(session),
+    "trim_session": lambda session: manager(BUDGET).trim_session(session),
+    "usage": lambda session: manager(BUDGET).usage(session),
     "saved and loaded": lambda session: Session.from_dict(json.loads(json.dumps(session.to_dict()))),
     "merged with a fork": merged,
 }
 PATTERNS: dict[str, Pattern] = {
     **{f"read {name}": work for name, work in READS.items()},
     **{f"append and process: {name}": appending(items) for name, items in KINDS.items()},
+    **{f"stored after every item: {name}": stored(items) for name, items in KINDS.items()},
     **{f"{act}: {name}": whole(items, do) for act, do in ACTS.items() for name, items in KINDS.items()},
 }
 
