@@ -15,6 +15,7 @@ import asyncio
 import json
 import sys
 import tempfile
+import threading
 import time
 from base64 import b64decode
 from collections.abc import Callable, Iterator
@@ -60,12 +61,14 @@ def lines_counted(work: Work) -> Iterator[None]:
         work.amount += kind == "line"
         return trace
 
-    before = sys.gettrace()
+    before = sys.gettrace(), threading.gettrace()
     sys.settrace(trace)
+    threading.settrace(trace)
     try:
         yield
     finally:
-        sys.settrace(before)
+        sys.settrace(before[0])
+        threading.settrace(before[1])  # type: ignore[arg-type]  # None is what it begins with
 
 
 @contextmanager
@@ -141,12 +144,18 @@ def pi(n: int) -> Iterator[Json]:
         own = {"timestamp": at(number), "id": f"u{number}", "parentId": f"c{number - 1}" if number else None}
         yield {"type": "message", **own, "message": {"role": "user", "content": f"question {number}"}}
         kept = f"u{max(0, number - 50)}"
-        yield {"type": "compaction", "timestamp": at(number), "id": f"c{number}", "parentId": f"u{number}", "summary": "s", "firstKeptEntryId": kept}
+        yield {
+            "type": "compaction",
+            "timestamp": at(number),
+            "id": f"c{number}",
+            "parentId": f"u{number}",
+            "summary": "s",
+            "firstKeptEntryId": kept,
+        }
 
 
 def copilot(n: int, *, agents: bool = False) -> Iterator[Json]:
     """Turns of Copilot CLI, each compacted; or each of a sub-agent of its own."""
-
 
     def line(kind: str, own: str, **data: Any) -> Json:
         return {"type": kind, "id": own, "parentId": None, "timestamp": at(0), "data": data}
@@ -186,15 +195,23 @@ def opencode(n: int) -> Iterator[Json]:
     messages: list[Json] = []
     for number in range(n // 2):
         for role in ("user", "assistant"):
-            info: Json = {"id": f"{role}{number}", "role": role, "time": {"created": number}, **({"summary": True} if role == "assistant" else {})}
+            info: Json = {
+                "id": f"{role}{number}",
+                "role": role,
+                "time": {"created": number},
+                **({"summary": True} if role == "assistant" else {}),
+            }
             messages.append({"info": info, "parts": [{"id": f"p{role}{number}", "type": "text", "text": f"words {number}"}]})
-    yield {"info": {"id": "ses_1", "version": "1", "time": {"created": 1}, "projectID": "p", "directory": "/p", "title": "t"}, "messages": messages}
+    yield {
+        "info": {"id": "ses_1", "version": "1", "time": {"created": 1}, "projectID": "p", "directory": "/p", "title": "t"},
+        "messages": messages,
+    }
 
 
 def chat(n: int, *, ids: str = "same", lists: bool = False) -> Iterator[Json]:
     """Messages of OpenAI's chat API: one call id for all, or a list a line."""
     for number in range(n // 3):
-        own = ids if ids else f"c{number}"
+        own = ids or f"c{number}"
         call = {"id": own, "type": "function", "function": {"name": "f", "arguments": json.dumps({"n": number})}}
         turn: list[Json] = [
             {"role": "user", "content": f"question {number}"},
@@ -245,7 +262,7 @@ OUTPUT = "line of text\n" * 20
 PNG = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=")
 
 
-def turns(session: Session, n: int) -> Iterator[Any]:
+def turns(_: Session, n: int) -> Iterator[Any]:
     """Ordinary turns."""
     for number in range(n // 4):
         yield Message("user", f"question {number}")
@@ -295,7 +312,7 @@ def alike(make: Callable[[int], Any]) -> Callable[[Session, int], Iterator[Any]]
 def among_turns(make: Callable[[int], Any]) -> Callable[[Session, int], Iterator[Any]]:
     """Turns of an item of one kind, a question and an answer."""
 
-    def items(session: Session, n: int) -> Iterator[Any]:
+    def items(_: Session, n: int) -> Iterator[Any]:
         for number in range(n // 3):
             yield make(number)
             yield Message("user", f"question {number}")
@@ -323,7 +340,7 @@ def reported(session: Session, n: int) -> Iterator[Any]:
     yield from parallel(session, n)
 
 
-def thoughtful(session: Session, n: int) -> Iterator[Any]:
+def thoughtful(_: Session, n: int) -> Iterator[Any]:
     """Turns with sealed thoughts, whose calls are answered late."""
     for number in range(n // 4):
         yield Message("user", f"question {number}")
@@ -333,7 +350,7 @@ def thoughtful(session: Session, n: int) -> Iterator[Any]:
         yield FunctionCallOutput("read", OUTPUT, f"c{number}")
 
 
-def compacted(session: Session, n: int) -> Iterator[Any]:
+def compacted(_: Session, n: int) -> Iterator[Any]:
     """Turns, each compacted."""
     last: list[str] = []
     for number in range(n // 3):

@@ -201,4 +201,3 @@ class Following:
         if groups.held[head] == HELD:
             return Reason.SYSTEM if groups.firm.isdisjoint(groups.members(head)) else Reason.PINNED
         return Reason.FRONTIER
-

@@ -127,10 +127,7 @@ class Fold(ViewState):
             head = groups.head[call]
             rank, edited = groups.rank[head], groups.last_call[head]
             if self._gone[call]:
-                members = list(groups.members(head))
-                if self.limits.binds_thinking or any(
-                    place in self._gone_now or place in self._images or self._summarised[place] for place in members
-                ):
+                if any(place in self._gone_now or place in self._images or self._summarised[place] for place in groups.members(head)):
                     return False
                 edited = head
         elif isinstance(item, Message) and item.role == "user":

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
@@ -35,7 +35,7 @@ class Keeps:
     """
 
     start: int
-    ids: Set[str] = frozenset()
+    ids: frozenset[str] = frozenset()
     letters: int | None = None
     is_optional: bool = False
 
@@ -64,7 +64,7 @@ def replaced(items: Iterable[Item], compactions: dict[str, Keeps]) -> dict[str, 
         items: The log, in that order.
         compactions: The compactions to settle, by their ids. Other compactions are items like any other.
     """
-    prompts, repeated, others = queues = _Queue(), _Queue(), _Queue()
+    prompts, repeated, others = _Queue(), _Queue(), _Queue()
     letters = 0  # of the prompts that stand
     ids: dict[str, tuple[str, ...]] = {}
     for place, item in enumerate(items):
@@ -97,7 +97,7 @@ class _Queue:
         """Add an item at the end."""
         self._members.append((place, item))
 
-    def take(self, start: int, ids: Set[str] = frozenset()) -> list[tuple[int, Item]]:
+    def take(self, start: int, ids: frozenset[str] = frozenset()) -> list[tuple[int, Item]]:
         """Remove and return the items before a place, except those with these ids."""
         end = bisect_left(self._members, start, lo=self._front, key=itemgetter(0))
         before = self._members[self._front : end]

@@ -97,9 +97,7 @@ class Copies:
         if not is_written:
             self.compact(draft, record, message, {}, kept, time)
 
-    def compact(
-        self, draft: Draft, record: Record, summary: str, sealed: JsonObject, kept: dict[str, int] | None, time: float
-    ) -> None:
+    def compact(self, draft: Draft, record: Record, summary: str, sealed: JsonObject, kept: dict[str, int] | None, time: float) -> None:
         """Put a compaction that replaces all that the model was shown, but system messages and what is kept.
 
         Args:
