@@ -5,10 +5,8 @@ A view costs what has changed since the last one: under the trigger, the appende
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from heapq import nlargest
-from typing import TypeAlias
 
 from session.items import AgentConfigUpdate, Compaction, Item, Message
 from session.session import Session
@@ -17,17 +15,15 @@ from session.units import HELD, NONE, PRIORITY, SUMMARY
 from .calibration import Reports
 from .counting.measure import Measurer
 from .errors import Culprit
+from .events import Kind
 from .folded_items import FoldedItems
 from .hearing import Hearing
-from .trimming.apply import shape
+from .shown import ShownItems, action_of
 from .trimming.fold import Fold
 from .trimming.limits import BOUNDLESS, Limits
-from .trimming.plan import Action, Cut, Decision, Plan, Reason
+from .trimming.plan import Action, Decision, Plan, Reason
 from .trimming.refused import NONE_REFUSED, RefusedParts
 from .usage import describe
-
-Form: TypeAlias = tuple[bool, tuple[int, ...], Cut | None]
-AS_IT_WAS: Form = (False, (), None)
 
 
 class Following:
@@ -71,12 +67,7 @@ class Following:
         self.fold = Fold(limits, self._folded, settled=BOUNDLESS if one_shot else session.settled)
         self.hearing = Hearing(self.fold, reports if reports is not None else Reports())
         self._sound = True
-        self._view: list[Item] = []  # shared with the views given out, each of which sees its own length of it
-        self._places: array[int] | None = None  # where in the log the view's items are; None while all of them are shown
-        self._view_version = NONE
-        self._viewed = 0
-        self._breaks: frozenset[str] = frozenset()
-        self._shapes: dict[int, tuple[Form, Item]] = {}
+        self._shown = ShownItems(self.fold)
         self._has_lost: bool | None = None
         self._resets: int | None = None
 
@@ -131,10 +122,16 @@ class Following:
     def view(self, session: Session) -> Session:
         """The view of the session as it was when `catch_up` was last called; the session itself where all of it is shown."""
         self._update_view()
-        if self._places is None:
+        shown = self._shown
+        if shown.is_whole:
             return session
         tokens = None if self.fold.anchor is None else self.fold.total
-        return Session.showing(session, self._view, breaks=self._breaks, settled=len(self._view), settled_tokens=tokens)
+        return Session.showing(session, shown.items, breaks=shown.breaks, settled=len(shown.items), settled_tokens=tokens)
+
+    @property
+    def reduced(self) -> Mapping[Kind, int]:
+        """Return by kind how many of the log's items the last view lacked or had in a smaller form."""
+        return self._shown.reduced
 
     def has_lost(self) -> bool | None:
         """True if any view since the last call hid something that the one before it showed. None on the first call."""
@@ -144,7 +141,12 @@ class Following:
     @property
     def shows_all(self) -> bool:
         """True if the last view was the session itself."""
-        return self._places is None
+        return self._shown.is_whole
+
+    @property
+    def rebuilds(self) -> int:
+        """How often an earlier part of the view has changed: between two equal figures it has only grown."""
+        return self._shown.rebuilds
 
     def refused_parts(self) -> list[tuple[Item, int]]:
         """Return the refused parts that the view shows as notes: each item of the log, with the place of the part in it."""
@@ -161,7 +163,7 @@ class Following:
             budget=self.fold.limits.budget,
             overhead_before=self.fold.overhead_of({place: one.before for place, one in enumerate(decisions) if one.reason not in never}),
             overhead=self.fold.overhead + self.fold.correction,
-            breaks=self._breaks,
+            breaks=self._shown.breaks,
             calibrated=self.fold.anchor is not None,
         )
 
@@ -184,81 +186,16 @@ class Following:
         ]
 
     def _update_view(self) -> None:
-        """Brings the view's items up to date: new ones at the end, all of them anew where something before has changed."""
-        fold = self.fold
         self._sound = False
-        new = range(self._viewed, len(fold))
-        lost = any(fold.gone(place) is not None for place in new)
-        if not fold.tally.altered and not self._folded.noted:
-            self._view, self._places, self._breaks, self._shapes = [], None, frozenset(), {}
-        elif self._places is not None and fold.version == self._view_version:
-            self._show((place for place in new if fold.gone(place) is None), self._places, self._shapes)
-        else:
-            lost = self._show_anew() or lost
-        self._view_version = fold.version
-        self._viewed = len(fold)
-        if lost and self._has_lost is not None:
+        if self._shown.update(self._folded, has_notes=bool(self._folded.noted)) and self._has_lost is not None:
             self._has_lost = True
         self._sound = True
 
-    def _show_anew(self) -> bool:
-        """Makes the view's list anew, and tells whether something in it is less than it was in the last one."""
-        fold, shapes = self.fold, self._shapes
-        before = range(self._viewed) if self._places is None else self._places
-        lost = any(fold.gone(place) is not None for place in before)
-        self._view, self._places, self._breaks, self._shapes = [], array("q"), frozenset(), {}
-        self._show(fold.shown, self._places, shapes)
-        if not lost:
-            known = set(before)
-            lost = any(
-                _is_less(form, shapes[place][0] if place in shapes else AS_IT_WAS)
-                for place, (form, _) in self._shapes.items()
-                if place >= self._viewed or place in known
-            )
-        return lost
-
-    def _show(self, more: Iterable[int], places: array[int], shapes: dict[int, tuple[Form, Item]]) -> None:
-        """Adds items to the end of the view."""
-        groups = self.fold.groups
-        last = places[-1] if places else NONE
-        breaks = []
-        for place in more:
-            ours, before = groups.response[place], groups.response[last] if last != NONE else NONE
-            if ours != before and NONE not in (ours, before):
-                breaks.append(self.items[place].id)
-            self._view.append(self._shape(place, shapes))
-            places.append(place)
-            last = place
-        if breaks:
-            self._breaks = self._breaks.union(breaks)
-
-    def _shape(self, place: int, shapes: dict[int, tuple[Form, Item]]) -> Item:
-        """The item as the view shows it: the same object at every turn, for as long as its form is the same."""
-        fold, item = self.fold, self._folded[place]
-        form = (fold.is_cleared(place), fold.replaced_images(place), fold.cut(place))
-        if form == AS_IT_WAS:
-            return item
-        known = shapes.get(place)
-        if known is None or known[0] != form:
-            known = (form, shape(item, self._action(place), form[1], form[2]))
-        self._shapes[place] = known
-        return known[1]
-
-    def _action(self, place: int) -> Action:
-        fold = self.fold
-        if fold.gone(place) is not None:
-            return Action.DROP
-        if fold.is_cleared(place):
-            return Action.CLEAR
-        if fold.cut(place) is not None:
-            return Action.TRUNCATE
-        if fold.replaced_images(place):
-            return Action.REPLACE_IMAGES
-        return Action.REPLACE_REFUSED if place in self._folded.noted else Action.KEEP
-
     def _decision(self, place: int) -> Decision:
         fold, item = self.fold, self.items[place]
-        action = self._action(place)
+        action = action_of(fold, place)
+        if action is Action.KEEP and place in self._folded.noted:
+            action = Action.REPLACE_REFUSED
         cleared = action in (Action.CLEAR, Action.DROP)
         reason = fold.gone(place) or fold.why(place) or (Reason.PROVIDER_REFUSED if place in self._folded.noted else self._kept(place))
         return Decision(
@@ -289,12 +226,3 @@ class Following:
         if groups.held[head] == HELD:
             return Reason.SYSTEM if groups.firm.isdisjoint(groups.members(head)) else Reason.PINNED
         return Reason.FRONTIER
-
-
-def _is_less(form: Form, before: Form) -> bool:
-    """Whether a form shows less of an item than another one."""
-    if form[0] or before[0]:
-        return form[0] and not before[0]
-    cut, uncut = form[2], before[2]
-    shorter = cut is not None and (uncut is None or cut.head + cut.tail < uncut.head + uncut.tail)
-    return shorter or not set(form[1]) <= set(before[1])

@@ -13,7 +13,6 @@ from session.units import is_answer
 
 from .calibration import Counted
 from .following import Following
-from .kinds import KindsOut
 from .media_watch import MediaWatch
 from .settings import Settings
 from .watch import Watch
@@ -52,14 +51,13 @@ class Kept:
         settings: What the folds go by.
         view: The fold of the view.
         census: The fold without limits.
-        kinds: The kinds of its items.
         media: Its unusable images and documents.
         before: The view's fold by other settings, until there is a view by these.
         watch: What was told.
         sent: The views given out last, by how many items the log had.
     """
 
-    __slots__ = ("before", "census", "kinds", "lock", "media", "sent", "settings", "view", "watch")
+    __slots__ = ("before", "census", "lock", "media", "sent", "settings", "view", "watch")
 
     def __init__(self, settings: Settings) -> None:
         self.lock = RLock()  # a counter, or a finaliser at any time, may ask about the session that is being folded
@@ -67,7 +65,6 @@ class Kept:
         self.view: Following | None = None
         self.census: Following | None = None
         self.before: Following | None = None
-        self.kinds = KindsOut()
         self.media = MediaWatch()
         self.watch = Watch()
         self.sent: dict[int, Sent] = {}

@@ -25,7 +25,7 @@ from .events import CalibrationReset, Listener, Trimmed, check_listener
 from .folding import Folding
 from .following import Following
 from .kept import Kept, Sent
-from .kinds import KindsOut
+from .kinds import kinds_of
 from .ledger import Ledger, Noted, Shown
 from .recall import Provider, RecallTool, recall, recall_tool
 from .recording import Recording
@@ -265,10 +265,9 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
         noted = self._note(following, shown, settings)
         self._given_out = shown
         state.note_sent(len(fold), Sent(Counted(fold.counted, settings.budget.counter.name), settings.budget.model, one_shot))
-        kinds = KindsOut() if one_shot else state.kinds
         now = Trimmed(view.id, total, budget, fold.tally.altered, following.freed)
         news = state.watch.news(
-            now, settings.marks, lost=lost, one_shot=one_shot, kinds=lambda: kinds.of(following), overhead=noted.rows.overhead
+            now, settings.marks, lost=lost, one_shot=one_shot, kinds=lambda: kinds_of(following.reduced), overhead=noted.rows.overhead
         )
         unusable = state.media.of_one_shot if one_shot else state.media.news
         strict = total > budget and self.context_window.strict

@@ -21,12 +21,12 @@ class MediaWatch:
     items a look at their parts.
     """
 
-    __slots__ = ("_following", "_looked", "_reported", "_version", "_waiting")
+    __slots__ = ("_following", "_looked", "_rebuilds", "_reported", "_waiting")
 
     def __init__(self) -> None:
         self._following: ref[Following] | None = None
         self._looked = 0
-        self._version = 0
+        self._rebuilds = 0
         self._waiting: list[int] = []  # places of items with images or documents that no view has shown in full
         self._reported: set[tuple[str, int]] = set()
 
@@ -44,12 +44,12 @@ class MediaWatch:
         new = [
             place for place in range(self._looked, len(fold)) if any(isinstance(part, Image | Document) for part in _parts(items[place]))
         ]
-        old = self._waiting if fold.version != self._version else []
+        old = self._waiting if following.rebuilds != self._rebuilds else []
         if new or old:
             waiting = [place for place in (*old, *new) if not _is_whole(fold, place)]
             self._waiting = waiting if old else self._waiting + waiting
             yield from self._unusable(following, (*old, *new), session_id, budget)
-        self._looked, self._version = len(fold), fold.version
+        self._looked, self._rebuilds = len(fold), following.rebuilds
 
     def of_one_shot(self, following: Following, session_id: str, budget: int) -> Iterator[PartUnusable]:
         """Yield an event for each unusable part of a one-shot trim that was not reported before; arguments as in `news`."""

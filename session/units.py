@@ -63,6 +63,7 @@ class Grouping:
         firm: Positions that more than their category keeps: pinned items, and summaries in SYSTEM.
         response: Where the response that the item is in began, or -1.
         starts: The positions at which responses begin.
+        last_call: By head: the last call of a tool unit.
         last_answered: The call that was answered last, or -1. An orphan leaves it as it was.
     """
 
@@ -80,6 +81,7 @@ class Grouping:
         self.response = array("q")
         self.starts: list[int] = []
         self.in_response = False
+        self.last_call: dict[int, int] = {}
         self.last_answered = NONE
         self._waiting: dict[str, list[int]] = {}  # unanswered calls by call id, oldest first
         self._user = NONE
@@ -112,6 +114,11 @@ class Grouping:
         if self.starts:
             return self.starts[-1]
         return self.last_user if self.last_user != NONE else len(self)
+
+    def waiting_call(self, call_id: str) -> int:
+        """Return the position of the call that an output with this call id would answer, or -1."""
+        calls = self._waiting.get(call_id)
+        return calls[-1] if calls else NONE
 
     def members(self, head: int) -> Iterator[int]:
         """The positions of a unit, in order."""
@@ -204,6 +211,7 @@ class Grouping:
         if self._calls != NONE:  # parallel calls have one category: the highest of theirs
             moved = self._rerank(self._calls, min(rank, self.rank[self._calls]))
             self._join(here, self._calls)
+            self.last_call[self._calls] = here
             return moved
         # The first call of its response: the reasoning before it joins it, and the texts stand alone.
         start = self.starts[-1]
@@ -215,6 +223,7 @@ class Grouping:
             self.held[place] = self.own[place]
         self._calls, *others = [*thoughts, here]
         self.rank[self._calls] = rank
+        self.last_call[self._calls] = here
         for place in others:
             self._join(place, self._calls)
         return moved

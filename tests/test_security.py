@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from tests.support.project import ROOT
+from tests.support.shared import ROOT
 
 PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 LINK = re.compile(r"\[`(tests/[\w/]+\.py)::(\w+)`\]\((tests/[\w/]+\.py)\)")

@@ -58,10 +58,11 @@ class _Memo:
         others: Of an output: its parts that are no text.
         images: Each image part.
         cleared: The item once cleared; None until asked for.
-        cut: The last limit that a cut was asked for, and the cut.
+        cut: The last limit other than 0 that a cut was asked for, and the cut.
+        shortest: The cut for a limit of 0; None until asked for.
     """
 
-    __slots__ = ("cleared", "counter", "cut", "images", "measured", "name", "others")
+    __slots__ = ("cleared", "counter", "cut", "images", "measured", "name", "others", "shortest")
 
     def __init__(self, counter: TokenCounter, measured: Measured, *, name: int = 0, others: int = 0, images: tuple[int, ...] = ()) -> None:
         self.counter = counter
@@ -71,6 +72,7 @@ class _Memo:
         self.images = images
         self.cleared: int | None = None
         self.cut: tuple[int, Cut] | None = None
+        self.shortest: Cut | None = None
 
 
 class Measurer:
@@ -106,6 +108,10 @@ class Measurer:
         """
         assert isinstance(item, FunctionCallOutput)
         memo = self._memo(item)
+        if limit == 0:  # asked at every trim, between questions about other limits
+            if memo.shortest is None:
+                memo.shortest = self._cut(item, memo, 0)
+            return memo.shortest
         known = memo.cut
         if known is None or known[0] != limit:
             known = memo.cut = (limit, self._cut(item, memo, limit))

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from session.items import Item, Message
-from session.units import KIND_CALL, KIND_ORPHAN, KIND_OUTPUT, KIND_REASONING, KIND_SILENT, NONE
+from session.items import FunctionCallOutput, Item, Message
+from session.units import KIND_CALL, KIND_ORPHAN, KIND_OUTPUT, KIND_REASONING, KIND_SILENT, NONE, RANK, is_answer, is_summary
 
 from .anchor import Anchor, Increments
 from .doubts import Asked, Doubts
 from .limits import Limits
 from .state import ViewState
-from .steps import trim
+from .steps import extend, trim
 from .tally import Measured, Measures
 
 
@@ -54,14 +54,18 @@ class Fold(ViewState):
         groups = self.groups
         here = len(groups)
         starts = groups.starts_response(item, breaks)
+        goes_on = False
         if starts:
             if not self._concluded and here >= self._settled:
-                trim(self)
+                self._trim()
+            elif not self._concluded:
+                self.roll_back()
             self.commit()
             if self.limits.calibration is not None:
                 self._asked = self._ask()
-        else:
+        elif not (goes_on := not replaces and self._goes_on(item, measured)):
             self.roll_back()
+        edits = self.tally.edits
         self._concluded = False
         response = groups.open_response
         moved = groups.feed(item, starts)
@@ -90,13 +94,48 @@ class Fold(ViewState):
         elif kind == KIND_SILENT and isinstance(item, Message) and item.role != "user":
             self.edited(NONE)  # the system prompt stands before everything
             self.settle()
+        if goes_on and self._before is not None:
+            self._before.edits += self.tally.edits - edits
 
     def conclude(self) -> None:
         """Trims as if the model were called now."""
         if not self._concluded:
-            self.begin()
-            trim(self)
+            self._trim(is_final=False)
             self._concluded = True
+
+    def _trim(self, *, is_final: bool = True) -> None:
+        if self.exhausted is None or not extend(self, self.exhausted):
+            self.roll_back()
+            if not is_final:
+                self.begin()
+            trim(self)
+
+    def _goes_on(self, item: Item, measured: Measured) -> bool:
+        """True if a provisional trim that took all there is can stay while this item comes in, and be made good for it (`extend`).
+
+        A trim made anew would take the same and for the same reasons: what can be taken stays what it is, what cannot costs more,
+        and of the item's category nothing was taken for a reason that its amount decides. Where that is not certain, it is made anew.
+        """
+        groups, before = self.groups, self._before
+        if self.exhausted is None or before is None or not groups.starts or measured.images or is_answer(item) or is_summary(item):
+            return False
+        rank, edited = RANK[item.category], len(groups)
+        if isinstance(item, FunctionCallOutput):
+            call = groups.waiting_call(item.call_id)
+            if call == NONE or measured.tokens < self.limits.synthetic:
+                return False
+            head = groups.head[call]
+            rank, edited = groups.rank[head], groups.last_call[head]
+            if self._gone[call]:
+                if any(place in self._gone_now or place in self._images or self._summarised[place] for place in groups.members(head)):
+                    return False
+                edited = head
+        elif isinstance(item, Message) and item.role == "user":
+            if NONE < groups.last_user < groups.frontier:
+                return False  # it is protected no more
+        elif isinstance(item, Message):
+            edited = NONE
+        return rank not in self.passed_below and not (before.thoughts and before.thoughts[-1] > edited)
 
     def go_on_by(self, limits: Limits) -> None:
         """Other amounts hold from the last request on; what was decided before it stays, since it was sent so."""
@@ -159,6 +198,7 @@ class Fold(ViewState):
 
     def forget_reports(self) -> None:
         """What was reported so far says nothing of what comes: other tools, another agent or model."""
+        self._reopen()
         self.resets += self.anchor is not None
         self.anchor = None
         self._heard = NONE
@@ -194,6 +234,7 @@ class Fold(ViewState):
         if self.gone(call):
             self.bring_back(groups.head[call])
             return
-        self.tally.unanswered -= 1
+        for tally in self.tallies():
+            tally.unanswered -= 1
         if groups.response[call] != groups.starts[-1]:  # it takes the place of a synthetic answer
             self.edited(self.wire_place(call))

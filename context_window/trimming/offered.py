@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import overload
 
 from session.units import CONTEXT, FREE, HELD, KIND_OUTPUT, KIND_USER, PRIORITY, SUMMARY, SYSTEM
@@ -65,12 +66,31 @@ def heads_in(view: ViewState) -> dict[int, None]:
 
 def tokens_goal(view: ViewState, limits: Limits) -> int:
     """Tokens that a trim goes down to."""
-    return goal_of(limits.trigger, limits.target, view.total_of(view.staying()))
+    stays = _total_staying(view, limits.trigger)
+    view.is_filled = stays >= limits.trigger
+    return goal_of(limits.trigger, limits.target, stays)
+
+
+def _total_staying(view: ViewState, enough: int) -> int:
+    """Return what the request would cost with nothing but what no trim can take, or a part of that which is enough by itself.
+
+    So the sum of what is kept costs no more than what fits, however much is kept.
+    """
+    places: list[int] = []
+    staying, size = view.staying(), 64
+    while more := list(islice(staying, size)):
+        places += more
+        size = len(places)
+        if (total := view.total_of(places)) >= enough:
+            return total
+    return view.total_of(places)
 
 
 def items_goal(view: ViewState, limits: Limits) -> int:
     """Items that a trim goes down to, where their number is limited."""
-    return 0 if limits.items_max is None else goal_of(limits.items_max, limits.items_target, len(view.staying()))
+    if limits.items_max is None:
+        return 0
+    return goal_of(limits.items_max, limits.items_target, sum(1 for _ in islice(view.staying(), limits.items_max)))
 
 
 def budget_of(view: ViewState, limits: Limits) -> StrategyBudget:

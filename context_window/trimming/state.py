@@ -6,8 +6,8 @@ Arrays go by position in the log. The sums, in `tally.py`, are kept, never compu
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right, insort
-from collections.abc import Collection, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from itertools import chain
 from typing import Any
@@ -16,7 +16,7 @@ from session.units import FREE, HELD, KIND_CALL, KIND_OUTPUT, KIND_REASONING, NO
 
 from .limits import Limits
 from .plan import Cut, Reason
-from .tally import Measured, Measures, Tally
+from .tally import Exhausted, Measured, Measures, Tally
 from .totals import Totals
 
 IN_VIEW = 0
@@ -31,21 +31,27 @@ class ViewState(Totals):
     Attributes:
         measures: What costs are asked of.
         queues: By rank: positions in the order of completion. One stands for its unit if nothing has extended that since.
-        version: Another number after every change to what was in the view before.
+        exhausted: Where a provisional trim has taken all there is; None otherwise.
+        passed_below: The ranks from which the last trim took what was within their shares.
+        is_filled: True if what the last trim could not take was above the trigger by itself.
     """
 
     def __init__(self, limits: Limits, measures: Measures) -> None:
         super().__init__(limits)
         self.measures = measures
         self.queues = [array("q") for _ in PRIORITY]
-        self.version = 0
         self._cleared = bytearray()
         self._summarised = bytearray()  # 1 where a summary stands for the item
         self._cuts: dict[int, Cut] = {}
         self._replaced: dict[int, tuple[int, ...]] = {}
         self._images: dict[int, tuple[tuple[int, int], ...]] = {}
         self._why: dict[int, Reason] = {}
-        self._hidden = False
+        self._hidden: list[int] = []  # what has left the view since `settle`
+        self._changed: set[int] = set()
+        self.exhausted: Exhausted | None = None
+        self.passed_below: frozenset[int] = frozenset()
+        self.is_filled = False
+        self._gone_now: set[int] = set()  # what a provisional trim has hidden
         self._before: Tally | None = None  # what a provisional trim started from
         self._journal: list[tuple[Any, int, Any]] = []
 
@@ -98,6 +104,15 @@ class ViewState(Totals):
         groups = self.groups
         return groups.last[head] >= groups.frontier or (groups.last_user != NONE and groups.head[groups.last_user] == head)
 
+    def is_altered(self, place: int) -> bool:
+        """True if the item is not in the view, or not as it is in the log."""
+        return bool(self._gone[place] or self._cleared[place] or place in self._replaced or place in self._cuts)
+
+    def take_changed(self) -> set[int]:
+        """Return the positions at which the view may have changed since this was last called, those of new items aside."""
+        changed, self._changed = self._changed, set()
+        return changed
+
     def is_protected(self, place: int) -> bool:
         """Whether no trim, were it made now, could drop the item."""
         head = self.groups.head[place]
@@ -108,35 +123,51 @@ class ViewState(Totals):
         groups = self.groups
         return groups.own[place] != FREE or groups.held[groups.head[place]] == HELD
 
-    def staying(self) -> list[int]:
-        """The items of the view that no trim could take, were it made now."""
+    def staying(self) -> Iterator[int]:
+        """The items of the view that no trim could take, were it made now; of those that are kept, the oldest first."""
         groups, tally = self.groups, self.tally
-        tally.kept = [place for place in chain(tally.kept, groups.kept[tally.kept_to :]) if not self._gone[place]]
-        tally.kept_to = len(groups.kept)
-        heads = {groups.head[place] for place in chain(tally.kept, range(groups.frontier, len(self)))}
-        if groups.last_user != NONE:
-            heads.add(groups.head[groups.last_user])
-        return [member for head in heads for member in groups.members(head) if not self._gone[member]]
+        if len(groups.kept) - tally.kept_to > len(tally.kept):  # not at every trim: looking at all of them would cost their number
+            tally.kept = [place for place in chain(tally.kept, groups.kept[tally.kept_to :]) if not self._gone[place]]
+            tally.kept_to = len(groups.kept)
+        user = () if groups.last_user == NONE else (groups.last_user,)
+        more = (groups.kept[at] for at in range(tally.kept_to, len(groups.kept)))
+        heads: set[int] = set()
+        for place in chain(user, range(groups.frontier, len(self)), tally.kept, more):
+            head = groups.head[place]
+            if head in heads or (self._gone[place] and place < groups.frontier):
+                continue
+            heads.add(head)
+            yield from (member for member in groups.members(head) if not self._gone[member])
 
     # What comes in
 
+    def tallies(self) -> tuple[Tally, ...]:
+        """The sums that what comes in belongs to: where a provisional trim goes on, those from before it too."""
+        return (self.tally,) if self._before is None else (self.tally, self._before)
+
+    def _shown_lists(self) -> list[array[int]]:
+        """Their lists of what is shown, each once."""
+        lists = [tally.shown for tally in self.tallies() if tally.shown is not None]
+        return lists[:1] if len(lists) > 1 and lists[0] is lists[1] else lists
+
     def enter(self, measured: Measured, rank: int) -> None:
         """An item joins the view at its end."""
-        tally, here = self.tally, len(self._tokens)
+        here = len(self._tokens)
         self._tokens.append(measured.tokens)
         self._cleared.append(0)
         self._summarised.append(0)
         self._gone.append(IN_VIEW)
-        tally.count(rank, measured.tokens, 1)
-        tally.fresh += measured.tokens
-        if self.anchor is not None and self.groups.response[here] == self.anchor.place:
-            tally.said += measured.tokens
-        if tally.shown is not None:
-            tally.shown.append(here)
+        is_said = self.anchor is not None and self.groups.response[here] == self.anchor.place
+        for tally in self.tallies():
+            tally.count(rank, measured.tokens, 1)
+            tally.fresh += measured.tokens
+            tally.said += measured.tokens if is_said else 0
+        for shown in self._shown_lists():
+            shown.append(here)
         if measured.images:
             self._images[here] = measured.images
-            tally.images += len(measured.images)
-            tally.pictured.append(here)
+            self.tally.images += len(measured.images)
+            self.tally.pictured.append(here)
 
     def turn_away(self, measured: Measured) -> None:
         """An output without a call never is in the view."""
@@ -167,7 +198,8 @@ class ViewState(Totals):
 
     def bring_back(self, head: int) -> None:
         """A dropped unit is in the view again, but for reasoning that was bound to what is there no more."""
-        tally, groups = self.tally, self.groups
+        groups = self.groups
+        back = []
         for place in groups.members(head):
             if not self._gone[place]:
                 continue
@@ -175,19 +207,25 @@ class ViewState(Totals):
                 self._gone[place] = _CODES[Reason.BOUND_REASONING]
                 continue
             self._gone[place] = IN_VIEW
-            tally.count(groups.rank[place], self._tokens[place], 1)
-            self._taken(place, -self._tokens[place])
-            tally.unanswered += groups.kind[place] == KIND_CALL and not groups.answered[place]
-            tally.altered -= not self._is_altered(place)
-            tally.first = min(tally.first, place)
-            if groups.own[place] != FREE:
-                tally.kept = [*tally.kept, place]
-            if place in self._images:
-                tally.images += len(self.live_images(place))
-                tally.pictured = list(filter(self.live_images, self._images))
-            if tally.shown is not None:
-                insort(tally.shown, place)
-        self.summarise([place for place in groups.members(head) if self._summarised[place]])
+            back.append(place)
+        self._changed.update(back)
+        for tally in self.tallies():
+            for place in back:
+                tally.count(groups.rank[place], self._tokens[place], 1)
+                self._taken(place, -self._tokens[place], tally)
+                tally.unanswered += groups.kind[place] == KIND_CALL and not groups.answered[place]
+                tally.altered -= not self.is_altered(place)
+                tally.first = min(tally.first, place)
+                if groups.own[place] != FREE:
+                    tally.kept = [*tally.kept, place]
+                if place in self._images:
+                    tally.images += len(self.live_images(place))
+                    tally.pictured = list(filter(self.live_images, self._images))
+        for shown in self._shown_lists():
+            for place in back:
+                insort(shown, place)
+        if summarised := [place for place in groups.members(head) if self._summarised[place]]:
+            self.summarise(summarised)
         self.edited(head)
 
     # What a trim changes
@@ -219,7 +257,6 @@ class ViewState(Totals):
 
     def edited(self, place: int) -> None:
         """The request changes at this place: where reasoning is bound to what precedes it, all reasoning after it goes."""
-        self.version += 1
         self.tally.edits += 1
         thoughts = self.tally.thoughts
         if thoughts and thoughts[-1] > place:
@@ -234,43 +271,53 @@ class ViewState(Totals):
         groups = self.groups
         if groups.kind[place] not in (KIND_CALL, KIND_OUTPUT):
             return place
-        return max(member for member in groups.members(groups.head[place]) if groups.kind[member] == KIND_CALL)
+        return groups.last_call[groups.head[place]]
 
     def settle(self) -> None:
         """Brings `shown` up to date after items have left."""
-        if self._hidden:
-            self.tally.shown = array("q", (place for place in self.shown if not self._gone[place]))
-            self._hidden = False
+        if not self._hidden:
+            return
+        before = array("q", self.shown) if self.tally.shown is None else self.tally.shown
+        shown = array("q")
+        done = 0
+        for place in sorted(set(self._hidden)):
+            at = bisect_left(before, place, done)
+            if self._gone[place] and at < len(before) and before[at] == place:
+                shown += before[done:at]
+                done = at + 1
+        self.tally.shown = shown + before[done:]
+        self._hidden.clear()
 
     def _alter(self, place: int, tokens: int, reason: Reason) -> None:
         """An item in the view costs something else from now on."""
-        self.tally.altered += not self._is_altered(place)
+        self.tally.altered += not self.is_altered(place)
         self.tally.count(self.groups.rank[place], tokens - self._tokens[place], 0)
-        self._taken(place, self._tokens[place] - tokens)
+        self._taken(place, self._tokens[place] - tokens, self.tally)
         self._set(self._tokens, place, tokens)
         self._set(self._why, place, reason)
+        self._changed.add(place)
         self.edited(self.wire_place(place))
 
     def _hide(self, place: int, reason: Reason) -> None:
         tally, groups = self.tally, self.groups
         if place in self._images:
             tally.images -= len(self.live_images(place))
-        tally.altered += not self._is_altered(place)
+        tally.altered += not self.is_altered(place)
         self._set(self._gone, place, _CODES[reason])
         tally.count(groups.rank[place], -self._tokens[place], -1)
-        self._taken(place, self._tokens[place])
+        self._taken(place, self._tokens[place], tally)
         tally.unanswered -= groups.kind[place] == KIND_CALL and not groups.answered[place]
-        self._hidden = True
+        self._hidden.append(place)
+        if self._before is not None:
+            self._gone_now.add(place)
+        self._changed.add(place)
 
-    def _taken(self, place: int, tokens: int) -> None:
+    def _taken(self, place: int, tokens: int, tally: Tally) -> None:
         """So many tokens of the item have left the view; fewer than none where more have come."""
         if self.anchor is None or place >= self.anchor.place:
-            self.tally.fresh -= tokens
+            tally.fresh -= tokens
         else:
-            self.tally.removed += tokens
-
-    def _is_altered(self, place: int) -> bool:
-        return bool(self._gone[place] or self._cleared[place] or place in self._replaced or place in self._cuts)
+            tally.removed += tokens
 
     # Taking back
 
@@ -280,17 +327,18 @@ class ViewState(Totals):
 
     def commit(self) -> None:
         """Provisional changes are final."""
-        self._before = None
+        self._before = self.exhausted = None
+        self._gone_now.clear()
         self._journal.clear()
 
     def roll_back(self) -> None:
         """Provisional changes are undone."""
         if self._before is None:
             return
-        self.tally, self._before = self._before, None
-        if self._journal:
-            self.version += 1
+        self.tally, self._before, self.exhausted = self._before, None, None
+        self._gone_now.clear()
         for where, place, old in reversed(self._journal):
+            self._changed.add(place)
             if old is _ABSENT:
                 del where[place]
             else:

@@ -23,6 +23,7 @@ from .limits import portion
 from .offered import clearable_in, items_goal, tokens_goal
 from .plan import Reason
 from .state import ViewState
+from .tally import Exhausted
 
 TRIM_ORDER = (SYSTEM_OUTPUT, DIALOG, CONTEXT)
 """Lowest priority first. SYSTEM is never touched."""
@@ -89,7 +90,9 @@ def take_tokens(view: ViewState, goal: int) -> None:
     tally = view.tally
     outputs = clearable(view)
     units = {rank: droppable(view, rank) for rank in TRIM_ORDER}
+    before: list[tuple[int, int]] = []
     for reason, floors in _passes(view, goal, Reason.OVER_SHARE, Reason.OVER_BUDGET):
+        before = list(zip(tally.tokens, tally.items, strict=True))
         for rank in TRIM_ORDER:
             while view.total > goal and tally.tokens[rank] > floors[rank]:
                 if rank == SYSTEM_OUTPUT and (output := next(outputs, None)) is not None:
@@ -98,6 +101,7 @@ def take_tokens(view: ViewState, goal: int) -> None:
                     view.drop(head, reason)
                 else:
                     break
+    view.passed_below = frozenset(rank for rank, sums in enumerate(before) if sums != (tally.tokens[rank], tally.items[rank]))
 
 
 def take_items(view: ViewState, goal: int) -> None:
@@ -133,6 +137,30 @@ def truncate_frontier(view: ViewState) -> None:
     room = view.room_for(outputs)
     for place, part in zip(outputs, fair_parts(room, least, most), strict=True):
         _shorten(view, place, part)
+    limits = view.limits
+    if room <= sum(least) and view.is_filled and limits.items_max is None and not limits.advisers and not view.tally.compacted:
+        saved = sum(most) - sum(map(view.tokens, outputs))
+        view.exhausted = Exhausted(len(view), sum(most), sum(least), saved)
+
+
+def extend(view: ViewState, trim: Exhausted) -> bool:
+    """Make a trim that has taken all there is good for the items that have come since, and return True if it is the one for them.
+
+    It is where they leave no more room than there was: then each output is as small as it gets, as are those before. Else nothing
+    is changed.
+    """
+    groups = view.groups
+    outputs = [place for place in range(trim.length, len(view)) if groups.kind[place] == KIND_OUTPUT and groups.own[place] == FREE]
+    least = [min(view.tokens(place), view.measures.shortened(place, 0).tokens) for place in outputs]
+    tokens, lowest = trim.tokens + sum(map(view.tokens, outputs)), trim.least + sum(least)
+    room = view.room_before(tokens, trim.saved)
+    if room is None or room > lowest or view.total_before(trim.saved) <= view.limits.budget:
+        return False
+    saved = trim.saved + sum(map(view.tokens, outputs))
+    for place, part in zip(outputs, least, strict=True):
+        _shorten(view, place, part)
+    view.exhausted = Exhausted(len(view), tokens, lowest, saved - sum(map(view.tokens, outputs)))
+    return True
 
 
 def fair_parts(room: int, least: Sequence[int], most: Sequence[int]) -> list[int]:

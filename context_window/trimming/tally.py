@@ -22,6 +22,24 @@ class Measured(NamedTuple):
     images: tuple[tuple[int, int], ...] = ()
 
 
+class Exhausted(NamedTuple):
+    """A trim that took all there is to take, and left the outputs that may be cut as small as they get. Amounts are tokens.
+
+    What comes next changes nothing of that, as a rule; `Fold` says when.
+
+    Attributes:
+        length: Items of the log then.
+        tokens: What the outputs cost before they were cut.
+        least: What they cost at the least.
+        saved: What the cuts took.
+    """
+
+    length: int
+    tokens: int
+    least: int
+    saved: int
+
+
 class Measures(Protocol):
     """What is asked only when needed: the cost of forms that an item might take. Places are positions in the log."""
 

@@ -107,16 +107,38 @@ class Totals:
 
     def room_for(self, places: Sequence[int]) -> int:
         """What may be left of the tokens of these items, so that the request is within the budget; negative where nothing may."""
-        tokens, excess, anchor = sum(map(self.tokens, places)), self.total - self.limits.budget, self.anchor
-        if anchor is None or not places:
-            return tokens - excess
-        fresh, removed = self.tally.fresh, self.tally.removed
+        tokens, anchor = sum(map(self.tokens, places)), self.anchor
         ways = set()  # what a lost token is worth depends on whether it was in the reported request
-        if places[-1] >= anchor.place:
-            ways.add((1, 0))
-        if places[0] < anchor.place:
-            ways.add((0, 1))
+        if anchor is not None and places:
+            if places[-1] >= anchor.place:
+                ways.add((1, 0))
+            if places[0] < anchor.place:
+                ways.add((0, 1))
+        return self._room(tokens, 0, ways)
 
+    def room_before(self, tokens: int, saved: int) -> int | None:
+        """Return what `room_for` would say of outputs after the last report, had they not been cut yet; None if they are none such.
+
+        Args:
+            tokens: What the outputs cost before they were cut.
+            saved: What the cuts took.
+        """
+        if self.anchor is None:
+            return self._room(tokens, saved, set())
+        return self._room(tokens, saved, {(1, 0)}) if self.anchor.place <= self.groups.frontier else None
+
+    def total_before(self, saved: int) -> int:
+        """Return what the request would cost with so many more tokens after the last report."""
+        more = self.counted + saved
+        if self.anchor is None:
+            return more
+        return max(0, more + self._correction(self.anchor, self.tally.fresh + saved, self.tally.removed))
+
+    def _room(self, tokens: int, saved: int, ways: set[tuple[int, int]]) -> int:
+        excess, anchor = self.total_before(saved) - self.limits.budget, self.anchor
+        if anchor is None or not ways:
+            return tokens - excess
+        fresh, removed = self.tally.fresh + saved, self.tally.removed
         now = self._correction(anchor, fresh, removed)
 
         def gained(less: int) -> int:

@@ -12,12 +12,13 @@ from typing import Any
 
 from session.door import clean
 from session.errors import FormatError, TranscriptError
-from session.items import Item
+from session.items import Compaction, Item
 from session.session import Session
 from session.units import is_answer
 from session.usage import Usage
 
 from .account import DAMAGED, ITEM, MERGED, NOT_CONTEXT, Fate, LineRecord, TranscriptAccount, shortened
+from .replacing import Keeps, replaced
 from .source import Source
 from .usages import Counts
 from .values import carriable
@@ -80,7 +81,8 @@ class Draft:
         self._by_response: dict[str, list[Item]] = {}
         self._usage: dict[str, Usage] = {}
         self._warnings: list[str] = []
-        self._order: list[tuple[Record, list[Item]]] = []  # for each item, as it was put: its record and its run
+        self._order: list[tuple[Record, list[Item], Item]] = []  # the items as they were put, each with its record and its run
+        self._compactions: dict[str, Keeps] = {}  # by id: those whose `replaces` is settled at the end
 
     def record(self, place: int) -> Record:
         """A new record, which is not context until it is said to be something else."""
@@ -130,7 +132,7 @@ class Draft:
             reason: Why the model sees them no more. Where there is none, nothing is written down.
         """
         while len(self._order) > mark:
-            record, run = self._order.pop()
+            record, run, _ = self._order.pop()
             run.pop()
             record.items.pop()
             if not record.items:
@@ -138,13 +140,9 @@ class Draft:
                 if reason:
                     record.skip(reason)
 
-    def standing(self) -> Iterator[tuple[Record, Item]]:
-        """The items so far, each with its record, in the order in which they were put."""
-        counts: dict[int, int] = {}
-        for record, _ in self._order:
-            number = counts.get(id(record), 0)
-            counts[id(record)] = number + 1
-            yield record, record.items[number]
+    def item_at(self, mark: int) -> Item | None:
+        """Return the item that was put at this mark, or None if none was or it was taken out again."""
+        return self._order[mark][2] if mark < len(self._order) else None
 
     def new_id(self, wanted: str, record: Record) -> str:
         """An item id that nobody has yet: the one wanted, or one made from it; from the record's place where none is wanted."""
@@ -175,7 +173,18 @@ class Draft:
             if response:
                 self._by_response[response] = run
         run.append(item)
-        self._order.append((record, run))
+        self._order.append((record, run, item))
+
+    def compact(self, record: Record, compaction: Compaction, keeps: Keeps) -> None:
+        """Add a compaction that replaces all that stands before it but system messages and what it keeps.
+
+        Args:
+            record: Where it comes from.
+            compaction: With an id from `new_id`. The ids that it replaces are filled in by `session`.
+            keeps: What it leaves as it is.
+        """
+        self.put(record, compaction)
+        self._compactions[compaction.id] = keeps
 
     def report(self, response: str, counts: Counts | None) -> None:
         """Takes what the provider reported for a response: its first item will carry it. A later report replaces an earlier one.
@@ -199,6 +208,7 @@ class Draft:
 
     def session(self) -> Session:
         """The session, once all records are in."""
+        replaces = self._settled()
         problems: list[str] = []
         session = Session(id=self.id)
         session.metadata = carriable(self.metadata, "metadata", problems)
@@ -208,7 +218,12 @@ class Draft:
         last = ""
         for response, run in self._runs:
             usage = self._usage.get(response) if response else None
-            for item in run:
+            for put in run:
+                item = put
+                if isinstance(item, Compaction) and item.id in self._compactions:
+                    if item.id not in replaces:
+                        continue
+                    item = replace(item, replaces=replaces[item.id])
                 if is_answer(item):
                     if last not in ("", response):
                         breaks.add(item.id)
@@ -225,6 +240,19 @@ class Draft:
         session.metadata["lines"] = counts
         session.metadata["warnings"] = shortened(self._warnings)
         return session
+
+    def _settled(self) -> dict[str, tuple[str, ...]]:
+        """Return what each compaction replaces, by its id, without those that were left out since they replace nothing."""
+        if not self._compactions:
+            return {}
+        replaces = replaced((item for _, _, item in self._order), self._compactions)
+        empty = self._compactions.keys() - replaces.keys()
+        for record in [record for record, _, item in self._order if item.id in empty] if empty else []:
+            record.items = [item for item in record.items if item.id not in empty]
+            if not record.items:
+                record.fate = NOT_CONTEXT
+            record.skip("a compaction of nothing")
+        return replaces
 
     def lines(self, file: str) -> Iterable[LineRecord]:
         """What became of each record."""

@@ -19,6 +19,7 @@ from .account import TranscriptAccount
 from .blocks import media_of
 from .draft import Draft, Record, finish
 from .feeding import Calls, feed_entries
+from .replacing import Keeps
 from .source import Source
 from .usages import Counts
 from .values import Clock, JsonObject, count_at, id_at, json_text, list_at, millis, object_at, text_at
@@ -160,9 +161,8 @@ class _Message:
         if not text or "error" in self._info:
             self._record.skip("a compaction that failed")
             return
-        replaces = [item.id for _, item in self._draft.standing() if item.category is not MessageCategory.SYSTEM]
-        item = Compaction(text, replaces, extra={"source": "compaction"}, id=self._id(id_at(self._info, "id")), created_at=self._clock.now)
-        self._draft.put(self._record, item)
+        item = Compaction(text, extra={"source": "compaction"}, id=self._id(id_at(self._info, "id")), created_at=self._clock.now)
+        self._draft.compact(self._record, item, Keeps(self._draft.mark()))
 
     def answer(self, parts: list[object]) -> None:
         """What the model said, step by step."""

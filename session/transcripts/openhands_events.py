@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from session.items import Compaction, FunctionCall, Item
 from session.units import is_answer
 
 from .draft import Draft, Record
 from .feeding import UNKNOWN_TOOL
+from .forgetting import Standing
 from .usages import usage_of
 from .values import JsonObject, carried, json_text, list_at, object_at, seconds, text_at
 from .writer import Writer
@@ -41,6 +40,7 @@ class Events:
         self.draft = draft
         self.writer = Writer(draft)
         self._by_event: dict[int, tuple[Item, ...]] = {}
+        self._standing = Standing[int]()
         self._responses: dict[str, int] = {}
         self._called: dict[int, str] = {}  # by the event's id: the call of an action that no response tells of
         self._last_call = ""
@@ -59,6 +59,7 @@ class Events:
             self.draft.damage(record, "neither an action nor an observation")
         if (number := _number(event.get("id"))) is not None:
             self._by_event[number] = tuple(record.items[before:])
+            self._standing.add(number, [item.id for item in record.items[before:]])
 
     def _action(self, record: Record, event: JsonObject, action: str, args: JsonObject) -> None:
         told = object_at(event, "tool_call_metadata")
@@ -141,17 +142,17 @@ class Events:
         self.writer.write(record, {"role": "tool", "tool_call_id": call_id, "name": name, "content": content, "is_error": failed})
 
     def _condensation(self, record: Record, args: JsonObject) -> None:
-        numbers: Iterable[int] = [one for one in map(_number, list_at(args, "forgotten_event_ids")) if one is not None]
         start, end = _number(args.get("forgotten_events_start_id")), _number(args.get("forgotten_events_end_id"))
         if start is not None and end is not None:
-            numbers = [number for number in self._by_event if start <= number <= end]
-        replaced = [item.id for number in numbers for item in self._by_event.get(number, ())]
+            replaced = self._standing.take_range(start, end)
+        else:
+            replaced = self._standing.take(one for one in map(_number, list_at(args, "forgotten_event_ids")) if one is not None)
         summary = text_at(args, "summary")
         if not replaced and not summary:
             record.skip("a condensation of nothing")
             return
         item_id = self.draft.new_id("", record)
-        self.draft.put(record, Compaction(summary, tuple(replaced), id=item_id, created_at=self.writer.clock.now))
+        self.draft.put(record, Compaction(summary, replaced, id=item_id, created_at=self.writer.clock.now))
 
 
 def _shown(event: JsonObject, observation: str) -> str:

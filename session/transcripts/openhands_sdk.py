@@ -8,6 +8,7 @@ from typing import TypeAlias
 from session.items import Compaction
 
 from .draft import Draft, Record
+from .forgetting import Standing
 from .usages import usage_of
 from .values import JsonObject, carried, id_at, json_text, list_at, object_at, seconds, text_at
 from .writer import Writer
@@ -32,7 +33,7 @@ class Events:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.writer = Writer(draft)
-        self._items: dict[str, list[str]] = {}  # by the event's id
+        self._standing = Standing[str]()
         self._spoken: set[str] = set()  # responses whose reasoning and text are written
 
     def take(self, _: Draft, record: Record, event: JsonObject) -> None:
@@ -57,7 +58,7 @@ class Events:
                 self._state(record, event)
             case _:
                 record.skip(f"a {kind or 'nameless event'}, which the model is not shown")
-        self._items[id_at(event, "id")] = [item.id for item in record.items[before:]]
+        self._standing.add(id_at(event, "id"), [item.id for item in record.items[before:]])
 
     def _message(self, record: Record, event: JsonObject) -> None:
         message = object_at(event, "llm_message") or {"role": event.get("source"), "content": event.get("content")}
@@ -102,14 +103,13 @@ class Events:
         )
 
     def _condensation(self, record: Record, event: JsonObject) -> None:
-        forgotten = list_at(event, "forgotten_event_ids")
-        replaced = [one for name in forgotten if isinstance(name, str) for one in self._items.get(name, ())]
+        replaced = self._standing.take(name for name in list_at(event, "forgotten_event_ids") if isinstance(name, str))
         summary = text_at(event, "summary")
         if not replaced and not summary:
             record.skip("a condensation of nothing")
             return
         item_id = self.draft.new_id(id_at(event, "id"), record)
-        self.draft.put(record, Compaction(summary, tuple(replaced), id=item_id, created_at=self.writer.clock.now))
+        self.draft.put(record, Compaction(summary, replaced, id=item_id, created_at=self.writer.clock.now))
 
     def _state(self, record: Record, event: JsonObject) -> None:
         record.skip("the tool's own state")

@@ -21,6 +21,7 @@ from .blocks import image_of
 from .draft import Draft, Record, finish
 from .feeding import Calls, feed_lines
 from .reading import parse, read_lines
+from .replacing import Keeps
 from .source import Source
 from .usages import Counts
 from .values import Clock, JsonObject, count_at, id_at, json_text, millis, object_at, seconds, text_at
@@ -91,13 +92,15 @@ class _Log:
         self._calls = Calls()
         self._clock = Clock()
         self._place = -1
-        self._starts: list[tuple[int, str, int]] = []  # of each entry: its place, its id, where the draft stood before it
+        self._starts: list[int] = []  # of each entry: the mark of the draft before it
+        self._marks: dict[str, int] = {}  # the same by the entry's id
 
     def take(self, draft: Draft, record: Record, value: JsonObject) -> None:
         """Reads one entry."""
         self._place += 1
         kind = text_at(value, "type")
-        self._starts.append((self._place, id_at(value, "id"), draft.mark()))
+        self._starts.append(draft.mark())
+        self._marks.setdefault(id_at(value, "id"), draft.mark())
         if self._place in self._left:
             record.skip("in a branch that the user left")
             return
@@ -225,14 +228,16 @@ class _Log:
     def _compaction(self, draft: Draft, record: Record, value: JsonObject) -> None:
         """The summary stands for what was before the first entry that was kept."""
         first, place = id_at(value, "firstKeptEntryId"), value.get("firstKeptEntryIndex")
-        kept = next((mark for number, own, mark in self._starts if (own == first if first else number == place)), draft.mark())
-        before = [item for _, item in draft.standing()][:kept]
-        replaces = [item.id for item in before if item.category is not MessageCategory.SYSTEM]
+        if first:
+            start = self._marks.get(first, draft.mark())
+        else:
+            start = self._starts[place] if isinstance(place, int) and 0 <= place < len(self._starts) else draft.mark()
         extra: dict[str, object] = {"source": "compaction"}
         if tokens := count_at(value, "tokensBefore"):
             extra["pre_tokens"] = tokens
         item_id = draft.new_id(id_at(value, "id"), record)
-        draft.put(record, Compaction(text_at(value, "summary"), replaces, extra=extra, id=item_id, created_at=self._clock.now))
+        item = Compaction(text_at(value, "summary"), extra=extra, id=item_id, created_at=self._clock.now)
+        draft.compact(record, item, Keeps(start))
 
 
 def _parts(content: object, notes: list[str]) -> tuple[Part, ...]:

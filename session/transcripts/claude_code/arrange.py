@@ -16,6 +16,7 @@ from session.transcripts.account import MERGED
 from session.units import is_answer
 
 from .entry import Entry
+from .standing import Standing
 
 
 def fill(session: Session, entries: list[Entry]) -> None:
@@ -31,11 +32,11 @@ def fill(session: Session, entries: list[Entry]) -> None:
             groups.setdefault(entry.response, []).append(entry)
     answers = _answers(entries, groups)
     breaks: set[str] = set()
-    replaceable: list[tuple[str, int]] = []  # the ids that a compaction may replace, with their lines
+    standing = Standing(entries)
     last_response = ""
     for item, entry in _in_order(entries, groups, answers):
         if isinstance(item, Compaction):
-            item = replace(item, replaces=tuple(_replaced(replaceable, entry, entries)))  # noqa: PLW2901
+            item = replace(item, replaces=standing.replaced_by(entry))  # noqa: PLW2901
         if is_answer(item):
             if last_response not in ("", entry.response):
                 breaks.add(item.id)
@@ -44,7 +45,7 @@ def fill(session: Session, entries: list[Entry]) -> None:
             last_response = ""
         session.append(item)
         if item.category is not MessageCategory.SYSTEM:
-            replaceable.append((item.id, entry.line))
+            standing.add(item.id, entry.line)
     if breaks:
         session.restore_seams(frozenset(breaks), 0)
 
@@ -110,11 +111,3 @@ def _take_out(item: Item, entry: Entry, reason: str) -> None:
     entry.reason = f"{entry.reason}; {reason}" if entry.reason else reason
     if not entry.items:
         entry.fate = MERGED
-
-
-def _replaced(before: list[tuple[str, int]], entry: Entry, entries: list[Entry]) -> Iterator[str]:
-    """The ids before a compaction, without those of the records that it left as they were."""
-    head, tail = (entry.told or {}).get("head"), (entry.told or {}).get("tail")
-    lines = {one.uuid: one.line for one in entries if one.uuid in (head, tail)} if head and tail else {}
-    first, last = lines.get(str(head), 0), lines.get(str(tail), -1)
-    return (item_id for item_id, line in before if not first <= line <= last)

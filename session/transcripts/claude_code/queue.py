@@ -5,7 +5,7 @@ Notes about tasks wait in the same queue, as JSON or in tags; older versions nev
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 from session.parts import Part, Text
@@ -38,32 +38,41 @@ class Queued:
 
 
 class Queue:
-    """What waits, oldest first."""
+    """What waits, oldest first. Each operation takes the same time however much waits."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Queued] = deque()
+        self._waiting: OrderedDict[int, Queued] = OrderedDict()  # by number
+        self._by_text: dict[str, list[int]] = {}
+        self._untried: deque[int] = deque()  # numbers of what may be a prompt; some may have left
+        self._put = 0
 
     def put(self, entry: Entry, parts: tuple[Part, ...]) -> None:
         """Adds one at the end."""
-        self._waiting.append(Queued(entry, parts))
+        queued = self._waiting[self._put] = Queued(entry, parts)
+        self._by_text.setdefault(queued.text, []).append(self._put)
+        self._untried.append(self._put)
+        self._put += 1
 
     def drop_first(self) -> None:
         """Takes the oldest out: a turn begins with it, and a line of its own will bring it."""
         if self._waiting:
-            self._waiting.popleft()
+            self._waiting.popitem(last=False)
 
     def drop(self, text: str) -> None:
         """Takes out what has this text: a line of its own brought it."""
-        if self._waiting:
-            self._waiting = deque(one for one in self._waiting if one.text != text)
+        for number in self._by_text.pop(text, ()):
+            self._waiting.pop(number, None)
 
     def clear(self) -> None:
         """Takes everything out: the user edits it."""
         self._waiting.clear()
+        self._by_text.clear()
+        self._untried.clear()
 
     def take_prompt(self) -> Queued | None:
         """The oldest prompt, taken out, or None."""
-        found = next((one for one in self._waiting if one.is_prompt), None)
-        if found is not None:
-            self._waiting.remove(found)
-        return found
+        while self._untried:
+            number = self._untried.popleft()
+            if (queued := self._waiting.get(number)) is not None and queued.is_prompt:
+                return self._waiting.pop(number)
+        return None

@@ -9,7 +9,7 @@ from session.transcripts.feeding import EMPTY, Calls
 from session.transcripts.openai_words import call_metadata, phase_extra
 from session.transcripts.values import Clock, JsonObject, count_at, id_at, json_text, object_at, seconds, text_at
 
-from .compaction import Copies, compact
+from .compaction import Copies
 from .content import parts_of, picture_of, source_of, thought_of, usage_of
 
 PROVIDER = {"provider": "openai"}
@@ -50,9 +50,9 @@ class Log:
             self._event(draft, record, payload)
         elif kind == "compacted":
             self._response, self._open = "", False
-            turns = list(self._turns)  # what the replacement history repeats begins no turn
+            turns = len(self._turns)
             self._copies.compacted(draft, record, payload, self._clock.now, lambda entry: self._item(draft, record, entry))
-            self._turns = turns
+            del self._turns[turns:]  # what the replacement history repeats begins no turn
         elif kind == "session_meta":
             self._meta(draft, record, payload)
         elif kind == "turn_context":
@@ -113,12 +113,12 @@ class Log:
             case "web_search_call" | "image_generation_call":
                 self._own_tool(draft, record, payload, notes)
             case "compaction" | "compaction_summary":
-                compact(draft, record, "", payload, set(), self._clock.now)
+                self._copies.compact(draft, record, "", payload, {}, self._clock.now)
             case _:
                 record.skip("a snapshot for undoing edits" if kind == "ghost_snapshot" else f"unknown response item {kind!r}"[:100])
         for note in notes:
             draft.damage(record, note) if note.endswith("damaged") else record.skip(note)
-        self._copies.note(payload, record.items[before:])
+        self._copies.note(draft, payload, record.items[before:])
 
     def _message(self, draft: Draft, record: Record, payload: JsonObject, notes: list[str]) -> None:
         role, parts = text_at(payload, "role"), parts_of(payload.get("content"), notes)

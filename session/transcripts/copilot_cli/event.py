@@ -10,6 +10,7 @@ from session.transcripts.blocks import image_of
 from session.transcripts.draft import Draft, Record
 from session.transcripts.feeding import Calls
 from session.transcripts.openai_words import phase_extra
+from session.transcripts.replacing import Keeps
 from session.transcripts.usages import Counts
 from session.transcripts.values import Clock, JsonObject, count_at, id_at, json_text, list_at, object_at, text_at
 
@@ -165,11 +166,11 @@ class Event:
         if self.data.get("success") is False or not summary:
             self.record.skip("a compaction that failed, or whose summary is not in the log")
             return
-        replaces = [item.id for _, item in self.draft.standing() if item.category is not MessageCategory.SYSTEM]
         extra: dict[str, object] = {"source": "compaction"}
         if before := count_at(self.data, "preCompactionTokens"):
             extra["pre_tokens"] = before
-        self.draft.put(self.record, Compaction(summary, replaces, extra=extra, id=self._id(), created_at=self._time))
+        item = Compaction(summary, extra=extra, id=self._id(), created_at=self._time)
+        self.draft.compact(self.record, item, Keeps(self.draft.mark()))
 
     def rewind(self) -> None:
         """The user went back: an event, and all after it, did not happen."""
