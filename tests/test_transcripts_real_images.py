@@ -25,7 +25,7 @@ from tests.support.stubs.pictures import is_readable
 pytestmark = needs_transcripts
 
 NAMED = re.compile(rb'"(?:media_type|mediaType|mime_type|mimeType|mime)"\s*:\s*"image/|data:image/')
-LOOK = 20
+LOOK = 8
 """Requests of a session that are looked at: the last ones, which hold all that came before."""
 
 
