@@ -15,7 +15,7 @@ from .models import describe_model
 from .whole import as_whole
 
 MOST_MARKS = 4
-"""Blocks with `cache_control` that a request may have (VALIDITY.md A7)."""
+"""Blocks with `cache_control` that a request may have (docs/provider-rules.md, A7)."""
 LEAST_ANSWER = 1_024
 """Tokens of an answer that are asked for, if so many were, even where the window seems to have less: the count may be too high."""
 OURS = {"messages": "the session holds the messages", "system": "add it to the session as its system message"}

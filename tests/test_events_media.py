@@ -166,7 +166,7 @@ def test_no_content_is_in_the_event_nor_in_its_log(caplog: pytest.LogCaptureFixt
 def test_turns_without_new_images_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what is new is looked at, however many images there are."""
     looks: list[Item] = []
-    look = media_watch._parts
+    look = parts_of
     session = Session([Message("user", [Image(data=png()), Image(data=HALF)], pinned=True) for _ in range(300)])
     asked = manager([], 10_000_000, images_kept=1_000)
     asked.process_session(session)
@@ -175,7 +175,7 @@ def test_turns_without_new_images_cost_nothing(monkeypatch: pytest.MonkeyPatch) 
         looks.append(item)
         return look(item)
 
-    monkeypatch.setattr(media_watch, "_parts", looking)
+    monkeypatch.setattr(media_watch, "parts_of", looking)
     for _ in range(50):
         session.add_message("user", "Go on.")
         asked.process_session(session)

@@ -106,6 +106,33 @@ def test_no_path_of_this_machine() -> None:
     assert [(name, path) for name, text in texts() for path in own if path in text] == []
 
 
+CITED = re.compile(r"\bdocs/[\w/-]+\.md\b|\b[A-Z]{4,}\.md\b")
+OF_OTHER_TOOLS = {"AGENTS.md", "CLAUDE.md", "GEMINI.md", "SKILL.md", "MEMORY.md"}
+"""Files that stand in the logs of other tools."""
+
+
+def test_what_is_cited_is_in_the_repository() -> None:
+    """A reader can open every document that code cites."""
+    there = {path.relative_to(ROOT).as_posix() for path in project_files()} | OF_OTHER_TOOLS
+    ours = ("context_window/", "session/", "benchmarks/", "examples/", ".ci/")
+    cited = {(name, document) for name, text in texts() if name.startswith(ours) for document in CITED.findall(text)}
+    assert ("session/providers/anthropic/rules.py", "docs/provider-rules.md") in cited
+    assert [(name, document) for name, document in sorted(cited) if document not in there] == []
+
+
+def test_every_rule_of_a_provider_that_is_cited_is_written_down() -> None:
+    """The ids A1 to G4 that code cites have a row in docs/provider-rules.md."""
+    rules = set(re.findall(r"^\| ([AORG]\d) \|", (ROOT / "docs" / "provider-rules.md").read_text(encoding="utf-8"), re.MULTILINE))
+    assert len(rules) > 15
+    cited = {
+        rule
+        for name, text in texts()
+        if name.startswith("session/providers/") and name.endswith(".py")
+        for rule in re.findall(r"\b([AORG]\d)\b(?=[:),]| to )", text)
+    }
+    assert cited - rules == set()
+
+
 def test_line_ends_and_encoding() -> None:
     binary = {".xz", ".png"}
     named = {path.relative_to(ROOT).as_posix() for path in project_files() if path.suffix not in binary}

@@ -436,7 +436,7 @@ PATIENT = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data
 @PATIENT
 @given(ANY_LOG, st.booleans())
 def test_openai_chat_valid(session: Session, reasoning_model: bool) -> None:
-    """Every log cut at a request point, and the whole of it, passes the rules of VALIDITY.md; the log is not touched."""
+    """Every log cut at a request point, and the whole of it, passes the rules of docs/provider-rules.md; the log is not touched."""
     before = json.dumps(session.to_dict())
     for end in {*request_points(session), len(session.items)}:
         sent = to_openai_chat(cut(session, end), reasoning_model=reasoning_model)

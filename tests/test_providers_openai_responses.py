@@ -605,7 +605,7 @@ PATIENT = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data
 @PATIENT
 @given(OUR_LOGS)
 def test_openai_responses_valid(session: Session) -> None:
-    """Every log cut at a request point, and the whole of it, passes the rules of VALIDITY.md; the log is not touched."""
+    """Every log cut at a request point, and the whole of it, passes the rules of docs/provider-rules.md; the log is not touched."""
     before = json.dumps(session.to_dict())
     for end in {*request_points(session), len(session.items)}:
         sent = to_openai_responses(cut(session, end))

@@ -23,7 +23,7 @@ from .conversations import REMEMBERED, Conversations
 __all__ = ["ContextWindowFilter"]
 
 _BOUND = (None, "message", "function_call", "custom_tool_call")
-"""Items that the API refuses by their id without the reasoning that they came with (VALIDITY.md R2). Without an id it takes them."""
+"""Items that the API refuses by their id without the reasoning that they came with (docs/provider-rules.md, R2); without, it takes them."""
 
 
 class ContextWindowFilter:

@@ -39,7 +39,7 @@ class Model:
         expected_error: By what part of the count that is usually off.
         output_limit: Tokens of an answer at most; None where not known.
         prices: What its maker takes for it; None where not known.
-        binds_thinking: Whether it refuses reasoning after an edited place (VALIDITY.md A5).
+        binds_thinking: Whether it refuses reasoning after an edited place (docs/provider-rules.md, A5).
         price_cliff: Tokens of a prompt above which the provider charges more for all of it; None where it never does.
     """
 

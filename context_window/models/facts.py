@@ -151,7 +151,7 @@ def tokenizer(name: str) -> str:
 
 
 def binds_thinking(name: str) -> bool:
-    """Whether the model refuses reasoning after an edited place (VALIDITY.md A5).
+    """Whether the model refuses reasoning after an edited place (docs/provider-rules.md, A5).
 
     https://platform.claude.com/docs/en/build-with-claude/preserved-thinking, as of November 2026: Fable 5.1 and later, Opus, Sonnet and
     Haiku 5.5, Mythos 5.2; not Mythos 5.1, and none before Fable 5.1. All later models will, so one that is not known does. Accounts

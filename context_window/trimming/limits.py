@@ -28,7 +28,7 @@ class Limits:
         overhead: What the request costs beside its items.
         preamble: What a converter adds where the first message is not the user's.
         synthetic: What a converter adds for a call without an output.
-        binds_thinking: Whether the model refuses reasoning after an edited place (VALIDITY.md A5).
+        binds_thinking: Whether the model refuses reasoning after an edited place (docs/provider-rules.md, A5).
         newest_first: Trim the newest first instead of the oldest.
         advisers: The strategies that are asked before anything is taken by priority.
         final: Whether what they choose is all that is taken.

@@ -1,4 +1,4 @@
-"""One trim: the decision itself. The steps are those of DESIGN.md, "How a view is made", in their order.
+"""One trim: the decision itself. The steps are those of docs/how-it-works.md, "From a log to a view", in their order.
 
 0. What a summary stands for goes; then images, when there are too many; then what the strategies choose; then items; then
    tokens. Of a view that only its strategies may take from, nothing else goes but what a summary stands for.

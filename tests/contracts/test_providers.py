@@ -97,7 +97,7 @@ FEWER = settings(max_examples=max(20, settings().max_examples // 5))
 @FEWER
 @given(session=sessions(), data=st.data())
 def test_a_session_cut_at_a_request_point_is_taken(line: Line, session: Session, data: st.DataObject) -> None:
-    """provider_valid: every log cut at a request point, in every wire format, passes the strict rules of VALIDITY.md."""
+    """provider_valid: every log cut at a request point, in every wire format, passes the strict rules of docs/provider-rules.md."""
     points = request_points(session)
     assume(points)
     whole = signed(line, session)

@@ -30,7 +30,7 @@ def is_system(item: Item) -> bool:
 
 @given(logs())
 def test_anthropic_valid(session: Session) -> None:
-    """Every log cut at a request point, and the whole of it, passes the rules of VALIDITY.md; the log is not touched."""
+    """Every log cut at a request point, and the whole of it, passes the rules of docs/provider-rules.md; the log is not touched."""
     before = json.dumps(session.to_dict())
     for end in {*request_points(session), len(session.items)}:
         for caching in (False, True):

@@ -1,4 +1,4 @@
-"""Thinking that is bound to the prompt before it is sent again only behind that very prompt (VALIDITY.md A5)."""
+"""Thinking that is bound to the prompt before it is sent again only behind that very prompt (docs/provider-rules.md, A5)."""
 
 from __future__ import annotations
 

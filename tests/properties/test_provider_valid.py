@@ -32,7 +32,7 @@ FORMATS: dict[str, tuple[Callable[[Session], Any], Callable[[Any], list[Violatio
 @pytest.mark.parametrize("name", FORMATS)
 @given(data=st.data())
 def test_provider_valid(name: str, data: st.DataObject) -> None:
-    """every view of a log cut at a request point, in every wire format, passes the strict rules of VALIDITY.md"""
+    """every view of a log cut at a request point, in every wire format, passes the strict rules of docs/provider-rules.md"""
     convert, validate = FORMATS[name]
     whole = data.draw(sessions())
     log = copy_of(whole)

@@ -173,7 +173,7 @@ def test_a_window_holds_no_more_units_than_it_says(data: st.DataObject) -> None:
 
 @given(st.data())
 def test_a_request_is_valid(data: st.DataObject) -> None:
-    """every view of a log cut at a request point passes the strict rules of VALIDITY.md"""
+    """every view of a log cut at a request point passes the strict rules of docs/provider-rules.md"""
     whole = data.draw(sessions(max_steps=10))
     log = copy_of(whole)
     for item in whole.items[: data.draw(st.sampled_from(request_points(whole) or [0]))]:

@@ -19,7 +19,7 @@ def test_system_pinned_frontier(data: st.DataObject) -> None:
     """SYSTEM, pinned items, the last user message and all from the last response on survive; its unpinned outputs may be
     truncated, last of all, and only to the budget"""
     log = data.draw(sessions())
-    # Reasoning that a model would refuse after an edit goes wherever it stands: VALIDITY.md A5 wins over the frontier.
+    # Reasoning that a model would refuse after an edit goes wherever it stands: docs/provider-rules.md, A5 wins over the frontier.
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=False)
     check_kept(log, process(log, bounds).view)
     outcome = trim(log, bounds)

@@ -1,4 +1,4 @@
-"""The slow twin: how a view is made, written from the prose of DESIGN.md, everything computed anew at every step.
+"""The slow twin: how a view is made, written from the prose of docs/how-it-works.md, everything computed anew at every step.
 
 It shares with the engine only what an item looks like once cleared or cut (`placeholders`, `longest_cut`): those have
 tests of their own. No state is kept but what was decided at earlier request points.

@@ -1,4 +1,4 @@
-"""The validator for Anthropic's Messages API: the rules A1 to A9 of VALIDITY.md, a function each, and A0, the shape.
+"""The validator for Anthropic's Messages API: the rules A1 to A9 of docs/provider-rules.md, a function each, and A0, the shape.
 
 Not checked, because a payload does not show it: A5 (which conversation a signature is bound to), A4's byte identity, and that
 compaction blocks were kept (A9). It shares no code with the converter it checks.

@@ -1,4 +1,4 @@
-"""A session as messages for Anthropic's Messages API. The rules it keeps are cited as A1 to A9 (VALIDITY.md); the validator
+"""A session as messages for Anthropic's Messages API. The rules it keeps are cited as A1 to A9 (docs/provider-rules.md); the validator
 in `rules.py` knows nothing of this file.
 
 What is on the wire and not in the log: `additions.PREAMBLE` at the head, `additions.INTERRUPTED` for every call without an

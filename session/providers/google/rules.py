@@ -1,4 +1,4 @@
-"""The validator for Google's Gemini API: the rules G1 to G4 of VALIDITY.md, a function each, and G0, the shape.
+"""The validator for Google's Gemini API: the rules G1 to G4 of docs/provider-rules.md, a function each, and G0, the shape.
 
 It shares no code with the converter it checks.
 """

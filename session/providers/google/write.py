@@ -1,4 +1,4 @@
-"""A session as contents for Google's Gemini API. The rules it keeps are cited as G1 to G4 (VALIDITY.md); the validator in
+"""A session as contents for Google's Gemini API. The rules it keeps are cited as G1 to G4 (docs/provider-rules.md); the validator in
 `rules.py` knows nothing of this file.
 
 What is on the wire and not in the log: `additions.PREAMBLE` at the head, `additions.INTERRUPTED` for every call without an

@@ -1,4 +1,4 @@
-"""The validator for Chat Completions: the rules O1 to O3 of VALIDITY.md, a function each or several, and O0, the shape.
+"""The validator for Chat Completions: the rules O1 to O3 of docs/provider-rules.md, a function each or several, and O0, the shape.
 
 It shares no code with the converter it checks. The limits of ids and names are those of the API's error messages: `string too
 long. Expected a string with maximum length 40`, `does not match the pattern '^[a-zA-Z0-9_-]+$'`.

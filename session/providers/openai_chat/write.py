@@ -1,4 +1,4 @@
-"""A session as messages for OpenAI's Chat Completions API. The rules it keeps are cited as O1 to O3 (VALIDITY.md); the
+"""A session as messages for OpenAI's Chat Completions API. The rules it keeps are cited as O1 to O3 (docs/provider-rules.md); the
 validator in `rules.py` knows nothing of this file.
 
 What is on the wire and not in the log: `additions.INTERRUPTED` for every call without an output; where an output holds images or

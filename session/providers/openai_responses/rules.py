@@ -1,4 +1,4 @@
-"""The validator for the Responses API: the rules R1 and R2 of VALIDITY.md, a function each or several, and R0, the shape.
+"""The validator for the Responses API: the rules R1 and R2 of docs/provider-rules.md, a function each or several, and R0, the shape.
 
 Not checked, because a payload does not show it: whether an item with an id came with reasoning that is missing (R2, the other way
 round). It shares no code with the converter it checks.

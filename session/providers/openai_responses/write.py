@@ -1,4 +1,4 @@
-"""A session as input items for OpenAI's Responses API. The rules it keeps are cited as R1 and R2 (VALIDITY.md); the validator in
+"""A session as input items for OpenAI's Responses API. The rules it keeps are cited as R1 and R2 (docs/provider-rules.md); the validator in
 `rules.py` knows nothing of this file.
 
 What is on the wire and not in the log: `additions.INTERRUPTED` for every call without an output, notes for what cannot be sent.
