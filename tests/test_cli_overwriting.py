@@ -80,6 +80,29 @@ def test_nothing_of_an_earlier_save_is_lost(shell: Shell, path: str, tmp_path: P
     assert shell("convert", path, "-o", out)[0] == 0  # a view gives way: the transcript has all of it
 
 
+def test_a_view_of_another_log_under_the_same_id_is_not_lost(shell: Shell, path: str, tmp_path: Path) -> None:
+    """The id of a session comes from data: a view gives way only to a log that has its items."""
+    out, other = tmp_path / "out.json", tmp_path / "other.json"
+    assert shell("process", path, "-o", out, "--max-tokens", 2_000)[0] == 0
+    before = out.read_bytes()
+    another(other, "long")
+    for command in COMMANDS:
+        code, told, err = shell(*command, other, "-o", out)
+        assert (code, told) == (2, "")
+        assert "items that would be lost" in err
+        assert out.read_bytes() == before
+
+
+def test_metadata_is_not_lost(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    log, more = same(), same()
+    more.metadata["notes"] = ["precious"]
+    saved(more, out)
+    with pytest.raises(BadInputError, match=r"holds metadata that would be lost"):
+        target(out).permit(log)
+    target(out).permit(more)
+
+
 def test_a_view_that_was_gone_on_with_is_not_lost(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     log = same()

@@ -56,7 +56,7 @@ def process(path: str, out: str, to: str, one_shot: bool, force: bool, as_json: 
         if settings.strict:
             raise BrokenPromiseError(f"{fault}. Nothing was written; without --strict it is")
         complain(fault)
-    target.permit(view)
+    target.permit(view, transcript.session)
     payload = payload_of(view, to)
     if payload.violations and settings.strict:
         raise BrokenPromiseError(f"{refused(payload.violations)}. Nothing was written; without --strict it is")

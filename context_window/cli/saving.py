@@ -1,8 +1,8 @@
 """Files written whole or not at all, readable by their owner alone, and never in the place of somebody else's file.
 
 1. A `Target` looks at the file before any work is done. It may be created, or replaced if it is empty or holds the same session and
-   nothing of it would be lost: a trimmed view, or a save whose items are all in the new one. Anything else needs `--force`. The
-   transcripts that are read are never replaced.
+   nothing of it would be lost: a view whose items are all in the log, or a save whose items are all in the new one, and no metadata
+   that the new one does not have. Anything else needs `--force`. The transcripts that are read are never replaced.
 2. The content goes to a temporary file beside the target, which is as private as the target will be.
 3. A new file gets its name by a hard link, which fails if the name has been taken. An old one is replaced only if it is still the file
    that was looked at in step 1. The system cannot compare and replace in one call: between the two lie some microseconds.
@@ -89,21 +89,26 @@ class Target:
         """The target in words, for the line that says where the output went."""
         return "standard output" if self.name == STDOUT else self.name
 
-    def permit(self, session: Session) -> None:
+    def permit(self, session: Session, log: Session | None = None) -> None:
         """Check that the file may be replaced by this session. A file that needs no permission passes.
 
+        Args:
+            session: What is to be written.
+            log: The log that it is a view of; None for a log.
+
         Raises:
-            BadInputError: It holds another session, or items that this one does not have.
+            BadInputError: The file holds another session, or items or metadata that would be lost.
         """
         existing = self._existing
         if existing is None:
             return
         if existing.id != session.id:
             raise self._taken(f"already exists and holds another session ({existing.id})")
-        is_view = existing.settled == len(existing.items) > 0  # its log has all that it shows
-        lost = 0 if is_view else sum(session.get_by_id(item.id) != item for item in existing.items)
+        lost = _lost_items(existing, session, log or session)
         if lost:
             raise self._taken(f"already exists and holds {lost:,} of {len(existing.items):,} items that would be lost")
+        if not existing.metadata.keys() <= session.metadata.keys():  # another value of the same name is a newer one
+            raise self._taken("already exists and holds metadata that would be lost")
 
     def write(self, content: bytes) -> None:
         """Write the content: all of it, or nothing that stays.
@@ -234,6 +239,18 @@ def saved_session(file: BinaryIO) -> Session | None:
         return Session.from_dict(json.loads(content))
     except (ValueError, RecursionError, SessionError):  # ValueError: no JSON, no UTF-8, or a number with too many digits
         return None
+
+
+def _lost_items(existing: Session, session: Session, log: Session) -> int:
+    """Return how many items of a saved session are in no other place: not in the new one, and for a view not in its log."""
+    from session.sameness import is_same
+
+    is_view = existing.settled == len(existing.items) > 0
+    lost = 0
+    for item in existing.items:
+        other = log.get_by_id(item.id) if is_view else session.get_by_id(item.id)
+        lost += other is None or not (is_same(item, other) if is_view else item == other)
+    return lost
 
 
 def _is_same_file(target: Path, source: Path) -> bool:
