@@ -223,7 +223,8 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
 
     def _analysis(self, session: Session) -> Step[SessionStats]:
         stats, settings, noted = self._analyze(session)
-        question = None if settings.provider is None else settings.provider.question(session)
+        is_refused = bool(self._refused_of(session).since)  # the provider would refuse the whole log again, at every call
+        question = None if settings.provider is None or is_refused else settings.provider.question(session)
         return Step(session.id, noted, lambda tokens: SessionStats(**{**stats, "provider_tokens": tokens}), [], settings, question=question)
 
     def _processing(self, session: Session) -> Step[Session]:

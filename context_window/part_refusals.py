@@ -57,22 +57,28 @@ class PartRefusals(Switching, ABC):
         self._state(session)
         log = log_of(session)
         with self._state(log).lock:
-            refused = self._refused.get(log)
-            if refused is not None and refused.guesses:
+            refused = self._refused_of(log)
+            if refused.guesses:
                 self._refused[log] = refused.without_guesses(_answered(log.items))
 
-    def _accept_part(self, log: Session, refusal: PartRefusedError) -> bool:
-        """Make notes of the parts that the refusal is about; return True if the next view differs."""
+    def _accept_part(self, log: Session, view: Session | None, refusal: PartRefusedError) -> bool:
+        """Make notes of the parts that the refusal is about; return True if the next view differs.
+
+        Args:
+            log: The log of the request.
+            view: The view that was sent, where it is known; None for the one that `process_session` gives.
+            refusal: What the provider said.
+        """
         state = self._state(log)
         with state.lock:
             following = self._follow(log, state)
-            parts, is_guess = parts_meant(following.view(log), refusal)
-            if not parts:
-                return False
+            parts, is_guess = parts_meant(following.view(log) if view is None else view, refusal)
             shown_before = {(item.id, place) for item, place in following.refused_parts()}
             before = self._refused_of(log)
-            sources = [source for part in parts if (source := source_of_part(part)) is not None]
-            self._refused[log] = before.adding(sources, len(following.items), guessed=is_guess)
+            sources = {source for part in parts if (source := source_of_part(part)) is not None} - before.since.keys()
+            if not sources:
+                return False
+            self._refused[log] = before.adding(sources, log, guessed=is_guess)
             try:
                 following = self._follow(log, state)
             except BaseException:
@@ -90,7 +96,11 @@ class PartRefusals(Switching, ABC):
         return PartRefused(log.id, total, self._budget.tokens, item.id, original_place(item, place), kind, why)  # type: ignore[arg-type]
 
     def _refused_of(self, session: Session) -> RefusedParts:
-        return self._refused.get(source_of(session), NONE_REFUSED)
+        log = source_of(session)
+        refused = self._refused.get(log, NONE_REFUSED)
+        if refused.since and refused.lineage is not log.lineage:
+            refused = self._refused[log] = refused.rebased(log)
+        return refused
 
 
 def parts_meant(view: Session, refusal: PartRefusedError) -> tuple[list[Medium], bool]:

@@ -139,19 +139,20 @@ class Requesting(PartRefusals, ABC):
             raise BudgetError("refusal", type(refusal), problem)
         log = log_of(session) if isinstance(session, Session) else session
         if isinstance(refusal, PartRefusedError):
-            return self._accept_part(log, refusal)
-        sent, before = self._cost(log), self._lowered.get(log)
-        tokens = lower_budget(sent, as_whole(refusal.tokens), as_whole(refusal.limit))
+            sent = source_of(session)
+            return self._accept_part(log, None if sent is log else sent, refusal)
+        cost, before = self._cost(log), self._lowered.get(log)
+        tokens = lower_budget(cost, as_whole(refusal.tokens), as_whole(refusal.limit))
         self._lowered[log] = Lowered(tokens, self._budget)
         helps = False
         try:
-            helps = self._cost(log) < sent
+            helps = self._cost(log) < cost
         finally:
             if not helps:
                 self._restore(log, before)
         if not helps:
             return False
-        logger.warning("a prompt counted here as %s tokens was too long: views of the session cost at most %s from now on", sent, tokens)
+        logger.warning("a prompt counted here as %s tokens was too long: views of the session cost at most %s from now on", cost, tokens)
         return True
 
     def _restore(self, log: Session, before: Lowered | None) -> None:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from session.items import Item
 from session.parts import Document, Image, Part
+from session.session import Session
 
 from .placeholders import parts_of
 
@@ -25,21 +26,41 @@ class RefusedParts:
     Attributes:
         since: By source, how many items the log had when the part was refused.
         guesses: The sources among them that no refusal has named.
+        last_ids: By source, the id of the last item that the log had then.
+        lineage: The token of the log that `since` is about; an edit of the log gives it another.
     """
 
     since: Mapping[Source, int] = field(default_factory=dict)
     guesses: frozenset[Source] = frozenset()
+    last_ids: Mapping[Source, str] = field(default_factory=dict)
+    lineage: object = field(default=None, compare=False)
 
-    def adding(self, sources: Iterable[Source], length: int, *, guessed: bool) -> RefusedParts:
+    def adding(self, sources: Iterable[Source], log: Session, *, guessed: bool) -> RefusedParts:
         """Return these together with parts refused now.
 
         Args:
             sources: The parts.
-            length: How many items the log has.
+            log: The log.
             guessed: True if the provider did not say that it was about these parts.
         """
+        length = len(log.items)
         new = {source: length for source in sources if source not in self.since}
-        return RefusedParts({**self.since, **new}, self.guesses.union(new) if guessed else self.guesses)
+        last_ids = dict.fromkeys(new, log.items[-1].id if length else "")
+        guesses = self.guesses.union(new) if guessed else self.guesses
+        return RefusedParts({**self.since, **new}, guesses, {**self.last_ids, **last_ids}, log.lineage)
+
+    def rebased(self, log: Session) -> RefusedParts:
+        """Return these for a log that has been edited since: lengths follow the item that was the last one.
+
+        If that item is gone, its place is lost with it: the part counts as refused at the old length, or at the end of a shorter log.
+        """
+        since: dict[Source, int] = {}
+        last_ids: dict[Source, str] = {}
+        for source, length in self.since.items():
+            place = log.position(self.last_ids.get(source, ""))
+            since[source] = min(length, len(log.items)) if place is None else place + 1
+            last_ids[source] = log.items[since[source] - 1].id if since[source] else ""
+        return RefusedParts(since, self.guesses, last_ids, log.lineage)
 
     def without_guesses(self, answered: int) -> RefusedParts:
         """Return these without the guesses that no answer has borne out.
@@ -49,7 +70,7 @@ class RefusedParts:
         """
         open_guesses = {source for source in self.guesses if self.since[source] >= answered}
         since = {source: length for source, length in self.since.items() if source not in open_guesses}
-        return RefusedParts(since, self.guesses - open_guesses)
+        return RefusedParts(since, self.guesses - open_guesses, self.last_ids, self.lineage)
 
     def places(self, item: Item) -> dict[int, int]:
         """Return the places of the item's refused parts, each with how many items the log had when it was refused."""
