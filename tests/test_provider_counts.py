@@ -13,11 +13,12 @@ from typing import Any
 import anthropic
 import pytest
 
-from context_window import BudgetError, ContextOverflowError, ContextWindow, ContextWindowManager, Session
+from context_window import BudgetError, ContextOverflowError, ContextWindow, ContextWindowManager, Image, PartRefusedError, Session
 from context_window.counting import provider
 from context_window.counting.provider import ASYNCHRONOUS, AnthropicClient, ProviderCounter
 from context_window.events import CounterFellBack, Event, OverBudget, ProviderOverBudget, Trimmed
 from tests.support.counting import Letters
+from tests.support.pictures import png
 from tests.support.stubs import AnthropicStub
 from tests.support.stubs.server import Body, Refusal
 
@@ -410,3 +411,17 @@ def test_arguments_as_deep_as_json_goes_do_no_harm() -> None:
         session.add_function_output("deep", "done", call.call_id)
     with Stub(7) as stub, sync_client(stub.url) as client:
         assert manager(client).analyze_session(session)["provider_tokens"] in {7, None}
+
+
+def test_a_log_with_a_part_that_the_provider_refused_is_not_sent_to_be_counted() -> None:
+    """It would be refused at every call; the view without that part is counted."""
+    session = Session(id="s")
+    session.add_message("user", ["look", Image(data=png(8, 6))])
+    events: list[Event] = []
+    with Stub() as stub, sync_client(stub.url) as client:
+        asked = manager(client, events)
+        assert asked.accept_refusal(session, PartRefusedError("Could not process image", 400, part_kind="image", place=(0, 1)))
+        assert asked.analyze_session(session)["provider_tokens"] is None
+        assert stub.requests == []
+        assert asked.analyze_session(asked.process_session(session))["provider_tokens"]
+    assert not [one for one in events if isinstance(one, CounterFellBack)]
