@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from context_window import BudgetError, ContextWindow, ContextWindowManager, ModelConfig, RecallError, Session, UnknownModelError
 from context_window.errors import CountingError, StrategyError
 from context_window.model_errors import ModelError
-from context_window.refusals import model_error
+from context_window.refusals import LONGEST, model_error
 from session import Message
 from session.errors import FormatError
 from session.providers.anthropic import from_anthropic
@@ -164,6 +164,14 @@ def test_a_key_with_an_invisible_character_is_not_put_together_again(character: 
     assert not shows(f"{error} {error!r} {error.reason}", key)
     name = key[:40]
     assert not is_name(f"{name[:place]}{character}{name[place:]}")
+
+
+@pytest.mark.parametrize("left", range(5, 30))
+def test_the_first_half_of_a_key_is_not_shown_where_a_long_text_is_cut(left: int) -> None:
+    key = INSIDE[1]
+    error = refusal("invalid x-api-key: " + "\u200b" * (4 * LONGEST - 19 - left) + key)
+    assert not shows(error.reason, key)
+    assert error.reason.startswith("invalid x-api-key")
 
 
 @pytest.mark.parametrize("part", ["a-", "A1b-", "%20", "\\n", "sk-ant-", "aB3/", "=", "a", "aB3"])
