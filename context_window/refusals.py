@@ -181,5 +181,7 @@ def _retry_after(error: BaseException) -> float | None:
 
 def _one_line(text: str) -> str:
     """Return the text as one line of at most `LONGEST` characters, safe to print on a terminal."""
-    line = printable(redacted(" ".join(text[: 4 * LONGEST].split())))
+    line = redacted(printable(" ".join(text[: 4 * LONGEST].split())))
+    if len(text) > 4 * LONGEST and len(line) < LONGEST:  # its last word may be half a key, which does not look like one
+        line = re.sub(r"(?<![\w.~+/=-])[\w.~+/=-]+\Z", "…", line)
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import pickle
+import string
+import time
 import traceback
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import anthropic
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import BudgetError, ContextWindow, ContextWindowManager, ModelConfig, RecallError, Session, UnknownModelError
 from context_window.errors import CountingError, StrategyError
-from context_window.refusals import model_error
+from context_window.model_errors import ModelError
+from context_window.refusals import LONGEST, model_error
 from session import Message
 from session.errors import FormatError
 from session.providers.anthropic import from_anthropic
 from session.providers.openai_chat import from_openai_chat
-from session.redaction import LETTERS, redacted, short, veiled
+from session.redaction import LETTERS, is_name, redacted, short, veiled
 from tests.support.shell import Shell
 
 BODY = "aB3xY9qLm2Zk"
@@ -108,6 +114,81 @@ def test_providers_words_lose_the_keys_they_quote(key: str) -> None:
     assert "Incorrect API key provided" in error.reason
 
 
+AROUND = (
+    "{}",
+    "key%20{}",
+    "key%3D{}",
+    "%22{}%22",
+    "key%2520{}",
+    r"Illegal header value b'a\n{}'",
+    r"{{\"error\": \"first line\\n{}\"}}",
+    r"\u0022{}\u0022",
+    r"\x22{}\x22",
+    "\x1b[31m{}\x1b[0m",
+    "https://example.com/v1?key={}&x=1",
+)
+"""Words around a key."""
+INSIDE = (
+    KEYS[0],
+    "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "nvapi-abc_def-ghi_jklmnop",
+    f"AQ.{BODY}-{BODY}_{BODY}",
+    f"tvly-dev-{BODY}",
+    f"{BODY}-{BODY}_{BODY}+{BODY}==",
+    f"org-key-{BODY}-{BODY}_{BODY}",
+)
+
+
+def refusal(message: str) -> ModelError:
+    """Return our error for Anthropic's refusal of a key."""
+    response: Any = httpx.Response(401, request=httpx.Request("POST", "https://api.anthropic.com/v1/messages"))
+    body = {"type": "error", "error": {"type": "authentication_error", "message": message}}
+    error = model_error(anthropic.AuthenticationError(message, response=response, body=body))
+    assert error is not None
+    return error
+
+
+@pytest.mark.parametrize("around", AROUND)
+@pytest.mark.parametrize("key", INSIDE)
+def test_a_key_is_hidden_whatever_stands_before_it_and_in_it(key: str, around: str) -> None:
+    error = refusal(f"invalid x-api-key: {around.format(key)}")
+    assert not shows(f"{error} {error!r} {error.reason}", key)
+    assert "invalid x-api-key" in error.reason
+
+
+@pytest.mark.parametrize("place", [2, 4, 8, 12, 20])
+@pytest.mark.parametrize("character", ["\u200b", "\u202e", "\ufe0f", "\x1b", "\u00ad", "\ufeff"])
+def test_a_key_with_an_invisible_character_is_not_put_together_again(character: str, place: int) -> None:
+    key = KEYS[0]
+    error = refusal(f"invalid x-api-key: {key[:place]}{character}{key[place:]}")
+    assert not shows(f"{error} {error!r} {error.reason}", key)
+    name = key[:40]
+    assert not is_name(f"{name[:place]}{character}{name[place:]}")
+
+
+@pytest.mark.parametrize("left", range(5, 30))
+def test_the_first_half_of_a_key_is_not_shown_where_a_long_text_is_cut(left: int) -> None:
+    key = INSIDE[1]
+    error = refusal("invalid x-api-key: " + "\u200b" * (4 * LONGEST - 19 - left) + key)
+    assert not shows(error.reason, key)
+    assert error.reason.startswith("invalid x-api-key")
+
+
+@pytest.mark.parametrize("part", ["a-", "A1b-", "%20", "\\n", "sk-ant-", "aB3/", "=", "a", "aB3"])
+def test_redaction_takes_time_that_grows_with_the_text(part: str) -> None:
+    text = part * (200_000 // len(part))
+    start = time.process_time()
+    redacted(text)
+    assert time.process_time() - start < 2
+
+
+def test_random_keys_are_hidden() -> None:
+    random = Random(7)
+    for _ in range(2_000):
+        key = "".join(random.choices(string.ascii_letters + string.digits + "-_", k=48))
+        assert not shows(redacted(f"key A{key[1:]} is wrong"), key)
+
+
 @pytest.mark.parametrize("arguments", [("usage", "{path}", "--max-tokens"), ("usage", "{path}", "--model"), ("models",)])
 def test_the_command_line_shows_no_key(
     arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -142,7 +223,25 @@ def test_figures_stay_readable(value: object, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["claude-sonnet-4-5-20250929", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "toolu_01A09q90qw90lq917835lq9", "m3.1"]
+    "name",
+    [
+        "claude-sonnet-4-5-20250929",
+        "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        "meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8",
+        "Qwen/Qwen3-Coder-480B-A35B-Instruct",
+        "toolu_01A09q90qw90lq917835lq9",
+        "toolu_bdrk_01A09q90qw90lq917835lq9XY",
+        "srvtoolu_01WYG3ziw53XMcoyKL4XcZmE",
+        "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT",
+        "123e4567-e89b-12d3-a456-426614174000",
+        "123E4567-E89B-12D3-A456-426614174000",
+        "/home/Anna/projects/context_window2/session/store.py",
+        "/Users/anna/Documents/Rust2024/src/UserProfileV2/mod.rs",
+        "src/components/UserProfile/OrderItemList2/index.tsx",
+        "npm_config_registry",
+        "task-management-plan",
+        "m3.1",
+    ],
 )
 def test_names_and_ids_are_shown_as_they_are(name: str) -> None:
     assert short(name) == repr(name)

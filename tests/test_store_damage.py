@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -304,6 +305,57 @@ def test_a_database_of_something_else_is_told_and_left_as_it_is(tmp_path: Path, 
         SessionStore(path)
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["places.sqlite"]
+
+
+def in_schema(path: Path, statement: str, *values: str | None) -> None:
+    """Run a statement on the file's own table of tables."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(statement, values)
+
+
+TRIGGER = "CREATE TRIGGER {} AFTER INSERT ON journal BEGIN DELETE FROM journal; END"
+ADDED = "INSERT INTO sqlite_master (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, 0, ?)"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "table", "sql"),
+    [
+        *[("trigger", name, "journal", TRIGGER.format(name)) for name in ("sqlite_stat1", "sqlite_stat4", "sqlite_sequence", "journal")],
+        ("table", "sqlite_stat1", "sqlite_stat1", TRIGGER.format("sqlite_stat1")),
+        ("trigger", "sqlite_stat1", "journal", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
+        ("view", "sqlite_stat4", "sqlite_stat4", "CREATE VIEW sqlite_stat4 AS SELECT 1"),
+        ("index", "more", "journal", "CREATE INDEX more ON journal (at)"),
+        ("trigger", "sqlite_autoindex_journal_9", "journal", None),
+    ],
+)
+def test_a_file_that_carries_code_is_refused(tmp_path: Path, kind: str, name: str, table: str, sql: str | None) -> None:
+    """A file may come from anywhere: nothing in it runs, whatever it is called."""
+    path = tmp_path / "s.db"
+    with SessionStore(path) as store:
+        store.create("victim").add_message("user", "precious")
+    in_schema(path, ADDED, kind, name, table, sql)
+    before = path.read_bytes()
+    with pytest.raises(StoreDamagedError):
+        SessionStore(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["journal", "sessions_by_last", "sqlite_sequence", "sqlite_autoindex_sessions_1"])
+def test_a_file_whose_tables_stand_in_it_twice_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "s.db"
+    SessionStore(path).close()
+    in_schema(path, "INSERT INTO sqlite_master SELECT * FROM sqlite_master WHERE name = ?", name)
+    with pytest.raises(StoreDamagedError):
+        SessionStore(path)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sqlite3 cannot turn triggers off before Python 3.12")
+def test_triggers_and_views_are_turned_off(tmp_path: Path) -> None:
+    with SessionStore(tmp_path / "s.db") as store:
+        connection: Any = store._file._connection
+        assert not connection.getconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER)  # type: ignore[attr-defined, unused-ignore]
+        assert not connection.getconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW)  # type: ignore[attr-defined, unused-ignore]
 
 
 def test_what_the_database_keeps_about_its_tables_is_no_damage(tmp_path: Path) -> None:

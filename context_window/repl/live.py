@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
+from session.printable import printable
 from session.redaction import is_name, redacted, short
 from session.session import Session
 from session.summarizers import AnthropicSummarizer
@@ -203,8 +204,9 @@ class AnthropicAccess:
             try:
                 self._client = anthropic.AsyncAnthropic(**self._settings)
             except Exception as error:  # an address that is none, a proxy that is none: the client checks what the environment holds
+                reason = redacted(printable(str(error)))
                 raise ChatError(
-                    f"Anthropic's client cannot be made: {redacted(str(error))}; look at ANTHROPIC_BASE_URL and the proxies that are set"
+                    f"Anthropic's client cannot be made: {reason}; look at ANTHROPIC_BASE_URL and the proxies that are set"
                 ) from error
         return self._client
 

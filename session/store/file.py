@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import threading
 import time
 import weakref
@@ -17,7 +18,7 @@ from session.errors import StoreDamagedError, StoreError
 
 from .complaints import is_busy, ours
 from .paths import made, plain_path, quoted
-from .schema import APPLICATION, PAGE_BYTES, SCHEMA, VERSION
+from .schema import APPLICATION, PAGE_BYTES, SCHEMA, VERSION, is_schema
 
 PAUSE = 0.02
 """Seconds between two attempts where SQLite does not wait by itself."""
@@ -137,6 +138,7 @@ class StoreFile:
             "checkpoint_fullfsync = ON",
         ):
             connection.execute(f"PRAGMA {setting}")
+        _turn_code_off(connection)
         if self._is_new(connection):
             self._make(connection)
         elif _text(connection, "PRAGMA journal_mode") != "wal":
@@ -152,15 +154,14 @@ class StoreFile:
         with self._one_state(connection):
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             application = connection.execute("PRAGMA application_id").fetchone()[0]
-            found = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall())
-        if not found and not version and not application:
+            rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+        if not rows and not version and not application:
             return True
         if application != APPLICATION:
             raise StoreDamagedError(self.path, "a database, but not one of sessions")
         if version > VERSION:
             raise StoreError(self.path, f"written by a newer release (version {version}; this one reads {VERSION}); update to open it")
-        tables = {name: sql.encode() for name, sql in SCHEMA.items()}
-        if version != VERSION or {name.decode(errors="replace"): sql for name, sql in found.items()} != {**tables, **_by_sqlite(found)}:
+        if version != VERSION or not is_schema(rows):
             raise StoreDamagedError(self.path, "its tables are not those of a store")
         return False
 
@@ -223,9 +224,12 @@ def _text(connection: sqlite3.Connection, question: str) -> str:
     return found.decode()
 
 
-def _by_sqlite(found: dict[bytes, bytes]) -> dict[str, bytes]:
-    """The tables that SQLite keeps for itself."""
-    return {name.decode(): sql for name, sql in found.items() if name in {b"sqlite_sequence", b"sqlite_stat1", b"sqlite_stat4"}}
+def _turn_code_off(connection: sqlite3.Connection) -> None:
+    """Turn triggers and views off, so that none runs that another process adds while the file is open. Python before 3.12 cannot."""
+    if sys.version_info >= (3, 12):
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER, False)
+        if hasattr(sqlite3, "SQLITE_DBCONFIG_ENABLE_VIEW"):  # since SQLite 3.30
+            connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
 
 
 def _rolled_back(connection: sqlite3.Connection) -> bool:
