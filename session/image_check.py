@@ -191,7 +191,7 @@ def _colours(flags: int) -> int:
 
 _FORMATS = {
     "PNG": re.compile(rb"\x89PNG\r\n\x1a\n"),
-    "JPEG": re.compile(rb"\xff\xd8\xff"),
+    "JPEG": re.compile(rb"\xff\xd8\xff(?!\x00)"),  # 0xFF 0 is no marker
     "GIF": re.compile(rb"GIF8[79]a"),
     "WEBP": re.compile(rb"RIFF....WEBP", re.DOTALL),
 }

@@ -94,6 +94,7 @@ def test_no_bytes_raise(data: bytes) -> None:
         (b"<html>404</html>", UNKNOWN),
         (b"BM" + bytes(60), UNKNOWN),
         (b"%PDF-1.7", UNKNOWN),
+        (encoded("JPEG")[:3] + b"\0" + encoded("JPEG")[3:], UNKNOWN),
         (png()[:20], HEADER),
         (png()[:33], CUT),
         (png()[:-1], CUT),
@@ -260,7 +261,7 @@ def without_tables(data: bytes) -> bytes:
 
 def scan_start(data: bytes) -> int:
     place = data.index(b"\xff\xda") + 2
-    return place + struct.unpack_from(">H", data, place)[0]
+    return place + int.from_bytes(data[place : place + 2])
 
 
 SEQUENTIAL = [
