@@ -63,6 +63,8 @@ _ARITHMETIC = 0xC9
 _FILLER = b"".join(bytes(range(3 + n, 250, 7)) + bytes((0xFF, 0xD0 + n)) for n in range(8))
 """Coded data that decoders skip after a complete JPEG scan, and take for the missing pixels after a cut one. It has all restart
 markers, so that it is read after a cut between two of them too."""
+_NEXT_MARKER = re.compile(rb"\xff+([^\x00\x01\xd0-\xd7\xff])")
+"""The marker right after a segment, with any filler. Bytes between segments are skipped by lenient decoders and refused by strict ones."""
 
 
 def image_problem(data: bytes) -> str | None:
@@ -126,9 +128,9 @@ def _jpeg(data: bytes) -> str | None:
     has_tables = is_scan = False
     at = 2
     for _ in range(MOST_STEPS):
-        marker = _MARKER.search(data, at)  # past the coded data of a scan, and past stray bytes, as decoders do
+        marker = _MARKER.search(data, at) if is_scan else _NEXT_MARKER.match(data, at)  # after a scan, past its coded data
         if marker is None:
-            return CUT
+            return CUT if is_scan or at >= len(data) else BROKEN
         if is_scan:
             scan_end = marker.start()
         kind, at = marker[1][0], marker.end()
