@@ -4,9 +4,12 @@ A provider refuses a request that holds bytes it cannot decode, and refuses ever
 sends them again. So bytes are checked to their end before they are sent:
 
 1. The header gives the format and the size. An image of more than `MOST_PIXELS` pixels, or `MOST_WEBP_PIXELS`, is never decoded.
-2. The file is walked to its end without decoding: to IEND in PNG, with every checksum, to the end-of-image marker in JPEG, to the
-   trailer in GIF, to its stated length in WebP. This finds every cut, even where a program has set Pillow's `LOAD_TRUNCATED_IMAGES`.
+2. The file is walked to its end without decoding: to IEND in PNG (`png_check`), to the end-of-image marker in JPEG, to the trailer in
+   GIF, to its stated length in WebP. This finds every cut, even where a program has set Pillow's `LOAD_TRUNCATED_IMAGES`.
 3. Pillow decodes the pixels: all of a still image, and of an animation the first frames, up to `MOST_PIXELS` in all.
+4. libjpeg fills a scan that ends too early with grey, and says nothing. So a sequential JPEG is decoded a second time with other coded
+   data after its last scan. The pixels stay the same unless the scan is cut. A cut inside of the last blocks may go unnoticed, and so
+   does a progressive JPEG whose last scan was cut before an end marker was appended.
 
 JPEG without its end marker (ITU-T T.81, B.2.1) and GIF without its trailer (GIF89a, 27) break their specifications. Browsers show
 them, stricter decoders refuse them, and no provider promises to take them. They count as damaged: a wrong "no" costs one picture,
@@ -22,13 +25,13 @@ import logging
 import re
 import struct
 import threading
-import zlib
 from collections.abc import Callable
 from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING
 
 from .images import image_size
+from .png_check import is_decodable_png
 
 if TYPE_CHECKING:
     from PIL.Image import Exif
@@ -53,6 +56,15 @@ LONG = "too large to check: it has too many parts"
 
 _MARKER = re.compile(rb"\xff([^\x00\x01\xd0-\xd7\xff])")
 """A JPEG marker that is no restart marker, stuffed byte or filler."""
+_SEQUENTIAL = {0xC0, 0xC1}
+"""Frames of JPEG with Huffman coding in which a scan holds all of its pixels."""
+_ARITHMETIC = 0xC9
+"""The first of the JPEG frames with arithmetic coding: they need no Huffman tables, and a scan may be coded in no bytes."""
+_FILLER = b"".join(bytes(range(3 + n, 250, 7)) + bytes((0xFF, 0xD0 + n)) for n in range(8))
+"""Coded data that decoders skip after a complete JPEG scan, and take for the missing pixels after a cut one. It has all restart
+markers, so that it is read after a cut between two of them too."""
+_NEXT_MARKER = re.compile(rb"\xff+([^\x00\x01\xd0-\xd7\xff])")
+"""The marker right after a segment, with any filler. Bytes between segments are skipped by lenient decoders and refused by strict ones."""
 
 
 def image_problem(data: bytes) -> str | None:
@@ -73,7 +85,7 @@ def image_problem(data: bytes) -> str | None:
     if size[0] * size[1] > (MOST_WEBP_PIXELS if name == "WEBP" else MOST_PIXELS):
         return f"too large to send: {size[0]}x{size[1]}"
     try:
-        return _WALKS[name](data) or _decoding_problem(data, name)
+        return _CHECKS[name](data)
     except (struct.error, IndexError):  # a walk ran past the last byte
         return CUT
 
@@ -105,37 +117,44 @@ def heif_problem(data: bytes) -> str | None:
 
 
 def _png(data: bytes) -> str | None:
-    view, at = memoryview(data), 8
-    for _ in range(MOST_STEPS):
-        length, kind = struct.unpack_from(">I4s", data, at)
-        (checksum,) = struct.unpack_from(">I", data, at + 8 + length)
-        if zlib.crc32(view[at + 4 : at + 8 + length]) != checksum:
-            return BROKEN
-        if kind == b"IEND":
-            return None
-        at += 12 + length
-    return LONG
+    is_decodable = is_decodable_png(data, MOST_STEPS)
+    if is_decodable is None:
+        return LONG
+    return _decoding_problem(data, "PNG") if is_decodable else BROKEN
 
 
 def _jpeg(data: bytes) -> str | None:
-    pixels = scans = 0
+    pixels = scans = frame = scan_end = 0
+    has_tables = is_scan = False
     at = 2
     for _ in range(MOST_STEPS):
-        marker = _MARKER.search(data, at)  # past the coded data of a scan, and past stray bytes, as decoders do
+        marker = _MARKER.search(data, at) if is_scan else _NEXT_MARKER.match(data, at)  # after a scan, past its coded data
         if marker is None:
-            return CUT
+            return CUT if is_scan or at >= len(data) else BROKEN
+        if is_scan:
+            scan_end = marker.start()
         kind, at = marker[1][0], marker.end()
         if kind == 0xD9:
-            return None
+            return _decoding_problem(data, "JPEG", data[:scan_end] + _FILLER + data[scan_end:] if frame in _SEQUENTIAL else None)
         (length,) = struct.unpack_from(">H", data, at)
         if 0xC0 <= kind <= 0xCF and kind not in {0xC4, 0xC8, 0xCC}:
+            frame = kind
             height, width = struct.unpack_from(">xHH", data, at + 2)
             pixels = max(pixels, width * height)
-        scans += kind == 0xDA
+        has_tables |= kind == 0xC4
+        is_scan = kind == 0xDA
+        scans += is_scan
         if pixels > MOST_PIXELS or pixels * scans > MOST_SCANNED:
             return LONG
         at += length
+        if is_scan and frame < _ARITHMETIC and not (has_tables and _is_coded(data, at)):
+            return BROKEN
     return LONG
+
+
+def _is_coded(data: bytes, at: int) -> bool:
+    """True if coded data of a JPEG begins here, and no marker: in coded data, 0 follows on 0xFF."""
+    return data[at] != 0xFF or data[at + 1] == 0
 
 
 def _gif(data: bytes) -> str | None:
@@ -144,7 +163,7 @@ def _gif(data: bytes) -> str | None:
     for _ in steps:
         kind = data[at]
         if kind == 0x3B:
-            return None
+            return _decoding_problem(data, "GIF")
         if kind == 0x2C:
             left, top, width, height, flags = struct.unpack_from("<4HB", data, at + 1)
             if (left + width) * (top + height) > MOST_PIXELS:  # frames may lie outside of the screen, which then grows
@@ -164,7 +183,7 @@ def _gif(data: bytes) -> str | None:
 
 def _webp(data: bytes) -> str | None:
     (length,) = struct.unpack_from("<I", data, 4)
-    return CUT if 8 + length > len(data) else None  # libwebp checks the chunks
+    return CUT if 8 + length > len(data) else _decoding_problem(data, "WEBP")  # libwebp checks the chunks
 
 
 def _colours(flags: int) -> int:
@@ -174,14 +193,21 @@ def _colours(flags: int) -> int:
 
 _FORMATS = {
     "PNG": re.compile(rb"\x89PNG\r\n\x1a\n"),
-    "JPEG": re.compile(rb"\xff\xd8\xff"),
+    "JPEG": re.compile(rb"\xff\xd8\xff(?!\x00)"),  # 0xFF 0 is no marker
     "GIF": re.compile(rb"GIF8[79]a"),
     "WEBP": re.compile(rb"RIFF....WEBP", re.DOTALL),
 }
-_WALKS: dict[str, Callable[[bytes], str | None]] = {"PNG": _png, "JPEG": _jpeg, "GIF": _gif, "WEBP": _webp}
+_CHECKS: dict[str, Callable[[bytes], str | None]] = {"PNG": _png, "JPEG": _jpeg, "GIF": _gif, "WEBP": _webp}
 
 
-def _decoding_problem(data: bytes, name: str) -> str | None:
+def _decoding_problem(data: bytes, name: str, filled: bytes | None = None) -> str | None:
+    """Return what is wrong with the pixels.
+
+    Args:
+        data: The whole file.
+        name: Its format.
+        filled: The same JPEG with `_FILLER` after its last scan. Its pixels differ where that scan is cut.
+    """
     opener = _openers().get(name)
     if opener is None:  # a Pillow that was built without this format: nothing more can be found out
         return None
@@ -201,6 +227,11 @@ def _decoding_problem(data: bytes, name: str) -> str | None:
                 decoded += picture.width * picture.height
                 if decoded > MOST_PIXELS:
                     break
+            if filled is not None:
+                with opener(BytesIO(filled)) as other:
+                    other.draft(None, (1, 1))
+                    if other.tobytes() != picture.tobytes():
+                        return CUT
     except Exception:  # noqa: BLE001 - decoders of damaged pixels raise OSError, SyntaxError, struct.error and whatever comes
         return BROKEN
     finally:

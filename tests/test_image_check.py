@@ -9,21 +9,25 @@ import pickle
 import struct
 import threading
 import time
+import tracemalloc
 import warnings
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from io import BytesIO
 from typing import Any
 
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
+from PIL import Image as PillowImage
 from PIL import ImageFile
 
 from context_window import ContextWindow, ContextWindowManager
 from session import Document, Image, Message, Session
 from session import image_check as image_check_module
 from session.image_check import BROKEN, CUT, HEADER, LONG, MOST_FRAMES, UNKNOWN, heif_problem, image_problem
+from session.png_check import is_decodable_png
 from session.providers import media
 from session.providers.media import Inline, Note, document_source, image_source, unusable
 from tests.support.counting import Letters
@@ -90,6 +94,7 @@ def test_no_bytes_raise(data: bytes) -> None:
         (b"<html>404</html>", UNKNOWN),
         (b"BM" + bytes(60), UNKNOWN),
         (b"%PDF-1.7", UNKNOWN),
+        (encoded("JPEG")[:3] + b"\0" + encoded("JPEG")[3:], UNKNOWN),
         (png()[:20], HEADER),
         (png()[:33], CUT),
         (png()[:-1], CUT),
@@ -131,6 +136,174 @@ def test_pillow_logs_nothing_of_what_is_checked_and_goes_on_logging_for_others(c
         assert caplog.records == []
         assert is_readable(data)
     assert "secret profile" in caplog.text
+
+
+# What libpng and strict JPEG decoders refuse, and Pillow takes
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def header(colour: int = 0, *, width: int = 8, depth: int = 8, compression: int = 0, filtering: int = 0, interlacing: int = 0) -> bytes:
+    return chunk(b"IHDR", struct.pack(">IIBBBBB", width, 8, depth, colour, compression, filtering, interlacing))
+
+
+def chunks(*parts: bytes) -> bytes:
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts) + chunk(b"IEND", b"")
+
+
+ROW = b"\0" + bytes(8)
+ROWS = zlib.compress(ROW * 8)
+IDAT = chunk(b"IDAT", ROWS)
+PALETTE = chunk(b"PLTE", bytes(3))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(chunks(header(), chunk(b"IDAT", zlib.compress(ROW * 4))), id="half of the rows"),
+        pytest.param(chunks(header(), chunk(b"IDAT", zlib.compress((ROW * 8)[:-1]))), id="a byte too few"),
+        pytest.param(chunks(header(), chunk(b"IDAT", ROWS[:-4])), id="no checksum of the pixels"),
+        pytest.param(chunks(header(), chunk(b"IDAT", ROWS[:-1] + b"?")), id="a wrong checksum of the pixels"),
+        pytest.param(chunks(header(), chunk(b"IDAT", b"no pixels")), id="pixels that cannot be decompressed"),
+        pytest.param(chunks(header(), chunk(b"IDAT", b"")), id="no pixels"),
+        pytest.param(chunks(header(), chunk(b"IDAT", ROWS[:6]), chunk(b"tIME", b"1234567"), chunk(b"IDAT", ROWS[6:])), id="parted pixels"),
+        pytest.param(chunks(header(3), IDAT), id="no palette"),
+        pytest.param(chunks(header(3), IDAT, PALETTE), id="a late palette"),
+        pytest.param(chunks(header(3), PALETTE, PALETTE, IDAT), id="two palettes"),
+        *(pytest.param(chunks(header(3), chunk(b"PLTE", bytes(n)), IDAT), id=f"a palette of {n} bytes") for n in (0, 4, 771)),
+        pytest.param(chunks(header(), chunk(b"ABCD", b"x"), IDAT), id="an unknown critical chunk"),
+        pytest.param(chunks(header(), chunk(b"a1b2", b"x"), IDAT), id="a chunk without a name"),
+        pytest.param(chunks(header(), header(width=4), IDAT), id="two headers"),
+        pytest.param(chunks(header(), IDAT, header()), id="a late header"),
+        pytest.param(chunks(chunk(b"IHDR", header()[8:21] + b"?"), IDAT), id="a long header"),
+        pytest.param(chunks(header(compression=1), IDAT), id="compression"),
+        pytest.param(chunks(header(filtering=1), IDAT), id="filter method"),
+        pytest.param(chunks(header(interlacing=2), IDAT), id="interlacing"),
+        pytest.param(chunks(header(1), IDAT), id="colour type"),
+        pytest.param(chunks(header(depth=3), IDAT), id="bit depth"),
+    ],
+)
+def test_a_png_that_libpng_refuses_is_broken(data: bytes) -> None:
+    assert image_problem(data) == BROKEN
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(chunks(header(), IDAT), id="plain"),
+        pytest.param(chunks(header(), chunk(b"IDAT", zlib.compress(ROW * 9))), id="a row too many"),
+        pytest.param(chunks(header(), chunk(b"IDAT", ROWS + b"more")), id="more after the compressed pixels"),
+        pytest.param(chunks(header(), *(chunk(b"IDAT", ROWS[n : n + 1]) for n in range(len(ROWS)))), id="a byte a chunk"),
+        pytest.param(chunks(header(3), PALETTE, IDAT), id="a palette of one colour"),
+        pytest.param(chunks(header(2), PALETTE, chunk(b"IDAT", zlib.compress((b"\0" + bytes(24)) * 8))), id="a suggested palette"),
+    ],
+)
+def test_a_png_that_libpng_takes_is_sound(data: bytes) -> None:
+    assert image_problem(data) is None
+
+
+@given(
+    mode=st.sampled_from(["1", "L", "LA", "P", "RGB", "RGBA", "I;16"]),
+    width=st.integers(1, 40),
+    height=st.integers(1, 40),
+    optimize=st.booleans(),
+    colours=st.integers(1, 256),
+)
+def test_every_png_that_pillow_writes_is_sound(mode: str, width: int, height: int, *, optimize: bool, colours: int) -> None:
+    picture = noise(width, height)
+    if mode == "P":
+        picture = picture.quantize(colours)
+    elif mode == "I;16":
+        picture = noise(width * 2, height, "L")
+        picture = PillowImage.frombytes("I;16", (width, height), picture.tobytes())
+    else:
+        picture = picture.convert(mode)
+    out = BytesIO()
+    picture.save(out, "PNG", optimize=optimize)
+    assert image_problem(out.getvalue()) is None
+
+
+@given(width=st.integers(1, 20), height=st.integers(1, 20), depth=st.sampled_from([1, 2, 4, 8, 16]))
+def test_an_interlaced_png_is_sound_with_all_of_its_passes_alone(width: int, height: int, depth: int) -> None:
+    """Its size is counted here pixel by pixel, from the table of passes in the PNG specification."""
+    pattern = ("16462646", "77777777", "56565656", "77777777", "36463646", "77777777", "56565656", "77777777")
+    rows = b""
+    for number in "1234567":
+        for y in range(height):
+            columns = sum(pattern[y % 8][x % 8] == number for x in range(width))
+            rows += bytes(1 + (columns * depth + 7) // 8) if columns else b""
+    start = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, 0, 0, 0, 1))
+    assert image_problem(chunks(start, chunk(b"IDAT", zlib.compress(rows)))) is None
+    assert image_problem(chunks(start, chunk(b"IDAT", zlib.compress(rows[:-1])))) == BROKEN
+
+
+def test_the_pixels_of_a_png_are_never_held_at_once() -> None:
+    bomb = chunks(header(), chunk(b"IDAT", zlib.compress(bytes(100_000_000))))
+    large = png(4_000, 2_000)
+    tracemalloc.start()
+    try:
+        assert is_decodable_png(large, 100)
+        assert is_decodable_png(bomb, 100)
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def without_tables(data: bytes) -> bytes:
+    """A JPEG without its Huffman tables."""
+    while (place := data.find(b"\xff\xc4")) >= 0:
+        (length,) = struct.unpack_from(">H", data, place + 2)
+        data = data[:place] + data[place + 2 + length :]
+    return data
+
+
+def scan_start(data: bytes) -> int:
+    place = data.index(b"\xff\xda") + 2
+    return place + int.from_bytes(data[place : place + 2])
+
+
+SEQUENTIAL = [
+    encoded("JPEG", 128, 128),
+    encoded("JPEG", 70, 50, mode="L"),
+    encoded("JPEG", 64, 64, subsampling=0, optimize=True),
+    encoded("JPEG", 64, 64, mode="CMYK"),
+    encoded("JPEG", 128, 128, restart_marker_blocks=1),
+]
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name.startswith("JPEG")])
+def test_a_jpeg_without_coded_data_or_huffman_tables_is_broken(name: str) -> None:
+    data = KINDS[name]
+    assert image_problem(data[: scan_start(data)] + b"\xff\xd9") == BROKEN
+    assert image_problem(data[: scan_start(data)] + b"\xff\xff\xd9") == BROKEN
+    assert image_problem(without_tables(data)) == BROKEN
+
+
+@pytest.mark.parametrize("data", SEQUENTIAL)
+def test_a_sequential_jpeg_cut_in_its_scan_is_cut_where_an_end_is_appended(data: bytes) -> None:
+    """All cuts but those in the last blocks, here a tenth of the scan."""
+    assert image_problem(data) is None
+    start = scan_start(data)
+    last = start + (len(data) - start) * 9 // 10
+    assert [end for end in range(start + 1, last, 5) if image_problem(data[:end] + b"\xff\xd9") is None] == []
+
+
+@given(
+    width=st.integers(1, 70),
+    height=st.integers(1, 70),
+    quality=st.integers(1, 100),
+    mode=st.sampled_from(["L", "RGB", "CMYK"]),
+    subsampling=st.integers(0, 2),
+    restart=st.integers(0, 3),
+    progressive=st.booleans(),
+)
+def test_every_jpeg_that_pillow_writes_is_sound(
+    width: int, height: int, quality: int, mode: str, *, subsampling: int, restart: int, progressive: bool
+) -> None:
+    options = {"quality": quality, "subsampling": subsampling, "restart_marker_blocks": restart, "progressive": progressive}
+    assert image_problem(encoded("JPEG", width, height, mode=mode, **options)) is None
 
 
 # Bounds
