@@ -28,7 +28,7 @@ MAX_RULE = 4_096
 """Characters of a rule. No path is that long, so a longer rule is passed over."""
 MAX_TOTAL = 1024 * 1024
 """Bytes of the files of rules that apply together in one folder."""
-MEMORY = 512 * 1024
+MEMORY = 1024 * 1024
 """Bytes that RE2 may use for the rules of a file, and as many more as there are rules times `MEMORY_PER_RULE`."""
 MEMORY_PER_RULE = 4 * 1024
 

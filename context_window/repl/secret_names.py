@@ -54,7 +54,7 @@ _COPY_END = re.compile(
     | \.[0-9]+ | \.~[0-9]+~                             # numbered, by logrotate and Emacs
     | \ (-\ )?copy(\ ?\(?[0-9]+\)?)? | \ ?\([0-9]+\)     # by file managers and browsers
     )$
-    | (?<=\.[a-z0-9]{3})\.txt$ | (?<=\.json)\.txt$      # to get past a filter; `version_history.txt` is no copy
+    | (?<=\.[a-z0-9]{3})\.txt$ | (?<=\.[a-z0-9]{4})\.txt$  # to get past a filter; `version_history.txt` is no copy
     """,
     re.VERBOSE,
 )

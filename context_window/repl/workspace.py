@@ -253,7 +253,6 @@ class Workspace:
             raise WorkspaceError(f"{self._name(file)} cannot be read: {error.strerror or 'an error of the disk'}") from None
 
     def _name(self, file: Path) -> str:
-        """Return the path of a file to show: on one line, without characters that a terminal or a reader would not see."""
         return printable(str(file)[len(str(self.root)) :].lstrip(os.sep).replace(os.sep, "/"))
 
     def _deadline(self) -> Callable[[], bool]:
