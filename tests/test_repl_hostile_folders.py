@@ -109,7 +109,12 @@ def test_a_name_is_shown_on_one_line(root: Path) -> None:
     (root / "in\nner").mkdir()
     (root / "in\nner" / ".gitignore").write_text("x" * 5_000, encoding="utf-8")
     questions: list[str] = []
-    shown = Workspace(root, allow_secret=lambda question: bool(questions.append(question)))
+
+    def refusing_user(question: str) -> bool:
+        questions.append(question)
+        return False
+
+    shown = Workspace(root, allow_secret=refusing_user)
     assert f"{line} (6)" in shown.list_files().splitlines()
     assert f"{line} (6)" in shown.list_files(recursive=True).splitlines()
     assert f"{line}:1: needle" in shown.search("needle").splitlines()
