@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
+from session.printable import printable
+
 from .secret_names import is_secret
 from .tree import entries_of
 
@@ -31,7 +33,7 @@ class SecretFiles:
         self._names: dict[tuple[int, int], list[Path]] | None = None
 
     def description(self, file: Path, status: os.stat_result) -> str | None:
-        """Return the file's name, with the reason if the name does not tell it; None if the file is harmless.
+        """Return the file's name, with the reason if the name does not tell it, on one line; None if the file is harmless.
 
         Args:
             file: Its path, without links.
@@ -39,7 +41,7 @@ class SecretFiles:
         """
         if not is_secret(file) and status.st_nlink < 2:
             return None
-        name = file.relative_to(self._root).as_posix()
+        name = printable(file.relative_to(self._root).as_posix())
         if is_secret(file):
             return name
         if self._names is None:
@@ -47,7 +49,7 @@ class SecretFiles:
         names = self._names.get((status.st_dev, status.st_ino), [])
         other = next((path for path in names if is_secret(path)), None)
         if other is not None:
-            return f"{name}, the same file as {other.relative_to(self._root).as_posix()}"
+            return f"{name}, the same file as {printable(other.relative_to(self._root).as_posix())}"
         if len(names) >= status.st_nlink or (not self._is_late() and not DEPENDENCIES.isdisjoint(file.relative_to(self._root).parts)):
             return None
         return f"{name}, a hard link to a file elsewhere"

@@ -15,7 +15,7 @@ FOLDERS = frozenset({".aws", ".azure", ".git", ".gnupg", ".hg", ".kube", ".oci",
 """Folders of which every file counts as secret. Version control: its configuration holds tokens, its objects every file ever added."""
 FILES = (
     # settings of a program or a deployment
-    *(".env", ".env.*", "*.env", ".envrc", ".dev.vars", "local.settings.json", "wp-config.php"),
+    *(".env", ".env.*", ".env-*", ".env_*", "*.env", ".envrc", ".envrc.*", ".dev.vars", "local.settings.json", "wp-config.php"),
     *("*.tfstate", "*.tfstate.*", "*.tfvars", "*.tfvars.json", ".terraformrc", "terraform.rc"),
     # keys and key stores
     *("*.pem", "*.key", "*.ppk", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.keyring", "*.kdb", "*.kdbx", "*.ovpn"),
@@ -40,12 +40,25 @@ CODE = frozenset(
     ".c .cc .cpp .cs .css .go .h .html .java .js .jsx .kt .md .php .py .pyi .rb .rs .rst .swift .ts .tsx".split()  # noqa: SIM905 - a list is longer
 )
 """Suffixes of programs and documents: `secrets.py` is about secrets, and holds none."""
-HARMLESS = (".example", ".sample", ".template", ".tmpl", ".dist", ".defaults", ".pub")
+HARMLESS = (
+    *(".example", ".sample", ".template", ".tmpl", ".dist", ".defaults", ".pub"),
+    *(".env-example", ".env_example", ".env-sample", ".env_sample", ".env-template", ".env_template"),
+)
 """Suffixes of files that are written to be shown."""
 _FILES = re.compile("|".join(map(translate, FILES)))
 _PATHS = tuple(f"/{ending}" for ending in PATHS)
-COPIES = ("~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", ".tmp")
-"""Suffixes of copies, which are as secret as their originals."""
+_COPY_END = re.compile(
+    r"""(
+    ~ | [._-](bak|backup|old|orig|save|tmp|copy)[0-9]*  # by people and editors
+    | \.sw[a-p]                                         # by Vim
+    | \.[0-9]+ | \.~[0-9]+~                             # numbered, by logrotate and Emacs
+    | \ (-\ )?copy(\ ?\(?[0-9]+\)?)? | \ ?\([0-9]+\)     # by file managers and browsers
+    )$
+    | (?<=\.[a-z0-9]{3})\.txt$ | (?<=\.[a-z0-9]{4})\.txt$  # to get past a filter; `version_history.txt` is no copy
+    """,
+    re.VERBOSE,
+)
+"""The end of a copy's name. A copy is as secret as its original."""
 
 
 def is_secret(path: PurePath | str) -> bool:
@@ -56,23 +69,39 @@ def is_secret(path: PurePath | str) -> bool:
     Args:
         path: Without `..`, which would hide the names of folders.
     """
-    return _is_secret(str(path))
+    text = str(path)
+    return _is_secret(text) or (":" in text and _is_secret(text.replace(":", "_")))  # a stream for Windows, part of the name for others
 
 
 @lru_cache(maxsize=1_024)
 def _is_secret(path: str) -> bool:
     parts = [_canonical(part) for part in path.replace("\\", "/").split("/")]
-    if not FOLDERS.isdisjoint(parts):
+    originals = [_original(part) for part in parts]
+    if not FOLDERS.isdisjoint(parts) or not FOLDERS.isdisjoint(originals):
         return True
-    name = parts[-1]
-    while name.endswith(COPIES):
-        name = next(name.removesuffix(suffix) for suffix in COPIES if name.endswith(suffix))
+    name = originals[-1]
     if name.endswith(HARMLESS):
         return False
-    if "/".join((*parts[:-1], name)).endswith(_PATHS):
+    stem, dot, suffix = name.rpartition(".")
+    names = {parts[-1], name, f"{_original(stem)}{dot}{suffix}"}  # the last for `auth copy.json`
+    if ".sw" in parts[-1]:
+        names.add(name.removeprefix("."))  # Vim hides its copy of `id_rsa` as `.id_rsa.swp`
+    if any("/".join((*originals[:-1], each)).endswith(_PATHS) for each in names):
         return True
     is_code = PurePath(name).suffix in CODE and name != "wp-config.php" and not name.startswith(".env")
-    return not is_code and _FILES.match(name) is not None
+    return not is_code and any(map(_FILES.match, names))
+
+
+@lru_cache(maxsize=4_096)
+def _original(name: str) -> str:
+    """Return the name of the file or folder that one of this name is a copy of; the name itself if it is no copy."""
+    if len(name) > 2 and name[0] == name[-1] == "#":  # Emacs's copy of what is not saved
+        name = name[1:-1]
+    while True:
+        end = _COPY_END.search(name)
+        if end is None or end.start() == 0:
+            return name
+        name = name[: end.start()]
 
 
 @lru_cache(maxsize=4_096)  # most are names of folders, which come again with every file

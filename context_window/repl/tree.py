@@ -39,7 +39,7 @@ class Walk:
 
     def __iter__(self) -> Iterator[os.DirEntry[str]]:
         """Yield files and links, sorted by name within their folder. No link is followed."""
-        rules = IgnoreRules.above(self._folder, self._root).within(self._folder)
+        rules = IgnoreRules.above(self._folder, self._root, self._is_late).within(self._folder)
         self.problems = rules.problems
         pending = [(entry, rules) for entry in entries_of(self._folder)[::-1]]
         while pending and not self._is_late():

@@ -21,6 +21,7 @@ from typing import IO
 
 from session.errors import FormatError, short
 from session.files import Folder
+from session.printable import printable
 
 from ..errors import ContextWindowError
 from .file_kinds import binary_kind
@@ -96,30 +97,30 @@ class Workspace:
             first_line: The first line to give, counted from 1.
             lines: How many lines to give, at most 400.
         """
-        file = self._inside(path)
+        file, path_shown = self._inside(path), printable(path)
         with self._folder() as folder, self._opened(file, folder) as (stream, status):
             description = SecretFiles(self.root, self._deadline()).description(file, status)
             if description is not None or self._is_secret_path(path):
-                self._ask(file, description or path)
+                self._ask(file, description or path_shown)
             data, size = stream.read(MAX_FILE) or b"", status.st_size
         if size and not data:
-            return f"{path}: {size:,} bytes, and none of them could be read"
+            return f"{path_shown}: {size:,} bytes, and none of them could be read"
         kind = binary_kind(data)
         if kind is not None:
-            return f"{path} is a binary file ({kind}, {size:,} bytes): its content is not shown"
+            return f"{path_shown} is a binary file ({kind}, {size:,} bytes): its content is not shown"
         all_lines = data.decode("utf-8", "replace").splitlines()
         first = max(1, first_line)
         if all_lines and first > len(all_lines):
-            raise WorkspaceError(f"{path} has {len(all_lines):,} lines; first_line={first_line:,} is beyond its end")
+            raise WorkspaceError(f"{path_shown} has {len(all_lines):,} lines; first_line={first_line:,} is beyond its end")
         page = list(_within(all_lines[first - 1 : first - 1 + max(1, min(lines, MAX_LINES))]))
         last = first - 1 + len(page)
         text = "\n".join(page)
         if not all_lines:
-            return f"[{path} is empty]"
+            return f"[{path_shown} is empty]"
         if size > len(data) and last == len(all_lines):
-            return f"{text}\n[{path}: {size:,} bytes, of which only the first {len(data):,} can be read]"
+            return f"{text}\n[{path_shown}: {size:,} bytes, of which only the first {len(data):,} can be read]"
         if last < len(all_lines):
-            return f"{text}\n[{path}: lines {first:,} to {last:,} of {len(all_lines):,}; go on with first_line={last + 1}]"
+            return f"{text}\n[{path_shown}: lines {first:,} to {last:,} of {len(all_lines):,}; go on with first_line={last + 1}]"
         return text
 
     def list_files(self, path: str = ".", recursive: bool = False) -> str:
@@ -132,14 +133,14 @@ class Workspace:
         """
         folder = self._inside(path)
         if not folder.is_dir():
-            raise WorkspaceError(f"{path} is no folder" if folder.exists() else f"there is no folder {path}")
+            raise WorkspaceError(f"{printable(path)} is no folder" if folder.exists() else f"there is no folder {printable(path)}")
         is_late = self._deadline()
         walk = Walk(folder, self.root, is_late)
         entries = iter(walk) if recursive else iter(entries_of(folder))
         names = [self._entry(entry, folder) for entry in islice(entries, MAX_ENTRIES)]
         is_cut = is_late() or next(entries, None) is not None
         notes = [f"[more than these {len(names):,}; list a folder of it]"] if is_cut else []
-        return "\n".join([*names, *notes, *_left_out(walk)]) or f"[{path} is empty]"
+        return "\n".join([*names, *notes, *_left_out(walk)]) or f"[{printable(path)} is empty]"
 
     def search(self, pattern: str, path: str = ".") -> str:
         r"""Find lines by a regular expression in the text files of the working directory.
@@ -154,7 +155,7 @@ class Workspace:
         """
         start = self._inside(path)
         if not start.exists():
-            raise WorkspaceError(f"there is no file or folder {path}")
+            raise WorkspaceError(f"there is no file or folder {printable(path)}")
         search = Search(pattern, seconds=self._seconds, clock=self._clock)
         walk = Walk(start, self.root, search.is_late)
         secrets = SecretFiles(self.root, search.is_late)
@@ -222,9 +223,9 @@ class Workspace:
         try:
             resolved = Path(os.path.realpath(self.root / path))
         except (OSError, ValueError) as error:  # ValueError: a NUL
-            raise WorkspaceError(f"{short(path)} is no path: {error}") from None
+            raise WorkspaceError(f"{printable(short(path))} is no path: {error}") from None
         if not resolved.is_relative_to(self.root):
-            raise WorkspaceError(f"{short(path)} is outside the working directory, and only what is in it can be read")
+            raise WorkspaceError(f"{printable(short(path))} is outside the working directory, and only what is in it can be read")
         return resolved
 
     def _folder(self) -> Folder:
@@ -252,7 +253,7 @@ class Workspace:
             raise WorkspaceError(f"{self._name(file)} cannot be read: {error.strerror or 'an error of the disk'}") from None
 
     def _name(self, file: Path) -> str:
-        return str(file)[len(str(self.root)) :].lstrip(os.sep).replace(os.sep, "/")
+        return printable(str(file)[len(str(self.root)) :].lstrip(os.sep).replace(os.sep, "/"))
 
     def _deadline(self) -> Callable[[], bool]:
         """Return a function that is true once the time of a call that begins now is over."""
@@ -260,7 +261,7 @@ class Workspace:
         return lambda: self._clock() > end
 
     def _entry(self, entry: os.DirEntry[str], folder: Path) -> str:
-        name = Path(entry.path).relative_to(folder).as_posix()
+        name = printable(Path(entry.path).relative_to(folder).as_posix())
         if entry.is_symlink():
             target = Path(os.path.realpath(entry.path))
             outside = not target.is_relative_to(self.root)
@@ -276,7 +277,7 @@ class Workspace:
 
 
 def _not_searched(path: str) -> WorkspaceError:
-    return WorkspaceError(f"{path} may hold secrets, and is not searched; read_file asks the user whether you may read it")
+    return WorkspaceError(f"{printable(path)} may hold secrets, and is not searched; read_file asks the user whether you may read it")
 
 
 def _left_out(walk: Walk) -> list[str]:
