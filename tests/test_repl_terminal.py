@@ -132,19 +132,24 @@ def test_a_conversation_with_errors_and_ctrl_c_loses_nothing_and_is_gone_on_with
             shown.until("\n>")
             shown.press("please\x1b\rlook\x1b[200~\ntwice\x1b[201~\r")
             shown.until("of 20,000 tokens")
+            shown.until_prompt()
             shown.type("wait for me")
             assert model.asked.wait(30)
             shown.press("\x03")
             shown.until("/retry asks again")
+            shown.until_prompt()
             model.gate.set()  # the stub answers one at a time
             shown.type("now fail")
             shown.until("Nothing is lost: /retry asks again.")
+            shown.until_prompt()
             model.sick = False
             shown.type("/retry")
             shown.until("Answer to", times=2)
             shown.until("of 20,000 tokens", times=3)
+            shown.until_prompt()
             shown.press("\x03")
             shown.until("/quit leaves")
+            shown.until_prompt()
             shown.press("\x04")
             assert shown.leave() == 0
         assert shown.beyond == []

@@ -101,6 +101,14 @@ class Console:
             assert not self.ended, f"it has ended without {text!r}:\n{self.text}"
             self._take()
 
+    def until_prompt(self) -> None:
+        """Wait until the last line on the screen is an empty prompt. A key that is pressed before belongs to the turn that is ending."""
+        end = time.monotonic() + PATIENCE
+        while not self.lines or self.lines[-1].rstrip() != ">":
+            assert time.monotonic() < end, f"no prompt on the screen:\n{self.text}"
+            assert not self.ended, f"it has ended without a prompt:\n{self.text}"
+            self._take()
+
     def leave(self) -> int | None:
         """The exit code, once it has ended."""
         end = time.monotonic() + PATIENCE
