@@ -5,7 +5,7 @@ A view costs what has changed since the last one: under the trigger, the appende
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from heapq import nlargest
 
 from session.items import AgentConfigUpdate, Compaction, Item, Message
@@ -113,8 +113,10 @@ class Following:
         fold.conclude()
         self._sound = True
 
-    def _note_edits(self, places: Iterable[int]) -> None:
+    def _note_edits(self, places: Sequence[int]) -> None:
         """Apply to the fold that requests have notes here from now on: reasoning after them is bound to what stood there."""
+        if not places:
+            return
         for place in places:
             self.fold.edited(self.fold.wire_place(place))
         self.fold.settle()

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 from weakref import ref
 
+from session.items import parts_of_item
 from session.parts import Document, Image
 
 from .events import PartUnusable
 from .following import Following
 from .trimming.fold import Fold
-from .trimming.placeholders import parts_of
 
 
 class MediaWatch:
@@ -42,7 +42,9 @@ class MediaWatch:
         if self._following is None or self._following() is not following:  # what was at a place may be at another one
             self._following, self._looked, self._waiting = ref(following), 0, []
         new = [
-            place for place in range(self._looked, len(fold)) if any(isinstance(part, Image | Document) for part in parts_of(items[place]))
+            place
+            for place in range(self._looked, len(fold))
+            if any(isinstance(part, Image | Document) for part in parts_of_item(items[place]))
         ]
         old = self._waiting if following.rebuilds != self._rebuilds else []
         if new or old:
@@ -61,7 +63,7 @@ class MediaWatch:
             if fold.gone(place) is not None or fold.is_cleared(place):
                 continue
             item, hidden = following.items[place], fold.replaced_images(place)
-            for number, part in enumerate(parts_of(item)):
+            for number, part in enumerate(parts_of_item(item)):
                 if not isinstance(part, Image | Document) or number in hidden or (item.id, number) in self._reported:
                     continue
                 from session.providers.media import unusable  # not loaded for sessions of text

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-from session.items import Item
+from session.items import Item, parts_of_item
 from session.parts import Document, Image
 from session.providers.anthropic.write import media_places
 from session.read_only import source_of
@@ -21,7 +21,7 @@ from .kept import log_of
 from .model_errors import PartRefusedError
 from .refusals import refusal_phrase
 from .switching import Switching
-from .trimming.placeholders import original_place, parts_of
+from .trimming.placeholders import original_place
 from .trimming.refused import NONE_REFUSED, RefusedParts, source_of_part
 
 Medium: TypeAlias = Image | Document
@@ -91,7 +91,7 @@ class PartRefusals(Switching, ABC):
         return True
 
     def _refusal_event(self, log: Session, total: int, item: Item, place: int, refusal: PartRefusedError) -> PartRefused:
-        kind = "image" if isinstance(parts_of(item)[place], Image) else "document"
+        kind = "image" if isinstance(parts_of_item(item)[place], Image) else "document"
         why = refusal_phrase(refusal.reason)
         return PartRefused(log.id, total, self._budget.tokens, item.id, original_place(item, place), kind, why)  # type: ignore[arg-type]
 
@@ -127,7 +127,7 @@ def parts_meant(view: Session, refusal: PartRefusedError) -> tuple[list[Medium],
     if _FETCHED.search(refusal.reason):
         parts = [part for part in parts if part.url is not None and not part.url.lower().startswith("data:")] or parts
     items = view.items
-    new = {id(part) for item in items[_answered(items) :] for part in parts_of(item)}
+    new = {id(part) for item in items[_answered(items) :] for part in parts_of_item(item)}
     return [part for part in parts if id(part) in new] or parts, True
 
 

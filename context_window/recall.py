@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from session.errors import short
-from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning, parts_of_item
 from session.parts import Document, Image, Part, Text
 from session.session import Session
 
 from .errors import BudgetError, RecallError
-from .trimming.placeholders import MARK, TAKEN, is_alias, parts_of, shown_id
+from .trimming.placeholders import MARK, TAKEN, is_alias, shown_id
 
 Provider: TypeAlias = Literal["anthropic", "openai", "openai-responses", "google"]
 
@@ -90,7 +90,7 @@ def _medium(session: Session, id: str) -> Image | Document | None:
     item = _original(session, _item_id(session, item_id))
     if item is not None and _is_taken(item):  # its parts may stand elsewhere than they did
         raise RecallError(id, _NOT_HERE)
-    parts = () if item is None else parts_of(item)
+    parts = () if item is None else parts_of_item(item)
     part = parts[int(place)] if int(place) < len(parts) else None
     return part if isinstance(part, Image | Document) else None
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from heapq import nlargest
 
-from session.items import FunctionCall, FunctionCallOutput, Item, Message
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
 from session.parts import Image
 from session.units import PRIORITY
 
@@ -117,5 +117,4 @@ def _tool_rows(costs: Iterable[tuple[Item, int]]) -> tuple[ToolRow, ...]:
 
 def image_count(item: Item) -> int:
     """Image parts of an item."""
-    parts = item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
-    return sum(isinstance(part, Image) for part in parts)
+    return sum(isinstance(part, Image) for part in parts_of_item(item))

@@ -280,3 +280,8 @@ class Compaction(ItemBase):
 Item: TypeAlias = Message | Reasoning | FunctionCall | FunctionCallOutput | AgentHandoff | AgentConfigUpdate | Compaction
 ITEM_TYPES: frozenset[type] = frozenset(get_args(Item))
 """There are no others, and no subclasses: what they add could not be saved. `extra` is for that."""
+
+
+def parts_of_item(item: Item) -> tuple[Part, ...]:
+    """Return the parts of a message or an output; no other item has any."""
+    return item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()

@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from hashlib import sha256
 from typing import Any, TypeVar, get_args
 
-from .items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, ItemBase, Message
+from .items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, ItemBase, Message, parts_of_item
 from .parts import Part, Text
 from .stack import with_room
 
@@ -90,8 +90,9 @@ def _is_changed_by_view(item: Item) -> bool:
 
     A mark alone proves nothing: a session from elsewhere may carry one, and two different items would then pass as one.
     """
-    parts = item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
-    return item.extra.get(VIEW_MARK) in VIEW_CHANGES and any(isinstance(part, Text) and PLACEHOLDER in part.text for part in parts)
+    return item.extra.get(VIEW_MARK) in VIEW_CHANGES and any(
+        isinstance(part, Text) and PLACEHOLDER in part.text for part in parts_of_item(item)
+    )
 
 
 def _own_extra(item: Item) -> dict[str, Any]:

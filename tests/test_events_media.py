@@ -175,7 +175,7 @@ def test_turns_without_new_images_cost_nothing(monkeypatch: pytest.MonkeyPatch) 
         looks.append(item)
         return look(item)
 
-    monkeypatch.setattr(media_watch, "parts_of", looking)
+    monkeypatch.setattr(media_watch, "parts_of_item", looking)
     for _ in range(50):
         session.add_message("user", "Go on.")
         asked.process_session(session)

@@ -8,7 +8,7 @@ import pytest
 
 from context_window import Document, Image, ModelError, PartRefused, PartRefusedError, Session, Text
 from context_window.events import Event
-from context_window.trimming.placeholders import parts_of
+from session.items import parts_of_item
 from session.providers import validate_anthropic
 from session.providers.anthropic.write import media_places
 from tests.support import pictures
@@ -57,7 +57,7 @@ def test_a_conversation_goes_on_after_an_image_that_the_provider_cannot_process(
     assert [media(request) for request in stub.requests] == [[BAD], [], []]
     assert all(NOTE in texts(request) for request in stub.requests[1:])
     assert all(validate_anthropic(request) == [] for request in stub.requests)
-    assert parts_of(session.items[0]) == (Text("What is this?"), Image(BAD)), "the log is not changed"
+    assert parts_of_item(session.items[0]) == (Text("What is this?"), Image(BAD)), "the log is not changed"
     assert one.recall(session, "look#1") == Image(BAD)
     (event,) = refusals(told)
     assert (event.session_id, event.item_id, event.part, event.kind) == ("s", "look", 1, "image")

@@ -11,8 +11,7 @@ import pytest
 from context_window import Action, BudgetError, Document, Image, PartRefused, PartRefusedError, Reason, Session, Text, Trimmed
 from context_window.events import Event
 from context_window.trimming.apply import apply
-from context_window.trimming.placeholders import parts_of
-from session.items import FunctionCallOutput, Message, Reasoning, new_id
+from session.items import FunctionCallOutput, Message, Reasoning, new_id, parts_of_item
 from tests.support import pictures
 from tests.support.refusing import BAD, GOOD, PDF, WORSE, looking, manager
 from tests.support.stubs import AnthropicStub, Say, Think
@@ -75,7 +74,7 @@ def test_a_plan_carried_out_is_the_view(one_shot: bool) -> None:
     assert plan.decisions[3].cut is not None, "the output is cut as well"
     assert apply(plan, session).items == view.items
     assert plan.after == sum(one._settings.measurer.measured(item).tokens for item in view.items) + plan.overhead
-    assert NOTE in str(parts_of(view.items[0]))
+    assert NOTE in str(parts_of_item(view.items[0]))
 
 
 def test_a_cleared_output_says_what_it_was_not_what_was_noted() -> None:
@@ -88,7 +87,7 @@ def test_a_cleared_output_says_what_it_was_not_what_was_noted() -> None:
     session.add_message("user", "And now?")
     item = one.process_session(session).get_by_id("shot")
     assert item is not None
-    assert parts_of(item) == (Text("[shot output taken out: 600 characters, 1 image; recall id shot]"),)
+    assert parts_of_item(item) == (Text("[shot output taken out: 600 characters, 1 image; recall id shot]"),)
     assert one.plan_session(session).decisions[2].reason is not Reason.PROVIDER_REFUSED
     assert one.recall(session, "shot#1") == Image(BAD)
 
@@ -164,11 +163,11 @@ def test_a_part_that_moved_when_its_output_was_cut_keeps_its_id() -> None:
     session.add_function_call("shot", "{}", "c1")
     session.append(FunctionCallOutput("shot", [Text("x" * 2_000), Text("y" * 2_000), Image(BAD)], "c1", id="shot"))
     view = one.process_session(session)
-    assert parts_of(view.items[2])[1:] == (Image(BAD),)
+    assert parts_of_item(view.items[2])[1:] == (Image(BAD),)
     log = Session(view.items, id="log")
     again = manager(told)
     assert again.accept_refusal(log, refusal(2, 0, 1))
-    assert parts_of(again.process_session(log).items[2])[1] == Text(NOTE.replace("look#1", "shot#2"))
+    assert parts_of_item(again.process_session(log).items[2])[1] == Text(NOTE.replace("look#1", "shot#2"))
     assert [(event.item_id, event.part) for event in told if isinstance(event, PartRefused)] == [("shot", 2)]
     assert one.recall(session, "shot#2") == Image(BAD)
 
@@ -278,5 +277,5 @@ def test_only_sessions_have_refused_parts(session: Any) -> None:
 
 
 def test_messages_of_any_role_hold_their_parts() -> None:
-    assert parts_of(Message("user", "x")) == (Text("x"),)
-    assert parts_of(Reasoning("x")) == ()
+    assert parts_of_item(Message("user", "x")) == (Text("x"),)
+    assert parts_of_item(Reasoning("x")) == ()

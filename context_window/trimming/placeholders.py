@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
 
-from session.items import FunctionCallOutput, Item, Message
+from session.items import FunctionCallOutput, Item, Message, parts_of_item
 from session.parts import Document, Image, Part, Text
 from session.printable import short_name
 
@@ -102,21 +102,16 @@ def cleared(item: FunctionCallOutput) -> FunctionCallOutput:
 
 def changed(item: Item, images: tuple[int, ...], cut: Cut | None) -> Item:
     """The item with images replaced by placeholders and its text truncated."""
-    pictures = ((place, part) for place, part in enumerate(parts_of(item)) if place in images and isinstance(part, Image))
+    pictures = ((place, part) for place, part in enumerate(parts_of_item(item)) if place in images and isinstance(part, Image))
     notes = {place: image_placeholder(item, place, image) for place, image in pictures}
     return _noted(item, notes, cut, REPLACED)
 
 
 def without_refused(item: Item, places: tuple[int, ...]) -> Item:
     """Return the item with notes in place of the images and documents at these places, which the provider has refused."""
-    media = ((place, part) for place, part in enumerate(parts_of(item)) if place in places and not isinstance(part, Text))
+    media = ((place, part) for place, part in enumerate(parts_of_item(item)) if place in places and not isinstance(part, Text))
     notes = {place: refused_placeholder(item, place, part) for place, part in media}
     return _noted(item, notes, None, REFUSED)
-
-
-def parts_of(item: Item) -> tuple[Part, ...]:
-    """Return the parts of a message or an output; no other item has any."""
-    return item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
 
 
 def _noted(item: Item, notes: Mapping[int, str], cut: Cut | None, mark: str) -> Item:

@@ -9,11 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from session.items import Item
+from session.items import Item, parts_of_item
 from session.parts import Document, Image, Part
 from session.session import Session
-
-from .placeholders import parts_of
 
 Source: TypeAlias = tuple[type, str, object]
 """The class of a part, the field that holds its content, and the content: bytes, URL, path, file id or text."""
@@ -76,7 +74,7 @@ class RefusedParts:
         """Return the places of the item's refused parts, each with how many items the log had when it was refused."""
         if not self.since:
             return {}
-        sources = ((place, source_of_part(part)) for place, part in enumerate(parts_of(item)))
+        sources = ((place, source_of_part(part)) for place, part in enumerate(parts_of_item(item)))
         return {place: self.since[source] for place, source in sources if source is not None and source in self.since}
 
 

@@ -12,10 +12,10 @@ from context_window.following import Following
 from context_window.recall import recall
 from context_window.trimming.apply import apply
 from context_window.trimming.limits import Limits
-from context_window.trimming.placeholders import original_place, parts_of, refused_placeholder
+from context_window.trimming.placeholders import original_place, refused_placeholder
 from context_window.trimming.plan import Action, Decision, Reason
 from context_window.trimming.refused import RefusedParts, Source, source_of_part
-from session.items import Item
+from session.items import Item, parts_of_item
 from session.parts import Document, Image, Part, Text
 from session.providers import validate_anthropic
 from session.providers.anthropic import to_anthropic
@@ -30,7 +30,7 @@ from tests.support.twin import cost, responses
 
 def sources(log: Session) -> list[Source]:
     """The images and documents of a log, each once."""
-    found = (source_of_part(part) for item in log.items for part in parts_of(item))
+    found = (source_of_part(part) for item in log.items for part in parts_of_item(item))
     return list(dict.fromkeys(source for source in found if source is not None))
 
 
@@ -65,19 +65,19 @@ def test_no_view_holds_a_refused_part_and_the_log_holds_them_all(data: st.DataOb
     for outcome in (process(log, bounds, refused), trim(log, bounds, refused)):
         assert list(log.items) == before
         assert all(now is then for now, then in zip(log.items, before, strict=True))
-        assert not any(is_refused(part, refused) for item in outcome.view.items for part in parts_of(item))
+        assert not any(is_refused(part, refused) for item in outcome.view.items for part in parts_of_item(item))
         check_subsequence(log, outcome.view)
         check_pairs(log, outcome.view)
         for one, item in zip(outcome.plan, log.items, strict=True):
             for place in one.refused:
                 event(f"noted in an item that is: {one.action.name}")
-                part = parts_of(item)[place]
+                part = parts_of_item(item)[place]
                 assert isinstance(part, Image | Document)
                 assert is_refused(part, refused)
                 assert recall(outcome.view, f"{item.id}#{original_place(item, place)}") is part
                 shown = outcome.view.get_by_id(item.id)
                 assert shown is not None
-                assert Text(refused_placeholder(item, place, part)) in parts_of(shown)
+                assert Text(refused_placeholder(item, place, part)) in parts_of_item(shown)
 
 
 @given(st.data())
@@ -92,7 +92,7 @@ def test_a_view_with_notes_is_accounted_for(data: st.DataObject) -> None:
         assert [one.before for one in plan] == list(map(cost, log.items))
         assert [one.after for one in plan if one.action is not Action.DROP] == list(map(cost, view.items))
         assert plan.after == outcome.total
-        assert outcome.following.fold.tally.images == sum(isinstance(part, Image) for item in view.items for part in parts_of(item))
+        assert outcome.following.fold.tally.images == sum(isinstance(part, Image) for item in view.items for part in parts_of_item(item))
         assert apply(plan, log).items == view.items
         assert apply(plan, log).response_breaks == view.response_breaks
         for one in plan:
