@@ -4,7 +4,7 @@ import sys
 from zipfile import ZipFile
 
 NEEDED = (
-    "context_window/data/o200k_base.lc.xz",  # else counting needs a network
+    "context_window/data/o200k_base.tokens",  # else counting needs a network
     "context_window/data/sample_session.jsonl",  # else there is nothing to show in the demo
     "context_window/py.typed",  # else users' type checkers ignore our annotations
     "session/py.typed",

@@ -1,6 +1,6 @@
-"""What both accuracy benchmarks share: where recordings lie, which third of them is held out, whose model one is of.
+"""Shared by both accuracy benchmarks: the folder of recordings, the held-out third, and the groups of models.
 
-Here is no measuring: that is in `token_accuracy.py` (whole requests) and `session_accuracy.py` (sessions).
+Nothing is measured here: see `token_accuracy.py` (whole requests) and `session_accuracy.py` (sessions).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from context_window.models.names import claude_version, gemini_version
 
 TRANSCRIPTS = Path(os.environ.get("CONTEXT_WINDOW_TRANSCRIPTS") or Path(__file__).parents[2] / "shared" / "data" / "transcripts")
 HELD_OUT = 3
-"""One record in so many is held out."""
+"""One record in three is held out."""
 PROVIDERS = {"claude": "Claude", "openai": "OpenAI", "google": "Gemini"}
 OTHER = "other"
 
@@ -25,27 +25,27 @@ Amount = TypeVar("Amount", int, float)
 
 
 def is_held_out(record_id: str) -> bool:
-    """Whether the record belongs to the third that constants are never fitted on. The id alone decides."""
+    """True if the record is in the third that constants are never fitted on. Depends only on the id."""
     return int.from_bytes(hashlib.sha256(record_id.encode("utf-8", "replace")).digest()) % HELD_OUT == 0
 
 
-def at_most(amounts: Sequence[Amount], percent: int) -> Amount:
-    """The smallest of the amounts that so many percent of them do not exceed.
+def percentile(amounts: Sequence[Amount], percent: int) -> Amount:
+    """Return the smallest of the amounts that `percent` of them do not exceed.
 
     Args:
-        amounts: One at least.
+        amounts: The amounts, at least one.
         percent: From 1 to 100.
     """
     return sorted(amounts)[-(-percent * len(amounts) // 100) - 1]
 
 
 def provider_of(name: str) -> str:
-    """Who made the model, or `other`."""
+    """Return the maker of the model, or `other`."""
     return PROVIDERS.get(describe_model(name).family, OTHER)
 
 
 def family_of(name: str) -> str:
-    """Which of its maker's models it is, roughly."""
+    """Return the group of its maker's models that the model belongs to."""
     match describe_model(name).family:
         case "claude":
             return "4.7 and later" if claude_version(name) >= (4, 7) else "to 4.6"

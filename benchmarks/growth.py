@@ -1,12 +1,12 @@
-"""Whether work grows with the square of a log. Hostile patterns at four sizes, each twice the last one.
+"""Check that work does not grow with the square of a log's length: hostile patterns at four sizes, each twice the one before.
 
     python -m benchmarks.growth [--seconds] [pattern ...]
 
-Each pattern is a log of n, 2n, 4n and 8n records that repeats what costs most. For each the table shows the work per record and
-the exponent of growth: 1.0 is linear, 2.0 is square. The command exits with 1 when an exponent is above the bound.
+Each pattern is a log of n, 2n, 4n and 8n records that repeats something expensive. The table shows the work per record and the exponent
+of growth: 1.0 is linear, 2.0 is quadratic. The command exits with 1 if an exponent exceeds the bound.
 
-Work is counted in lines of Python that run in `session` and `context_window`, so that a busy machine changes nothing. With
-`--seconds` it is processor time. What C code does inside of one line (a copy of a list of references, say) is in the seconds alone.
+Work is measured in executed lines of Python in `session` and `context_window`, so that the load of the machine does not matter. With
+`--seconds` it is processor time. Only that includes work of C code inside one line, such as copying a list of references.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ import session as session_package
 from context_window import ContextWindow, ContextWindowManager
 from session import Compaction, FunctionCall, FunctionCallOutput, Image, Message, Reasoning, Session, Text, Usage
 from session.items import AgentConfigUpdate, AgentHandoff
+from session.providers.google import to_google
 from session.store import SessionStore
 from session.transcripts import read_account
 
@@ -40,20 +41,20 @@ Json = dict[str, Any]
 STEPS = (1, 2, 4, 8)
 BOUND = 1.3
 BUDGET = 400
-"""Tokens of the views: little, so that the smallest log is long beside it. What fits a budget is what a view may cost."""
+"""Token budget of the views. It is small, so that even the smallest log is much longer than a view."""
 PACKAGES = tuple(str(Path(package.__file__ or "").parent) for package in (session_package, context_window))
 
 
 @dataclass
 class Work:
-    """Work that was counted."""
+    """An amount of work: lines, or microseconds."""
 
     amount: float = 0.0
 
 
 @contextmanager
-def lines_counted(work: Work) -> Iterator[None]:
-    """Count the lines that run in the two packages."""
+def count_lines(work: Work) -> Iterator[None]:
+    """Count the executed lines of the two packages."""
 
     def trace(frame: FrameType, kind: str, _: object) -> Any:
         if kind == "call":
@@ -68,11 +69,11 @@ def lines_counted(work: Work) -> Iterator[None]:
         yield
     finally:
         sys.settrace(before[0])
-        threading.settrace(before[1])  # type: ignore[arg-type]  # None is what it begins with
+        threading.settrace(before[1])  # type: ignore[arg-type]  # initially None
 
 
 @contextmanager
-def seconds_counted(work: Work) -> Iterator[None]:
+def count_seconds(work: Work) -> Iterator[None]:
     """Count processor time, in microseconds."""
     begin = time.process_time()
     try:
@@ -85,10 +86,10 @@ Count = Callable[[Work], Any]
 Pattern = Callable[[int, Count], Work]
 
 
-# Transcripts that are read
+# Transcripts
 
 
-def at(number: int) -> str:
+def time_at(number: int) -> str:
     return f"2026-03-01T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}.000Z"
 
 
@@ -96,24 +97,31 @@ def claude(n: int, *, keeps: bool = False, side: int = 0, same_parent: bool = Fa
     """Turns of Claude Code, each compacted."""
     parent: str | None = None
     for number in range(n // 4):
-        own = [f"{4 * number + k:08x}-4000-8000-0000-{4 * number + k:012x}" for k in range(4)]
-        more: Json = {"sessionId": "s", "timestamp": at(number), "isSidechain": bool(side)}
-        more |= {"agentId": f"agent{number % side}"} if side else {}
-        yield {"type": "user", "uuid": own[0], "parentUuid": parent, **more, "message": {"role": "user", "content": f"question {number}"}}
-        said = {"id": f"m{number}", "role": "assistant", "model": "claude-x", "content": [{"type": "text", "text": "answer"}]}
-        yield {"type": "assistant", "uuid": own[1], "parentUuid": own[0], **more, "message": said}
+        ids = [f"{4 * number + k:08x}-4000-8000-0000-{4 * number + k:012x}" for k in range(4)]
+        fields: Json = {"sessionId": "s", "timestamp": time_at(number), "isSidechain": bool(side)}
+        fields |= {"agentId": f"agent{number % side}"} if side else {}
+        yield {"type": "user", "uuid": ids[0], "parentUuid": parent, **fields, "message": {"role": "user", "content": f"question {number}"}}
+        message = {"id": f"m{number}", "role": "assistant", "model": "claude-x", "content": [{"type": "text", "text": "answer"}]}
+        yield {"type": "assistant", "uuid": ids[1], "parentUuid": ids[0], **fields, "message": message}
         if queued:
-            yield {"type": "queue-operation", "operation": "enqueue", "content": f"later {number}", **more}
-            yield {"type": "queue-operation", "operation": "remove" if number % 2 else "enqueue", "content": f"more {number}", **more}
+            yield {"type": "queue-operation", "operation": "enqueue", "content": f"later {number}", **fields}
+            yield {"type": "queue-operation", "operation": "remove" if number % 2 else "enqueue", "content": f"more {number}", **fields}
         else:
             first = "00000000-4000-8000-0000-000000000000"
             about: Json = {"trigger": "auto", "preTokens": 5} | (
-                {"preservedSegment": {"headUuid": first, "tailUuid": own[1]}} if keeps else {}
+                {"preservedSegment": {"headUuid": first, "tailUuid": ids[1]}} if keeps else {}
             )
-            yield {"type": "system", "subtype": "compact_boundary", "uuid": own[2], "parentUuid": own[1], **more, "compactMetadata": about}
+            yield {
+                "type": "system",
+                "subtype": "compact_boundary",
+                "uuid": ids[2],
+                "parentUuid": ids[1],
+                **fields,
+                "compactMetadata": about,
+            }
             summary = {"role": "user", "content": "summary"}
-            yield {"type": "user", "isCompactSummary": True, "uuid": own[3], "parentUuid": own[2], **more, "message": summary}
-        parent = "root" if same_parent else own[1 if queued else 3]
+            yield {"type": "user", "isCompactSummary": True, "uuid": ids[3], "parentUuid": ids[2], **fields, "message": summary}
+        parent = "root" if same_parent else ids[1 if queued else 3]
 
 
 def codex(n: int, *, history: bool = False, rolled_back: bool = False, copies: bool = False) -> Iterator[Json]:
@@ -122,65 +130,65 @@ def codex(n: int, *, history: bool = False, rolled_back: bool = False, copies: b
     def line(kind: str, **payload: Any) -> Json:
         return {"timestamp": "2026-03-01T00:00:00Z", "type": kind, "payload": payload}
 
-    def said(role: str, text: str) -> Json:
+    def message(role: str, text: str) -> Json:
         kind = "output_text" if role == "assistant" else "input_text"
         return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
     for number in range(n // 2 if rolled_back else 0):
-        yield line("response_item", **said("user", f"question {number}"))
+        yield line("response_item", **message("user", f"question {number}"))
     for number in range(n // 6 if rolled_back else n // 3):
-        yield line("response_item", **said("user", "yes" if copies else f"question {number}"))
+        yield line("response_item", **message("user", "yes" if copies else f"question {number}"))
         if not rolled_back:
-            yield line("response_item", **said("assistant", f"answer {number}"))
-        yield line("compacted", message="summary", **({"replacement_history": [said("user", "yes")]} if history else {}))
+            yield line("response_item", **message("assistant", f"answer {number}"))
+        yield line("compacted", message="summary", **({"replacement_history": [message("user", "yes")]} if history else {}))
         if rolled_back:
             yield line("event_msg", type="thread_rolled_back", num_turns=1)
 
 
 def pi(n: int) -> Iterator[Json]:
     """Turns of pi, each compacted, and the last hundred entries kept."""
-    yield {"type": "session", "id": "p", "cwd": "/p", "timestamp": at(0)}
+    yield {"type": "session", "id": "p", "cwd": "/p", "timestamp": time_at(0)}
     for number in range(n // 2):
-        own = {"timestamp": at(number), "id": f"u{number}", "parentId": f"c{number - 1}" if number else None}
-        yield {"type": "message", **own, "message": {"role": "user", "content": f"question {number}"}}
-        kept = f"u{max(0, number - 50)}"
+        fields = {"timestamp": time_at(number), "id": f"u{number}", "parentId": f"c{number - 1}" if number else None}
+        yield {"type": "message", **fields, "message": {"role": "user", "content": f"question {number}"}}
+        first_kept = f"u{max(0, number - 50)}"
         yield {
             "type": "compaction",
-            "timestamp": at(number),
+            "timestamp": time_at(number),
             "id": f"c{number}",
             "parentId": f"u{number}",
             "summary": "s",
-            "firstKeptEntryId": kept,
+            "firstKeptEntryId": first_kept,
         }
 
 
 def copilot(n: int, *, agents: bool = False) -> Iterator[Json]:
-    """Turns of Copilot CLI, each compacted; or each of a sub-agent of its own."""
+    """Turns of Copilot CLI, each compacted, or each by a different sub-agent."""
 
-    def line(kind: str, own: str, **data: Any) -> Json:
-        return {"type": kind, "id": own, "parentId": None, "timestamp": at(0), "data": data}
+    def line(kind: str, record_id: str, **data: Any) -> Json:
+        return {"type": kind, "id": record_id, "parentId": None, "timestamp": time_at(0), "data": data}
 
     yield line("session.start", "s", sessionId="s", copilotVersion="1")
     for number in range(n // 2):
-        more = {"parentToolCallId": f"agent{number}"} if agents else {}
-        yield line("user.message", f"u{number}", content=f"question {number}", transformedContent=f"question {number}", **more)
+        fields = {"parentToolCallId": f"agent{number}"} if agents else {}
+        yield line("user.message", f"u{number}", content=f"question {number}", transformedContent=f"question {number}", **fields)
         if agents:
-            yield line("assistant.message", f"a{number}", content="answer", **more)
+            yield line("assistant.message", f"a{number}", content="answer", **fields)
         else:
             yield line("session.compaction_complete", f"c{number}", success=True, summaryContent="summary")
 
 
 def gemini(n: int) -> Iterator[Json]:
-    """Turns of Gemini CLI, each written again, and taken back."""
+    """Turns of Gemini CLI, each rewritten or rewound."""
     yield {"sessionId": "g", "projectHash": "h"}
     for number in range(n // 3):
-        yield {"type": "user", "id": f"u{number}", "timestamp": at(number), "content": f"question {number}"}
-        yield {"type": "gemini", "id": "same", "timestamp": at(number), "content": "answer"}
+        yield {"type": "user", "id": f"u{number}", "timestamp": time_at(number), "content": f"question {number}"}
+        yield {"type": "gemini", "id": "same", "timestamp": time_at(number), "content": "answer"}
         yield {"$rewindTo": f"u{number}"} if number % 2 else {"type": "user", "id": "same", "content": "again"}
 
 
 def openhands(n: int, *, ranges: bool = False) -> Iterator[Json]:
-    """Events of OpenHands, condensed again and again."""
+    """Events of OpenHands, condensed after every message."""
     events: list[Json] = []
     for number in range(n // 2):
         args: Json = {"content": f"question {number}"}
@@ -209,14 +217,14 @@ def opencode(n: int) -> Iterator[Json]:
 
 
 def chat(n: int, *, ids: str = "same", lists: bool = False) -> Iterator[Json]:
-    """Messages of OpenAI's chat API: one call id for all, or a list a line."""
+    """Messages of OpenAI's chat API: the same call id everywhere, or one list per line."""
     for number in range(n // 3):
-        own = ids or f"c{number}"
-        call = {"id": own, "type": "function", "function": {"name": "f", "arguments": json.dumps({"n": number})}}
+        call_id = ids or f"c{number}"
+        call = {"id": call_id, "type": "function", "function": {"name": "f", "arguments": json.dumps({"n": number})}}
         turn: list[Json] = [
             {"role": "user", "content": f"question {number}"},
             {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": own, "content": "result"},
+            {"role": "tool", "tool_call_id": call_id, "content": "result"},
         ]
         if lists:
             yield {"messages": turn}
@@ -229,28 +237,28 @@ def aider(n: int) -> str:
     return "".join(f"# aider chat started at 2026-03-01 00:00:00\n\n#### question {k}  \n\nanswer\n\n" for k in range(n // 6))
 
 
-def reading(lines: Callable[[int], Iterator[Json] | str], name: str = "log.jsonl") -> Pattern:
-    """Read a log."""
+def read_log(lines: Callable[[int], Iterator[Json] | str], name: str = "log.jsonl") -> Pattern:
+    """Return the pattern that reads a log."""
 
     def work(n: int, count: Count) -> Work:
-        made = lines(n)
-        text = made if isinstance(made, str) else "".join(json.dumps(line) + "\n" for line in made)
-        done = Work()
+        log = lines(n)
+        text = log if isinstance(log, str) else "".join(json.dumps(line) + "\n" for line in log)
+        total = Work()
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, name)
             path.write_text(text, encoding="utf-8")
-            with count(done):
+            with count(total):
                 read_account(path)
-        return done
+        return total
 
     return work
 
 
-# Sessions that grow
+# Sessions
 
 
 def characters(text: str) -> int:
-    """Count tokens at no cost, so that the engine is what is measured."""
+    """Count tokens at no cost, so that only the engine is measured."""
     return len(text) // 4
 
 
@@ -281,7 +289,7 @@ def parallel(session: Session, n: int) -> Iterator[Any]:
 
 
 def late(session: Session, n: int) -> Iterator[Any]:
-    """Outputs that come long after their calls."""
+    """Outputs long after their calls."""
     for number in range(n):
         session.append(Message("user", f"question {number}"))
         session.append(FunctionCall("read", "{}", f"c{number}"))
@@ -290,15 +298,15 @@ def late(session: Session, n: int) -> Iterator[Any]:
 
 
 def same_id(session: Session, n: int) -> Iterator[Any]:
-    """Calls that all have one id, then outputs that all answer it."""
+    """Calls that all have the same id, then outputs that all answer it."""
     for number in range(n // 2):
         session.append(FunctionCall("read", json.dumps({"n": number}), "same"))
     for _ in range(n // 2):
         yield FunctionCallOutput("read", OUTPUT, "same")
 
 
-def alike(make: Callable[[int], Any]) -> Callable[[Session, int], Iterator[Any]]:
-    """A turn, then n items of one kind."""
+def repeated(make: Callable[[int], Any]) -> Callable[[Session, int], Iterator[Any]]:
+    """One turn, then n items of the same kind."""
 
     def items(session: Session, n: int) -> Iterator[Any]:
         session.append(Message("user", "go"))
@@ -310,7 +318,7 @@ def alike(make: Callable[[int], Any]) -> Callable[[Session, int], Iterator[Any]]
 
 
 def among_turns(make: Callable[[int], Any]) -> Callable[[Session, int], Iterator[Any]]:
-    """Turns of an item of one kind, a question and an answer."""
+    """Turns that each consist of an item of the given kind, a question and an answer."""
 
     def items(_: Session, n: int) -> Iterator[Any]:
         for number in range(n // 3):
@@ -326,14 +334,14 @@ def picture(number: int) -> Message:
 
 
 def agents(session: Session, n: int) -> Iterator[Any]:
-    """Answers of two agents by turns, each a response of its own."""
+    """Alternating answers of two agents, each a separate response."""
     session.append(Message("user", "go"))
     for number in range(n):
         yield Message("assistant", "answer", agent_id=f"agent {number % 2}")
 
 
-def reported(session: Session, n: int) -> Iterator[Any]:
-    """Calls in one response, after an answer whose request was reported."""
+def with_report(session: Session, n: int) -> Iterator[Any]:
+    """Calls in one response, after an answer with reported usage."""
     session.append(Message("user", "go"))
     session.append(Message("assistant", "yes", usage=Usage(input_tokens=100, output_tokens=5)))
     session.append(Message("user", "go on"))
@@ -341,7 +349,7 @@ def reported(session: Session, n: int) -> Iterator[Any]:
 
 
 def thoughtful(_: Session, n: int) -> Iterator[Any]:
-    """Turns with sealed thoughts, whose calls are answered late."""
+    """Turns with signed reasoning, whose calls are answered late."""
     for number in range(n // 4):
         yield Message("user", f"question {number}")
         yield Reasoning("so " * 20, "sealed")
@@ -361,143 +369,179 @@ def compacted(_: Session, n: int) -> Iterator[Any]:
         yield summary
 
 
-def appending(items: Callable[[Session, int], Iterator[Any]], budget: int = BUDGET) -> Pattern:
-    """Append each item and process the session."""
+def append_each(items: Callable[[Session, int], Iterator[Any]], budget: int = BUDGET) -> Pattern:
+    """Return the pattern that appends each item and processes the session."""
 
     def work(n: int, count: Count) -> Work:
-        one, session, done = manager(budget), Session(), Work()
-        waiting = items(session, n)
-        first = next(waiting)
-        one.process_session(session)
-        with count(done):
-            for item in (first, *waiting):
+        window_manager, session, total = manager(budget), Session(), Work()
+        remaining = items(session, n)
+        first = next(remaining)
+        window_manager.process_session(session)
+        with count(total):
+            for item in (first, *remaining):
                 session.append(item)
-                one.process_session(session)
-        return done
+                window_manager.process_session(session)
+        return total
 
     return work
 
 
-def whole(items: Callable[[Session, int], Iterator[Any]], act: Callable[[Session], object]) -> Pattern:
-    """Do one thing to a whole session."""
+def act_each(items: Callable[[Session, int], Iterator[Any]], act: Callable[[Session], object]) -> Pattern:
+    """Return the pattern that does one thing after every item."""
 
     def work(n: int, count: Count) -> Work:
-        session, done = Session(), Work()
+        session, total = Session(), Work()
         for item in items(session, n):
             session.append(item)
-        with count(done):
-            act(session)
-        return done
+            with count(total):
+                act(session)
+        return total
 
     return work
 
 
-def merged(session: Session) -> None:
+def report_each(items: Callable[[Session, int], Iterator[Any]]) -> Pattern:
+    """Return the pattern that processes the session after every item, and reports on its view."""
+
+    def work(n: int, count: Count) -> Work:
+        window_manager, session, total = manager(10**9), Session(), Work()
+        for item in items(session, n):
+            session.append(item)
+            window_manager.process_session(session)
+            with count(total):
+                window_manager.usage()
+        return total
+
+    return work
+
+
+def act_once(items: Callable[[Session, int], Iterator[Any]], act: Callable[[Session], object]) -> Pattern:
+    """Return the pattern that does one thing to a complete session."""
+
+    def work(n: int, count: Count) -> Work:
+        session, total = Session(), Work()
+        for item in items(session, n):
+            session.append(item)
+        with count(total):
+            act(session)
+        return total
+
+    return work
+
+
+def merge_fork(session: Session) -> None:
     fork = session.fork()
     fork.add_message("user", "beside")
     session.add_message("user", "here")
     asyncio.run(session.merge(fork))
 
 
-def stored(items: Callable[[Session, int], Iterator[Any]]) -> Pattern:
-    """Save a session after every item, and load it."""
+def store_each(items: Callable[[Session, int], Iterator[Any]]) -> Pattern:
+    """Return the pattern that saves a session after every item, then loads it."""
 
     def work(n: int, count: Count) -> Work:
-        session, done = Session(id="s"), Work()
-        waiting = items(session, n)
-        with tempfile.TemporaryDirectory() as folder, SessionStore(Path(folder, "sessions.db")) as store, count(done):
-            for item in waiting:
+        session, total = Session(id="s"), Work()
+        remaining = items(session, n)
+        with tempfile.TemporaryDirectory() as folder, SessionStore(Path(folder, "sessions.db")) as store, count(total):
+            for item in remaining:
                 session.append(item)
                 store.save(session)
             store.load("s")
-        return done
+        return total
 
     return work
 
 
 READS: dict[str, Pattern] = {
-    "claude_code: compactions": reading(claude),
-    "claude_code: compactions that preserve all": reading(partial(claude, keeps=True)),
-    "claude_code: sub-agents": reading(partial(claude, side=1_000_000)),
-    "claude_code: branches from one record": reading(partial(claude, same_parent=True)),
-    "claude_code: prompts in the queue": reading(partial(claude, queued=True)),
-    "codex: compactions": reading(codex),
-    "codex: compactions with a history": reading(partial(codex, history=True, copies=True)),
-    "codex: compactions rolled back": reading(partial(codex, history=True, rolled_back=True)),
-    "pi: compactions": reading(pi),
-    "copilot_cli: compactions": reading(copilot),
-    "copilot_cli: sub-agents": reading(partial(copilot, agents=True)),
-    "gemini_cli: rewinds and messages written again": reading(gemini),
-    "openhands: condensations": reading(openhands),
-    "openhands: condensations of ranges": reading(partial(openhands, ranges=True)),
-    "opencode: compactions": reading(opencode, "log.json"),
-    "message_lists: one call id": reading(chat),
-    "message_lists: a list a line": reading(partial(chat, ids="", lists=True)),
-    "aider: sessions": reading(aider, ".aider.chat.history.md"),
+    "claude_code: compactions": read_log(claude),
+    "claude_code: compactions that preserve all": read_log(partial(claude, keeps=True)),
+    "claude_code: sub-agents": read_log(partial(claude, side=1_000_000)),
+    "claude_code: branches from one record": read_log(partial(claude, same_parent=True)),
+    "claude_code: prompts in the queue": read_log(partial(claude, queued=True)),
+    "codex: compactions": read_log(codex),
+    "codex: compactions with a history": read_log(partial(codex, history=True, copies=True)),
+    "codex: compactions rolled back": read_log(partial(codex, history=True, rolled_back=True)),
+    "pi: compactions": read_log(pi),
+    "copilot_cli: compactions": read_log(copilot),
+    "copilot_cli: sub-agents": read_log(partial(copilot, agents=True)),
+    "gemini_cli: rewinds and messages written again": read_log(gemini),
+    "openhands: condensations": read_log(openhands),
+    "openhands: condensations of ranges": read_log(partial(openhands, ranges=True)),
+    "opencode: compactions": read_log(opencode, "log.json"),
+    "message_lists: one call id": read_log(chat),
+    "message_lists: a list a line": read_log(partial(chat, ids="", lists=True)),
+    "aider: sessions": read_log(aider, ".aider.chat.history.md"),
 }
 KINDS: dict[str, Callable[[Session, int], Iterator[Any]]] = {
     "turns": turns,
     "calls in one response": parallel,
     "late answers": late,
     "one call id": same_id,
-    "users' messages": alike(lambda number: Message("user", f"question {number} " * 3)),
-    "pinned messages": alike(lambda number: Message("user", f"question {number} " * 3, pinned=True)),
-    "system messages": alike(lambda number: Message("system", f"rule {number} " * 3)),
+    "users' messages": repeated(lambda number: Message("user", f"question {number} " * 3)),
+    "pinned messages": repeated(lambda number: Message("user", f"question {number} " * 3, pinned=True)),
+    "system messages": repeated(lambda number: Message("system", f"rule {number} " * 3)),
     "system messages among turns": among_turns(lambda number: Message("system", f"rule {number} " * 3)),
     "pinned messages among turns": among_turns(lambda number: Message("user", f"question {number} " * 3, pinned=True)),
     "handoffs among turns": among_turns(lambda number: AgentHandoff(f"b{number}", "a")),
     "config updates among turns": among_turns(lambda number: AgentConfigUpdate(f"be {number}")),
     "images among turns": among_turns(picture),
     "pinned images among turns": among_turns(lambda number: replace(picture(number), pinned=True)),
-    "calls in one response, with a report": reported,
+    "calls in one response, with a report": with_report,
     "late answers to thoughts": thoughtful,
     "answers of agents by turns": agents,
     "compactions": compacted,
 }
-ACTS: dict[str, Callable[[Session], object]] = {
+CONVERSIONS: dict[str, Callable[[Session], object]] = {
     "to Anthropic": lambda session: session.to_anthropic_messages(caching=True),
     "to OpenAI chat": lambda session: session.to_openai_messages(),
     "to OpenAI Responses": lambda session: session.to_openai_responses(),
-    "to Google": lambda session: asyncio.run(session.to_google_contents()),
+    "to Google": to_google,
+}
+INCREMENTAL = ("turns", "handoffs among turns", "compactions")
+"""Kinds of logs in which each item costs a conversion no more than itself. A late output, for example, is written with all that follow."""
+ACTS: dict[str, Callable[[Session], object]] = {
+    **CONVERSIONS,
     "plan_session": lambda session: manager(BUDGET).plan_session(session),
     "trim_session": lambda session: manager(BUDGET).trim_session(session),
     "usage": lambda session: manager(BUDGET).usage(session),
     "saved and loaded": lambda session: Session.from_dict(json.loads(json.dumps(session.to_dict()))),
-    "merged with a fork": merged,
+    "merged with a fork": merge_fork,
 }
 PATTERNS: dict[str, Pattern] = {
     **{f"read {name}": work for name, work in READS.items()},
-    **{f"append and process: {name}": appending(items) for name, items in KINDS.items()},
-    **{f"stored after every item: {name}": stored(items) for name, items in KINDS.items()},
-    **{f"{act}: {name}": whole(items, do) for act, do in ACTS.items() for name, items in KINDS.items()},
+    **{f"append and process: {name}": append_each(items) for name, items in KINDS.items()},
+    **{f"stored after every item: {name}": store_each(items) for name, items in KINDS.items()},
+    **{f"{act} after every item: {name}": act_each(KINDS[name], do) for act, do in CONVERSIONS.items() for name in INCREMENTAL},
+    **{f"usage after every item: {name}": report_each(KINDS[name]) for name in INCREMENTAL},
+    **{f"{act}: {name}": act_once(items, do) for act, do in ACTS.items() for name, items in KINDS.items()},
 }
 
 
 def exponent(amounts: list[float]) -> float:
-    """Return the exponent with which work grows: the mean over the last two doublings, where what is constant counts least."""
+    """Return the exponent of growth: the mean over the last two doublings, where constant work matters least."""
     return log2(amounts[-1] / amounts[-3]) / 2 if amounts[-3] else 0.0
 
 
-def measured(name: str, smallest: int, count: Count) -> list[float]:
+def measure(name: str, smallest: int, count: Count) -> list[float]:
     """Return the work of a pattern at four sizes."""
-    PATTERNS[name](smallest, count)  # what is imported or cached the first time is no growth
+    PATTERNS[name](smallest, count)  # imports and caches of the first run are not growth
     return [PATTERNS[name](smallest * step, count).amount for step in STEPS]
 
 
 def main(arguments: list[str]) -> int:
     seconds = "--seconds" in arguments
-    wanted = [one for one in arguments if not one.startswith("-")]
+    filters = [argument for argument in arguments if not argument.startswith("-")]
     smallest, unit = (1_000, "µs") if seconds else (125, "lines")
     above = 0
-    print(f"{unit} a record at n = {', '.join(f'{smallest * step:,}' for step in STEPS)}, and the exponent")
+    print(f"{unit} per record at n = {', '.join(f'{smallest * step:,}' for step in STEPS)}, and the exponent")
     for name in PATTERNS:
-        if wanted and not any(one in name for one in wanted):
+        if filters and not any(text in name for text in filters):
             continue
-        amounts = measured(name, smallest, seconds_counted if seconds else lines_counted)
-        grows = exponent(amounts)
-        above += grows > BOUND
+        amounts = measure(name, smallest, count_seconds if seconds else count_lines)
+        growth = exponent(amounts)
+        above += growth > BOUND
         figures = "".join(f"{amount / (smallest * step):>9.1f}" for amount, step in zip(amounts, STEPS, strict=True))
-        print(f"{name:<60}{figures}  {grows:5.2f}{'  ABOVE' if grows > BOUND else ''}", flush=True)
+        print(f"{name:<60}{figures}  {growth:5.2f}{'  ABOVE' if growth > BOUND else ''}", flush=True)
     if above:
         print(f"{above} above {BOUND}")
     return 1 if above else 0

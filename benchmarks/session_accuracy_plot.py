@@ -1,4 +1,4 @@
-"""The bounds of `session_accuracy.py` as a drawing: one dot a request, how long it is against how much too high its bound was."""
+"""The plot of `session_accuracy.py`: one dot per request, its reported tokens against the excess of its upper bound."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 CHART = Chart(
     title="Calibrated upper bounds against reported tokens, along sessions",
     caption="Bound less report, percent of the report; below 0 the bound was too low",
-    least=-10,
-    most=20,
+    lowest=-10,
+    highest=20,
     step=5,
     decades=(3, 6),
 )
 
 
 def plot(steps: Sequence[Step]) -> str:
-    """The drawing as SVG, of the steps by this library's counter."""
-    return CHART.drawn(
+    """Return the plot as SVG, for the steps counted with this library's counter."""
+    return CHART.svg(
         Dot(step.reported, 100 * (step.bound - step.reported) / step.reported, step.provider, step.held_out)
         for step in steps
         if step.counter == OURS

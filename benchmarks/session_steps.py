@@ -1,6 +1,6 @@
-"""The steps of recorded sessions: from one request whose tokens were reported to the next, as each counter has it.
+"""Split recorded sessions into steps, each from one request with reported usage to the next, and count them with each counter.
 
-Reads logs and counts; what is made of the steps is in `session_accuracy.py`.
+Statistics over the steps are in `session_accuracy.py`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from typing import NamedTuple
 from accuracy import TRANSCRIPTS, family_of, is_held_out, provider_of
 
 from context_window import ContextWindow
-from context_window.budget import UNKNOWN, calibration_of
-from context_window.choice import choose_counter
 from context_window.counting.counter import CharacterCounter, TokenCounter
 from context_window.counting.ctok_counter import CtokCounter
-from context_window.counting.measure import Measurer
+from context_window.counting.item_tokens import Measurer
+from context_window.counting.select import select_counter
 from context_window.counting.tiktoken_counter import TiktokenCounter, default_counter
-from context_window.following import Following
 from context_window.models import describe_model
-from context_window.trimming.anchor import CalibrationRule
+from context_window.settings.budget import UNKNOWN, calibration_of
+from context_window.trimming.calibration_rule import CalibrationRule
 from context_window.trimming.limits import BOUNDLESS, Limits
+from context_window.usage.unlogged import unlogged_tokens
+from context_window.views.tracker import SessionTracker
 from session import Session
 from session.errors import SessionError
 from session.items import Compaction, Item
@@ -31,35 +32,35 @@ from session.transcripts import read_transcripts
 from session.units import grouping
 
 FOLDERS = ("claude_code", "codex", "pi", "mini_swe_agent", "opencode", "tau2_bench", "cline", "gemini_chat", "openhands")
-"""Folders of the recorded transcripts whose logs say what was reported."""
+"""Folders of recorded transcripts whose logs contain reported usage."""
 CHARACTERS, RAW, OURS, CTOK = "4 characters", "o200k", "o200k x ratio", "ctok"
-"""The counters: the estimate without a vocabulary; tiktoken alone; tiktoken as this library counts with it; ctok, for Claude only."""
+"""The counters: the estimate without a vocabulary; tiktoken alone; tiktoken as this library scales it; ctok, for Claude only."""
 COUNTERS = (CHARACTERS, RAW, OURS, CTOK)
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """An answer in a log, and what came between it and the next. Amounts are tokens.
+    """A response in a log, and the items between it and the next. Amounts are tokens.
 
     Attributes:
-        reported: The prompt that it answered; 0 where that was not reported.
-        output: The answer, as reported; 0 where it was not.
-        own: The answer, counted here; its reasoning included.
-        after: What came after it, counted here.
-        edited: Whether something after it took earlier content out of the prompt.
-        cold: The prompt that it answered, counted here.
+        reported: Reported prompt of the response; 0 if not reported.
+        output: Reported output; 0 if not reported.
+        response: Local count of the response, reasoning included.
+        after: Local count of the items after it.
+        edited: True if an item after it removed earlier content from the prompt.
+        cold: Local count of its prompt.
     """
 
     reported: int
     output: int
-    own: int
+    response: int
     after: int
     edited: bool = False
     cold: int = 0
 
 
-class Foretold(NamedTuple):
-    """What the library says of a request, in tokens: the likeliest total, and the upper bound."""
+class Prediction(NamedTuple):
+    """The library's prediction for a request, in tokens: the likeliest total and the upper bound."""
 
     point: int
     bound: int
@@ -67,20 +68,20 @@ class Foretold(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From one reported request to the next, as one counter has it. Amounts are tokens of whole prompts, or of what was added.
+    """A step from one reported request to the next, with one counter. Amounts are tokens of the whole prompt, except `added`.
 
     Attributes:
-        id: The session; steps of one are on the same side of the split.
-        tool: What wrote the log.
-        provider: Who made the model.
-        family: Which of its models, roughly.
-        counter: What counted.
+        id: The session. All its steps are on the same side of the split.
+        tool: The tool that wrote the log.
+        provider: The maker of the model.
+        family: The group of its models.
+        counter: The counter.
         anchor: The request before, as reported.
-        reported: This one, as reported.
-        cold: This one, counted here; what the log does not have is not in it.
-        added: What was added between, counted here and not calibrated.
-        point: This one, calibrated: the likeliest total.
-        bound: This one, calibrated: the upper bound.
+        reported: This request, as reported.
+        cold: Local count of this request, without anything that is missing from the log.
+        added: Local count of the items added since the request before, not calibrated.
+        point: Calibrated likeliest total of this request.
+        bound: Calibrated upper bound of this request.
     """
 
     id: str
@@ -97,53 +98,100 @@ class Step:
 
     @property
     def held_out(self) -> bool:
-        """Whether no constant may be fitted on it."""
+        """True if no constant may be fitted on it."""
         return is_held_out(self.id)
 
 
-def recorded(paths: Sequence[Path]) -> list[Path]:
-    """The logs that the paths name: files, and all files in folders, in order; where none are named, the recorded transcripts."""
+@dataclass(frozen=True, slots=True)
+class FirstRequest:
+    """The first request of a log. Amounts are tokens.
+
+    Attributes:
+        id: The session.
+        tool: The tool that wrote the log.
+        reported: The request, as reported.
+        cold: Local count of the request.
+        unlogged: The library's estimate of what the log lacks.
+    """
+
+    id: str
+    tool: str
+    reported: int
+    cold: int
+    unlogged: int
+
+    @property
+    def held_out(self) -> bool:
+        """True if no constant may be fitted on it."""
+        return is_held_out(self.id)
+
+
+def log_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files, and all files in the folders, in order. Without paths, those of the recorded transcripts."""
     places = paths or [folder for name in FOLDERS if (folder := TRANSCRIPTS / name).is_dir()]
-    found = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
-    return [file for file in found if not file.is_dir()]
+    files = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
+    return [file for file in files if not file.is_dir()]
 
 
 def measure(paths: Iterable[Path], counters: Collection[str] = COUNTERS) -> tuple[list[Step], Counter[str]]:
-    """The steps in the logs by these counters; and of what is left out, how much for which reason."""
+    """Return the steps in the logs with these counters, and the number of sessions and steps left out, by reason."""
     steps: list[Step] = []
     left_out: Counter[str] = Counter()
-    seen: set[tuple[object, ...]] = set()
+    known_usages: set[tuple[object, ...]] = set()
     for path in paths:
         try:
             sessions = read_transcripts(path)
         except SessionError:
-            left_out["a file that no reader takes"] += 1
+            left_out["a file that no reader accepts"] += 1
             continue
         for session in sessions:
             usages = tuple((item.usage.total_input, item.usage.output_tokens) for item in session.items if item.usage is not None)
-            if why := "a session that was read already" if usages and usages in seen else _reason_against([total for total, _ in usages]):
-                left_out[why] += 1
+            is_known = bool(usages) and usages in known_usages
+            if reason := "a session that was read already" if is_known else _reason_against([total for total, _ in usages]):
+                left_out[reason] += 1
                 continue
-            seen.add(usages)
-            found, reasons = steps_of(session, path, counters)
-            steps += found
+            known_usages.add(usages)
+            session_steps, reasons = steps_of(session, path, counters)
+            steps += session_steps
             left_out += reasons
     return steps, left_out
 
 
+def first_requests(paths: Iterable[Path]) -> list[FirstRequest]:
+    """Return the first request of each log of a tool, if it was reported and the library has an estimate of what the log lacks."""
+    found: list[FirstRequest] = []
+    known_usages: set[tuple[object, ...]] = set()
+    for path in paths:
+        try:
+            sessions = read_transcripts(path)
+        except SessionError:
+            continue
+        for session in sessions:
+            usages = tuple((item.usage.total_input, item.usage.output_tokens) for item in session.items if item.usage is not None)
+            unlogged = unlogged_tokens(session.metadata)
+            if not usages or usages in known_usages or unlogged is None:
+                continue
+            known_usages.add(usages)
+            measurer = Measurer(counters_for(str(session.metadata.get("model", "")))[OURS])
+            first = exchanges_of(session, measurer)[0]
+            if first.reported:
+                found.append(FirstRequest(f"{path.name}/{session.id}", unlogged.tool, first.reported, first.cold, unlogged.tokens))
+    return found
+
+
 def _reason_against(totals: Sequence[int]) -> str:
-    known = [total for total in totals if total]
-    if len(known) < 2:
+    reported = [total for total in totals if total]
+    if len(reported) < 2:
         return "a session with fewer than two reported requests"
-    return "a session whose figures are rounded" if all(total % 100 == 0 for total in known) else ""
+    return "a session whose figures are rounded" if all(total % 100 == 0 for total in reported) else ""
 
 
 def steps_of(session: Session, path: Path, counters: Collection[str] = COUNTERS) -> tuple[list[Step], Counter[str]]:
-    """The steps of one session by those of the counters that are there for its model, and which steps are left out."""
+    """Return the steps of one session with the counters available for its model, and the number of steps left out, by reason."""
     name = str(session.metadata.get("model", ""))
     source = session.metadata.get("source")
     tool = str(source.get("format") or path.parent.name) if isinstance(source, dict) else path.parent.name
-    about = (f"{path.name}/{session.id}", tool, provider_of(name), family_of(name))
+    labels = (f"{path.name}/{session.id}", tool, provider_of(name), family_of(name))
     steps: list[Step] = []
     left_out: Counter[str] = Counter()
     for label, counter in counters_for(name).items():
@@ -154,67 +202,76 @@ def steps_of(session: Session, path: Path, counters: Collection[str] = COUNTERS)
         rule = calibration_of(describe_model(name).family) if label in (OURS, CTOK) else UNKNOWN
         left_out = Counter()
         last = None
-        for place, (one, told) in enumerate(zip(exchanges, foretold(session, measurer, rule), strict=True)):
-            if not one.reported:
+        drops_thinking = describe_model(name).drops_thinking and session.metadata.get("keeps_thinking") is not True
+        library = predictions(session, measurer, rule, drops_thinking=drops_thinking)
+        for place, (exchange, prediction) in enumerate(zip(exchanges, library, strict=True)):
+            if not exchange.reported:
                 continue
             since, last = exchanges[place if last is None else last : place], place
             if not since:
                 continue
-            if why := _reason_against_step(since, one, told):
-                left_out[why] += 1
-            elif told is not None:
-                added = sum(step.own + step.after for step in since)
-                steps.append(Step(*about, label, since[0].reported, one.reported, one.cold, added, told.point, told.bound))
+            if reason := _reason_against_step(since, exchange, prediction):
+                left_out[reason] += 1
+            elif prediction is not None:
+                added = sum(step.response + step.after for step in since)
+                steps.append(
+                    Step(*labels, label, since[0].reported, exchange.reported, exchange.cold, added, prediction.point, prediction.bound)
+                )
     return steps, left_out
 
 
-def _reason_against_step(since: Sequence[Exchange], now: Exchange, told: Foretold | None) -> str:
+def _reason_against_step(since: Sequence[Exchange], exchange: Exchange, prediction: Prediction | None) -> str:
     if any(step.edited for step in since):
         return "a step with a compaction in it"
-    if now.reported < since[0].reported:
-        return "a step after which less was reported: the tool took out what the log still has"
-    return "" if told is not None else "a step to another agent or other tools, of which nothing was reported yet"
+    if exchange.reported < since[0].reported:
+        return "a step with a smaller report: the tool removed something that the log still has"
+    return "" if prediction is not None else "a step to another agent or other tools, without a report yet"
 
 
-def foretold(session: Session, measurer: Measurer, rule: CalibrationRule) -> Iterator[Foretold | None]:
-    """For each answer what the library says of its request, from the log before it alone; None where it has no report to go by."""
-    limits = Limits(BOUNDLESS, BOUNDLESS, BOUNDLESS, ContextWindow().shares.exact, images_max=BOUNDLESS, calibration=rule)
+def predictions(
+    session: Session, measurer: Measurer, rule: CalibrationRule, *, drops_thinking: bool = False
+) -> Iterator[Prediction | None]:
+    """Yield the library's prediction for the request of each response, from the log before it. None if there is no report to use."""
+    shares = ContextWindow().shares.exact
+    limits = Limits(BOUNDLESS, BOUNDLESS, BOUNDLESS, shares, images_max=BOUNDLESS, drops_thinking=drops_thinking, calibration=rule)
     log = Session(metadata=dict(session.metadata))
     log.restore_seams(session.response_breaks, 0)
-    following = Following(log, limits, measurer)
-    starts = set(grouping(session).starts)
+    tracker = SessionTracker(log, limits, measurer)
+    starts = set(grouping(session).response_starts)
     for place, item in enumerate(session.items):
         if place in starts:
-            following.catch_up(log)
-            fold = following.fold
-            yield None if fold.anchor is None else Foretold(fold.estimate, fold.total)
+            tracker.update(log)
+            feed = tracker.report_feed
+            yield Prediction(feed.estimate, tracker.fold.total) if feed.is_anchored else None
         log.append(item)
 
 
 def counters_for(name: str) -> dict[str, TokenCounter]:
-    """The counters that there are for the model, by what they are called here."""
+    """Return the counters available for the model, by their labels."""
     model = describe_model(name)
     ours = default_counter(model.image_rule, model.token_ratio)
-    best = choose_counter(None, model).counter
-    found: dict[str, TokenCounter] = {CHARACTERS: CharacterCounter(), RAW: TiktokenCounter(), OURS: ours}
-    return {**found, CTOK: best} if isinstance(best, CtokCounter) else found
+    best = select_counter(None, model).counter
+    counters: dict[str, TokenCounter] = {CHARACTERS: CharacterCounter(), RAW: TiktokenCounter(), OURS: ours}
+    return {**counters, CTOK: best} if isinstance(best, CtokCounter) else counters
 
 
 def exchanges_of(session: Session, measurer: Measurer) -> list[Exchange]:
-    """The answers of a log with what came after each, and what the whole prompt before each was counted as."""
+    """Return the responses of a log, each with the counts of its prompt and of the items after it."""
     groups = grouping(session)
     items = session.items
-    costs = [measurer.measured(item).tokens for item in items]
+    costs = [measurer.measure(item).tokens for item in items]
     exchanges = []
-    for start, end, cold in zip(groups.starts, [*groups.starts, len(items)][1:], _cold(items, costs, groups.starts), strict=True):
-        answered = next((place for place in range(start, end) if groups.response[place] != start), end)
-        usage = next((item.usage for item in items[start:answered] if item.usage is not None), None)
+    for start, end, cold in zip(
+        groups.response_starts, [*groups.response_starts, len(items)][1:], _cold(items, costs, groups.response_starts), strict=True
+    ):
+        response_end = next((place for place in range(start, end) if groups.response[place] != start), end)
+        usage = next((item.usage for item in items[start:response_end] if item.usage is not None), None)
         exchanges.append(
             Exchange(
                 reported=usage.total_input if usage is not None else 0,
                 output=usage.output_tokens if usage is not None else 0,
-                own=sum(costs[start:answered]),
-                after=sum(costs[answered:end]),
+                response=sum(costs[start:response_end]),
+                after=sum(costs[response_end:end]),
                 edited=any(isinstance(item, Compaction) for item in items[start:end]),
                 cold=cold,
             )
@@ -223,11 +280,11 @@ def exchanges_of(session: Session, measurer: Measurer) -> list[Exchange]:
 
 
 def _cold(items: Sequence[Item], costs: Sequence[int], starts: Sequence[int]) -> Iterator[int]:
-    """What stands before each of the places; what a summary stands for does not."""
-    standing: dict[str, int] = {}
+    """Yield the tokens of the items before each response, without items that a summary has replaced."""
+    tokens_by_id: dict[str, int] = {}
     for begin, end in zip([0, *starts], starts, strict=False):
         for item, tokens in zip(items[begin:end], costs[begin:end], strict=True):
-            standing[item.id] = tokens
+            tokens_by_id[item.id] = tokens
             for replaced in item.replaces if isinstance(item, Compaction) else ():
-                standing.pop(replaced, None)
-        yield sum(standing.values())
+                tokens_by_id.pop(replaced, None)
+        yield sum(tokens_by_id.values())

@@ -1,13 +1,12 @@
-"""How long the engine takes, and whether that grows with the session. Figures of one run, to be compared within it.
+"""Measure the engine's speed and memory, and if they grow with the session. Compare figures only within one run.
 
     python benchmarks/speed.py
 
-- append: one item appended and `process_session` called, at 1,000 and at 100,000 items: under the trigger, and at a fixed
-  budget after many trims; there also with what the provider reported on each answer. The ratio of the two is what matters; it should
-  be near 1.
-- fold: 100,000 items from cold, counts known.
-- memory: what the manager keeps of an item.
-- counting: whole items against bare `encode_ordinary` on the same texts; a second count against the first.
+- append: append one item and call `process_session`, with 1,000 and with 100,000 items in the session. Three cases: below the trigger;
+  with a small budget, after many trims; the same with reported usage on each answer. The ratio of both sizes should be near 1.
+- fold: replay 100,000 items from the beginning, with their token counts cached.
+- memory: bytes that the manager keeps per item.
+- counting: whole items compared with bare `encode_ordinary` on the same texts, and a second count compared with the first.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from context_window import ContextWindow, ContextWindowManager
-from context_window.counting.measure import Measurer
+from context_window.counting.item_tokens import Measurer
 from context_window.counting.tiktoken_counter import TiktokenCounter
 from context_window.counting.vocabulary import o200k
 from session import FunctionCall, FunctionCallOutput, Message, MessageCategory, Session, Usage
@@ -34,23 +33,23 @@ REPORTED = "after many trims, with reports"
 
 
 def characters(text: str) -> int:
-    """A counter that costs nothing, so that the engine is what is timed."""
+    """Count tokens at no cost, so that only the engine is timed."""
     return len(text) // 4
 
 
-def grown(session: Session, length: int, usage: Callable[[], Usage | None] = lambda: None) -> Session:
-    """The session, longer: turns of a question, three calls with outputs, an answer with its usage."""
+def grow(session: Session, length: int, usage: Callable[[], Usage | None] = lambda: None) -> Session:
+    """Append to the session up to this length: turns of a question, three calls with outputs, and an answer with its usage."""
     while len(session.items) < length:
-        at = len(session.items)
-        match at % 8:
+        place = len(session.items)
+        match place % 8:
             case 0:
-                session.append(Message("user", f"question {at} " * 3))
+                session.append(Message("user", f"question {place} " * 3))
             case 7:
                 session.append(Message("assistant", "answer " * 8, usage=usage()))
             case 1 | 3 | 5:
-                session.append(FunctionCall("read", '{"path": "a.py"}', f"c{at}"))
+                session.append(FunctionCall("read", '{"path": "a.py"}', f"c{place}"))
             case _:
-                session.append(FunctionCallOutput("read", "line of text\n" * 20, f"c{at - 1}"))
+                session.append(FunctionCallOutput("read", "line of text\n" * 20, f"c{place - 1}"))
     return session
 
 
@@ -59,54 +58,54 @@ def manager(budget: int) -> ContextWindowManager:
 
 
 def append_times(length: int, budget: int, *, reported: bool = False) -> list[float]:
-    """Seconds of each append with its call."""
-    one = manager(budget)
-    session = grown(Session(), length)
-    one.process_session(session)
+    """Return the seconds of each append with its `process_session`."""
+    window_manager = manager(budget)
+    session = grow(Session(), length)
+    window_manager.process_session(session)
 
     def usage() -> Usage | None:
         if not reported:
             return None
-        counted = one.get_token_usage()
-        return Usage(input_tokens=300 + sum(counted[category.value] for category in MessageCategory), output_tokens=20)
+        usage_by_category = window_manager.get_token_usage()
+        return Usage(input_tokens=300 + sum(usage_by_category[category.value] for category in MessageCategory), output_tokens=20)
 
     times = []
     for _ in range(APPENDS):
         start = time.perf_counter()
-        grown(session, len(session.items) + 1, usage)
-        one.process_session(session)
+        grow(session, len(session.items) + 1, usage)
+        window_manager.process_session(session)
         times.append(time.perf_counter() - start)
     return times
 
 
 def fold_time(budget: int) -> float:
-    session = grown(Session(), LONG)
-    manager(budget).process_session(session)  # counts them
-    best = []
+    session = grow(Session(), LONG)
+    manager(budget).process_session(session)  # fills the cache of token counts
+    times = []
     for _ in range(5):
-        one = manager(budget)
+        window_manager = manager(budget)
         gc.collect()
         start = time.perf_counter()
-        one.process_session(session)
-        best.append(time.perf_counter() - start)
-    return statistics.median(best)
+        window_manager.process_session(session)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
 
 
-def bytes_an_item(budget: int) -> float:
-    session = grown(Session(), LONG)
+def bytes_per_item(budget: int) -> float:
+    session = grow(Session(), LONG)
     manager(budget).process_session(session)
-    one = manager(budget)
+    window_manager = manager(budget)
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
-    one.process_session(session)
+    window_manager.process_session(session)
     after = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     return (after - before) / LONG
 
 
 def counting() -> tuple[float, float]:
-    """Speed of counting whole items as a part of bare encoding, and of the second count as a multiple of the first."""
+    """Return the speed of counting whole items as a fraction of bare encoding, and of a second count as a multiple of the first."""
     source = "".join(f"def function_{n}(argument: int) -> int:\n    return argument * {n} + len('some text')\n\n" for n in range(400))
     texts = [source[start : start + 4_000] for start in range(0, len(source) - 4_000, 100)]
     encode = o200k().encode_ordinary
@@ -120,11 +119,11 @@ def counting() -> tuple[float, float]:
     items = [Message("user", text) for text in texts]
     start = time.perf_counter()
     for item in items:
-        measurer.measured(item)
+        measurer.measure(item)
     first = time.perf_counter() - start
     start = time.perf_counter()
     for item in items:
-        measurer.measured(item)
+        measurer.measure(item)
     return bare / first, first / (time.perf_counter() - start)
 
 
@@ -138,13 +137,13 @@ def main() -> None:
         ratios = statistics.median(long) / statistics.median(short), statistics.mean(long) / statistics.mean(short)
         table.add_row(name, *cells, f"{ratios[0]:.2f} ({ratios[1]:.2f})")
     console.print(table)
-    table = Table("", *BUDGETS, title=f"{LONG:,} items, counts known")
-    table.add_row("fold from cold, seconds", *(f"{fold_time(budget):.2f}" for budget in BUDGETS.values()))
-    table.add_row("kept by the manager, bytes an item", *(f"{bytes_an_item(budget):.0f}" for budget in BUDGETS.values()))
+    table = Table("", *BUDGETS, title=f"{LONG:,} items, token counts cached")
+    table.add_row("replay from the beginning, seconds", *(f"{fold_time(budget):.2f}" for budget in BUDGETS.values()))
+    table.add_row("kept by the manager, bytes per item", *(f"{bytes_per_item(budget):.0f}" for budget in BUDGETS.values()))
     console.print(table)
-    part, multiple = counting()
+    fraction, multiple = counting()
     console.print(
-        f"counting whole items: {part:.2f} of bare encode_ordinary's speed; a second count {multiple:,.0f} x as fast as the first"
+        f"counting whole items: {fraction:.2f} of bare encode_ordinary's speed; a second count {multiple:,.0f} x as fast as the first"
     )
 
 

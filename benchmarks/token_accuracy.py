@@ -1,9 +1,9 @@
-"""How far off the counts are: what is estimated of whole requests before any answer, against what the provider reported for them.
+"""Measure how accurate the estimates of whole requests are, before any response, against the usage that the provider reported.
 
     python benchmarks/token_accuracy.py [--json] [--svg FILE] [PATH ...]
 
-A path is a file of recorded requests, or a folder of such files: any that `message_lists` reads and that says what was reported. Where
-the counts come from, and what is left out of them, is said below the tables. Drawing is in `token_accuracy_plot.py`.
+A path is a file of recorded requests, or a folder of such files: any file that `message_lists` reads and that contains reported usage. The
+printed report names the counters and the requests left out. The plot is in `token_accuracy_plot.py`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from accuracy import PROVIDERS, TRANSCRIPTS, at_most, family_of, is_held_out
+from accuracy import PROVIDERS, TRANSCRIPTS, family_of, is_held_out, percentile
 
 from context_window import ContextWindow, ContextWindowManager
+from context_window.counting.recordings import kind_of
 from context_window.models import describe_model
 from session import Session
 from session.items import FunctionCallOutput, Message
@@ -30,33 +31,32 @@ from session.transcripts import read_transcripts
 
 TRUTH = TRANSCRIPTS / "provider_truth"
 SMALL = 1_000
-"""Tokens reported below which an error is told in tokens: of so few, a percentage says nothing."""
+"""Reported tokens below which errors are given in tokens: a percentage of so little means nothing."""
 OWN_HOSTS = re.compile(
     r"(^|\.)(api\.anthropic\.com|api\.openai\.com|generativelanguage\.googleapis\.com|[\w-]*aiplatform\.googleapis\.com)$"
 )
-"""Where the makers of the models serve them themselves: what others report, they may have counted otherwise."""
+"""Hosts of the makers of the models. Other hosts may count differently."""
 KINDS = {"claude": "anthropic", "openai": "openai", "google": "gemini"}
 UNKNOWABLE = """\
-What cannot be known from a transcript, and is in these errors:
-- of OpenAI and Gemini, the schema that an answer must have (content `schema`): a setting of a request that is no part of a session.
-  What Claude is told of such settings is counted, since a manager may be told of them (`options`);
-- which of the tools that wait to be searched (`defer_loading`) Claude has been shown: all are counted;
-- what is in media that a request names by address: such requests are left out, as are those with the provider's own tools, or
-  with a conversation that the provider keeps;
-- in the logs of agents, the system prompt and the tools, which mostly are not in them. Only requests recorded whole count here.
+What cannot be known from a transcript, and affects these errors:
+- For Gemini, the schema of a structured answer (content `schema`): it is a setting of the request, not part of a session.
+  For Claude and OpenAI such settings are counted, since a manager can be given them (`options`).
+- The content of media behind a URL. Such requests are left out, as are requests with server-side tools or with a conversation that
+  the provider stores.
+- In agents' logs, the system prompt and the tools, which most logs lack. Only requests that were recorded completely are used here.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One request: what was reported, and what was estimated.
+    """One request: its reported and its estimated tokens.
 
     Attributes:
-        id: Where it was recorded; requests of one conversation have it in common, so that they are on the same side of the split.
-        provider: Whose model it asked.
-        family: Which of its models, roughly.
-        content: What is in it: text, tools, images (any media), or a schema for the answer.
-        counter: What counted.
+        id: The recording. Requests of one conversation share it, so that they are on the same side of the split.
+        provider: The maker of the model.
+        family: The group of its models.
+        content: Kind of content: text, tools, deferred tools, a schema for the answer, images, documents, or recordings.
+        counter: The counter.
         reported: Tokens of the prompt, cached ones included.
         estimated: Tokens, overhead included.
     """
@@ -71,31 +71,36 @@ class Record:
 
     @property
     def held_out(self) -> bool:
-        """Whether no constant may be fitted on it."""
+        """True if no constant may be fitted on it."""
         return is_held_out(self.id)
 
     @property
     def is_small(self) -> bool:
-        """Whether its error is told in tokens."""
+        """True if its error is given in tokens."""
         return self.reported < SMALL
 
     @property
+    def percent(self) -> float:
+        """Absolute error in percent of the report."""
+        return 100 * abs(self.estimated - self.reported) / self.reported
+
+    @property
     def error(self) -> float:
-        """Estimated less reported: tokens of a small one, else percent of what was reported."""
-        off = self.estimated - self.reported
-        return float(off) if self.is_small else 100 * off / self.reported
+        """Estimate minus report: in tokens for a small request, else in percent of the report."""
+        difference = self.estimated - self.reported
+        return float(difference) if self.is_small else 100 * difference / self.reported
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """The errors of some records, all small or all not.
+    """Errors of some records, all small or none. In tokens, or in percent.
 
     Attributes:
-        records: How many.
-        median: Of the errors without their signs: tokens, or percent.
-        p95: What 95 in 100 of them are at most.
-        bias: The median of the errors with their signs; below 0 where too little is counted.
-        under: The part of the records of which too little was counted.
+        records: Number of records.
+        median: Median of the absolute errors.
+        p95: 95th percentile of the absolute errors.
+        bias: Median of the signed errors; negative if estimates are too low.
+        under: Fraction of the records whose estimate is too low.
     """
 
     records: int
@@ -106,36 +111,37 @@ class Errors:
 
 
 def errors_of(records: Sequence[Record]) -> Errors | None:
-    """What is to be said of the errors; None of none."""
+    """Return the errors of the records; None if there are no records."""
     if not records:
         return None
     signed = [record.error for record in records]
     sizes = list(map(abs, signed))
     under = sum(error < 0 for error in signed) / len(signed)
-    return Errors(len(sizes), statistics.median(sizes), at_most(sizes, 95), statistics.median(signed), under)
+    return Errors(len(sizes), statistics.median(sizes), percentile(sizes, 95), statistics.median(signed), under)
 
 
 def measure(paths: Iterable[Path]) -> tuple[list[Record], Counter[str]]:
-    """Every request in the files that can be compared, and of the others how many are left out for which reason."""
+    """Return a record for each request that can be compared, and the number of the others, by reason."""
     records: list[Record] = []
     left_out: Counter[str] = Counter()
     for path in paths:
         for session in read_transcripts(path):
-            if why := reason_against(session):
-                left_out[why] += 1
+            if reason := reason_against(session):
+                left_out[reason] += 1
             else:
-                records.append(measured(session, path.name))
+                records.append(record_of(session, path.name))
     return records, left_out
 
 
-def measured(session: Session, file: str) -> Record:
-    """The request's record."""
+def record_of(session: Session, file: str) -> Record:
+    """Estimate a request and return its record."""
     metadata: dict[str, Any] = dict(session.metadata)
-    about, name = metadata.get("record", {}), str(metadata["model"])
-    asked: dict[str, Any] = {"tools": metadata.get("tools", ()), "options": metadata.get("options")}
-    manager = ContextWindowManager(name, context_window=ContextWindow(max_tokens=10**9), **asked)
+    recording: dict[str, Any] = dict(metadata.get("record", {}))
+    name = f"vertex_ai/{metadata['model']}" if "aiplatform" in str(recording.get("host")) else str(metadata["model"])
+    request: dict[str, Any] = {"tools": metadata.get("tools", ()), "options": metadata.get("options")}
+    manager = ContextWindowManager(name, context_window=ContextWindow(max_tokens=10**9), **request)
     stats = manager.analyze_session(session)
-    place = f"{about.get('repo', '')}/{about['path']}" if "path" in about else f"{file}/{session.id}"
+    place = f"{recording.get('repo', '')}/{recording['path']}" if "path" in recording else f"{file}/{session.id}"
     return Record(
         place,
         PROVIDERS[describe_model(name).family],
@@ -148,30 +154,30 @@ def measured(session: Session, file: str) -> Record:
 
 
 def reason_against(session: Session) -> str:
-    """Why the request cannot be compared; empty where it can."""
-    about: dict[str, Any] = dict(session.metadata.get("record", {}))
+    """Return the reason why the request cannot be compared; empty if it can be."""
+    recording: dict[str, Any] = dict(session.metadata.get("record", {}))
     family = describe_model(str(session.metadata.get("model", ""))).family
     if not reported_for(session):
         return "nothing was reported"
-    if about.get("server_tools") or about.get("server_state"):
+    if recording.get("server_tools") or recording.get("server_state"):
         return "the provider's own tools, or state that it keeps"
-    if family not in PROVIDERS or not str(about.get("kind", KINDS[family])).startswith(KINDS[family]):
+    if family not in PROVIDERS or not str(recording.get("kind", KINDS[family])).startswith(KINDS[family]):
         return "not a model of Anthropic, OpenAI or Google in its own format"
-    if "host" in about and not OWN_HOSTS.search(str(about["host"])):
+    if "host" in recording and not OWN_HOSTS.search(str(recording["host"])):
         return "not served by the maker of the model"
     if any(is_remote(part) for part in parts_of(session)):
-        return "media elsewhere"
+        return "media behind a URL"
     return ""
 
 
 def reported_for(session: Session) -> int:
-    """Tokens of the prompt that the provider reported; 0 where it did not. Cached ones are in it."""
+    """Return the reported tokens of the prompt, cached ones included; 0 if not reported."""
     usage: dict[str, Any] = dict(session.metadata.get("usage", {}))
     return sum(int(usage.get(name, 0)) for name in ("input_tokens", "cache_read_tokens", "cache_write_tokens"))
 
 
 def parts_of(session: Session) -> Iterator[Part]:
-    """The parts of all messages and outputs."""
+    """Yield the parts of all messages and tool outputs."""
     for item in session.items:
         if isinstance(item, Message):
             yield from item.content
@@ -180,23 +186,27 @@ def parts_of(session: Session) -> Iterator[Part]:
 
 
 def is_remote(part: Part) -> bool:
-    """Whether the part is media that only its address stands for."""
+    """True if the part is media that is known only by its URL or file id."""
     if isinstance(part, Document):
         return part.text is None and part.data is None
     return isinstance(part, Image) and part.data is None
 
 
 def content_of(session: Session) -> str:
-    """What is in the request, the hardest to count first."""
-    if any(isinstance(part, Image | Document) for part in parts_of(session)):
+    """Return the kind of content in the request; of several, the one that is hardest to count."""
+    media = [part for part in parts_of(session) if isinstance(part, Image | Document)]
+    if any(isinstance(part, Document) for part in media):
+        return "recordings" if any(isinstance(part, Document) and kind_of(part.media_type) for part in media) else "documents"
+    if media:
         return "images"
     if asks_for_schema(session.metadata.get("options")):
         return "schema"
-    return "tools" if session.metadata.get("tools") else "text"
+    tools = json.dumps(session.metadata.get("tools") or [], default=dict)
+    return "text" if tools == "[]" else "deferred tools" if '"defer_loading": true' in tools else "tools"
 
 
 def asks_for_schema(options: object) -> bool:
-    """Whether the request's settings have a schema for the answer in them."""
+    """True if the request's settings contain a schema for the answer."""
     if not isinstance(options, dict):
         return False
     names = ("response_format", "output_format", "output_config", "text", "format", "generationConfig")
@@ -213,77 +223,100 @@ GROUPINGS: tuple[tuple[str, Callable[[Record], str]], ...] = (
 
 
 def rows(records: Sequence[Record]) -> Iterator[tuple[str, str, str, str, Errors]]:
-    """Provider, grouping, group, size (`small` or `large`) and errors; in each grouping, all of a provider's records."""
+    """Yield provider, grouping, group, size (`small` or `large`) and errors. Each grouping has all of a provider's records."""
     for provider in PROVIDERS.values():
-        own = [record for record in records if record.provider == provider]
+        provider_records = [record for record in records if record.provider == provider]
         for grouping, group_of in GROUPINGS:
-            for group in sorted(set(map(group_of, own))):
+            for group in sorted(set(map(group_of, provider_records))):
                 for size in ("small", "large"):
-                    of_size = [record for record in own if group_of(record) == group and record.is_small == (size == "small")]
-                    if (found := errors_of(of_size)) is not None:
-                        yield provider, grouping, group, size, found
+                    of_size = [record for record in provider_records if group_of(record) == group and record.is_small == (size == "small")]
+                    if (errors := errors_of(of_size)) is not None:
+                        yield provider, grouping, group, size, errors
 
 
 def table(title: str, records: Sequence[Record]) -> str:
-    """The errors of the records as a table of plain text."""
+    """Return the errors of the records as a plain-text table."""
     lines = [title, f"{'':28}{'records':>8}{'median':>9}{'p95':>9}{'bias':>9}{'under':>7}"]
     for size, unit, heading in (("small", "", f"below {SMALL:,} tokens: tokens"), ("large", "%", f"{SMALL:,} tokens and more: percent")):
         lines.append(heading)
-        for provider, grouping, group, of_size, found in rows(records):
+        for provider, grouping, group, of_size, errors in rows(records):
             if of_size == size:
                 label = provider if grouping == "all" else f"  {group}"
-                cells = (f"{amount:,.1f}{unit}" for amount in (found.median, found.p95, found.bias))
-                lines.append(f"{label:28}{found.records:>8}{''.join(f'{cell:>9}' for cell in cells)}{found.under:>7.0%}")
+                cells = (f"{amount:,.1f}{unit}" for amount in (errors.median, errors.p95, errors.bias))
+                lines.append(f"{label:28}{errors.records:>8}{''.join(f'{cell:>9}' for cell in cells)}{errors.under:>7.0%}")
+    return "\n".join(lines)
+
+
+def classes(records: Sequence[Record]) -> str:
+    """Return the errors of each class, a provider's models with one kind of content, as a plain-text table."""
+    lines = [
+        "By class: percent of the report, large and small requests together",
+        f"{'':36}{'records':>8}{'held out':>9}{'median':>9}{'worst':>9}",
+    ]
+    for provider in PROVIDERS.values():
+        groups: dict[str, list[Record]] = {}
+        for record in (record for record in records if record.provider == provider):
+            groups.setdefault("", []).append(record)
+            groups.setdefault(f"{record.family}: {record.content}", []).append(record)
+        for group, members in sorted(groups.items()):
+            label = f"  {group}" if group else provider
+            percents, held_out = [record.percent for record in members], sum(record.held_out for record in members)
+            lines.append(f"{label:36}{len(members):>8}{held_out:>9}{statistics.median(percents):>8.1f}%{max(percents):>8.1f}%")
     return "\n".join(lines)
 
 
 def as_json(records: Sequence[Record], left_out: Counter[str]) -> str:
-    """The tables and every record as JSON."""
+    """Return the tables and all records as JSON."""
     sides = {"held_out": [record for record in records if record.held_out], "fitted": [record for record in records if not record.held_out]}
     names = ("provider", "grouping", "group", "size")
-    tables = {side: [{**dict(zip(names, row, strict=False)), **asdict(row[4])} for row in rows(own)] for side, own in sides.items()}
-    every = [{**asdict(record), "held_out": record.held_out} for record in records]
-    return json.dumps({"tables": tables, "left_out": dict(left_out), "records": every}, indent=1)
+    tables = {
+        side: [{**dict(zip(names, row, strict=False)), **asdict(row[4])} for row in rows(side_records)]
+        for side, side_records in sides.items()
+    }
+    all_records = [{**asdict(record), "held_out": record.held_out} for record in records]
+    return json.dumps({"tables": tables, "left_out": dict(left_out), "records": all_records}, indent=1)
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
-    """The files that the paths name, each folder's in order."""
+    """Return the files, and the `.jsonl` files of the folders, in order."""
     return [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Does what the command line asks for, and gives the exit code."""
-    parser = argparse.ArgumentParser(description="How far off the counts of whole requests are.")
+    """Run the command and return the exit code."""
+    parser = argparse.ArgumentParser(description="Accuracy of the token estimates of whole requests.")
     parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="recorded requests: files, or folders of them")
-    parser.add_argument("--json", action="store_true", help="print JSON, every record in it")
-    parser.add_argument("--svg", type=Path, metavar="FILE", help="draw the errors into a file")
-    asked = parser.parse_args(arguments)
-    files = files_of(asked.paths or [TRUTH])
+    parser.add_argument("--json", action="store_true", help="print JSON with all records")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="write a plot of the errors to a file")
+    options = parser.parse_args(arguments)
+    files = files_of(options.paths or [TRUTH])
     if not files:
         print("there are no recorded requests here; name a file or a folder of them", file=sys.stderr)
         return 2
     records, left_out = measure(files)
-    if asked.svg is not None:
-        from token_accuracy_plot import plot  # beside this file: a script's folder is where it imports from
+    if options.svg is not None:
+        from token_accuracy_plot import plot  # in the script's own folder, from which Python imports
 
-        asked.svg.write_text(plot(records), encoding="utf-8")
-    print(as_json(records, left_out) if asked.json else report(records, left_out))
+        options.svg.write_text(plot(records), encoding="utf-8")
+    print(as_json(records, left_out) if options.json else report(records, left_out))
     return 0
 
 
 def report(records: Sequence[Record], left_out: Counter[str]) -> str:
-    """All that is printed."""
-    held = [record for record in records if record.held_out]
+    """Return the printed report."""
+    held_out = [record for record in records if record.held_out]
     fitted = [record for record in records if not record.held_out]
     counters = ", ".join(sorted({record.counter for record in records}))
     reasons = "".join(f"- {number}: {reason}\n" for reason, number in left_out.most_common())
     return "\n".join(
         (
-            table(f"Held out: {len(held)} requests on which nothing was fitted", held),
+            table(f"Held out: {len(held_out)} requests on which nothing was fitted", held_out),
             "",
             table(f"The other two thirds: {len(fitted)} requests", fitted),
             "",
-            f"Counted with {counters}.\nErrors are the estimate less what was reported; `under` is how many were under-counted.",
+            classes(records),
+            "",
+            f"Counted with {counters}.\nErrors are estimate minus report; `under` is the share of requests that were under-counted.",
             f"Left out, {left_out.total()}:\n{reasons}",
             UNKNOWABLE,
         )

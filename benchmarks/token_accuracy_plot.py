@@ -1,4 +1,4 @@
-"""The errors of `token_accuracy.py` as a drawing: one dot a request, how long it is against how far off its count was."""
+"""The plot of `token_accuracy.py`: one dot per request, its reported tokens against the error of its estimate."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 CHART = Chart(
     title="Estimated against reported tokens of whole requests",
     caption="Estimate less report, percent of the report",
-    least=-50,
-    most=50,
+    lowest=-50,
+    highest=50,
     step=25,
     decades=(1, 5),
 )
 
 
 def plot(records: Sequence[Record]) -> str:
-    """The drawing as SVG."""
-    return CHART.drawn(
+    """Return the plot as SVG."""
+    return CHART.svg(
         Dot(record.reported, 100 * (record.estimated - record.reported) / record.reported, record.provider, record.held_out)
         for record in records
     )

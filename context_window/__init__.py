@@ -1,4 +1,4 @@
-"""What a model sees of a session that has outgrown its context window: counted, trimmed by priority, explained.
+"""Fits the sessions of coding assistants into a model's context window: counts tokens, trims by priority, explains every decision.
 
 from context_window import ContextWindowManager, Session
 
@@ -8,65 +8,116 @@ print(manager.format_token_usage())
 """
 
 import logging as _logging
+from typing import TYPE_CHECKING
 
 import session as _session
 
-if not hasattr(_session, "SESSION_OF_CONTEXT_WINDOW"):  # before anything below imports from it and fails in a riddle
+if not hasattr(_session, "SESSION_OF_CONTEXT_WINDOW"):  # checked first: the imports below would fail with a confusing message
     raise ImportError(
         f"context_window needs its own package `session`, but `import session` found {getattr(_session, '__file__', None) or _session!r}. "
         "Rename that file, or move it out of the directories that Python searches before site-packages."
     )
 
-from session import *  # noqa: F403 - all of session's public names are ours too
 from session import __all__ as _session_names
+from session.lazy import lazy_names as _lazy_names
 
-from .budget import ModelConfig
-from .calling import ToolCalls
-from .config import ContextWindow, Shares, TokenBudget
-from .counting import CharacterCounter, CtokCounter, TiktokenCounter, TokenCounter
-from .errors import (
-    BudgetError,
-    CompactionError,
-    ContextOverflowError,
-    ContextWindowError,
-    CountingError,
-    RecallError,
-    StrategyError,
-    UnknownModelError,
-)
-from .events import (
-    CalibrationReset,
-    Compacted,
-    CompactionFailed,
-    CounterFellBack,
-    OverBudget,
-    PartRefused,
-    PartUnusable,
-    ProviderOverBudget,
-    ThresholdCrossed,
-    Trimmed,
-    WindowEvent,
-)
-from .loop import Answer, AnthropicModel, Interceptor, Model, Toolbox, TurnInterceptor, TurnResult, run_turn
-from .manager import ContextWindowManager
-from .model_errors import (
-    ModelAccessError,
-    ModelError,
-    ModelNetworkError,
-    ModelOverloadedError,
-    ModelRateLimitError,
-    PartRefusedError,
-    PromptTooLongError,
-)
-from .recall import RecallTool
-from .strategies import Chain, DropOldest, NeverTrim, PriorityTrim, SlidingWindow, Summarize
-from .trimming.choices import Choice, MeasuredUnit, Strategy, StrategyBudget
-from .trimming.plan import Action, Decision, Plan, Reason
-from .usage import SessionStats, UsageReport
+if TYPE_CHECKING:
+    from session import *  # noqa: F403 - all public names of `session` are exported here too
+
+    from .counting import CharacterCounter, CtokCounter, TiktokenCounter, TokenCounter
+    from .errors import (
+        BudgetError,
+        CompactionError,
+        ContextOverflowError,
+        ContextWindowError,
+        CountingError,
+        RecallError,
+        StrategyError,
+        UnknownModelError,
+    )
+    from .events.definitions import (
+        CalibrationReset,
+        Compacted,
+        CompactionFailed,
+        CounterFellBack,
+        OverBudget,
+        PartRefused,
+        PartUnusable,
+        ProviderOverBudget,
+        ThresholdCrossed,
+        Trimmed,
+        WindowEvent,
+    )
+    from .loop import (
+        Answer,
+        AnthropicModel,
+        GoogleModel,
+        Interceptor,
+        Model,
+        OpenAIModel,
+        SchemaTool,
+        Toolbox,
+        TurnInterceptor,
+        TurnResult,
+        run_turn,
+    )
+    from .manager import ContextWindowManager
+    from .model_errors import (
+        ModelAccessError,
+        ModelError,
+        ModelNetworkError,
+        ModelOverloadedError,
+        ModelRateLimitError,
+        PartRefusedError,
+        PromptTooLongError,
+    )
+    from .recall import RecallTool
+    from .settings.budget import ModelConfig
+    from .settings.context_window import ContextWindow
+    from .settings.shares import Shares, TokenBudget
+    from .strategies import Chain, DropOldest, Extract, NeverTrim, PriorityTrim, SlidingWindow, Summarize
+    from .trimming.plan import Action, Decision, Plan, Reason
+    from .trimming.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget, keep_lines
+    from .trimming.tool_rules import ToolRule
+    from .usage.report import SessionStats, UsageReport
+    from .usage.tool_calls import ToolCalls
+else:
+    __getattr__, __dir__ = _lazy_names(
+        __name__,
+        {
+            "session": " ".join(_session_names),
+            ".counting": "CharacterCounter CtokCounter TiktokenCounter TokenCounter",
+            ".errors": (
+                "BudgetError CompactionError ContextOverflowError ContextWindowError CountingError RecallError StrategyError "
+                "UnknownModelError"
+            ),
+            ".events.definitions": (
+                "CalibrationReset Compacted CompactionFailed CounterFellBack OverBudget PartRefused PartUnusable "
+                "ProviderOverBudget ThresholdCrossed Trimmed WindowEvent"
+            ),
+            ".loop": (
+                "Answer AnthropicModel GoogleModel Interceptor Model OpenAIModel SchemaTool Toolbox TurnInterceptor TurnResult run_turn"
+            ),
+            ".manager": "ContextWindowManager",
+            ".model_errors": (
+                "ModelAccessError ModelError ModelNetworkError ModelOverloadedError ModelRateLimitError PartRefusedError PromptTooLongError"
+            ),
+            ".recall": "RecallTool",
+            ".settings.budget": "ModelConfig",
+            ".settings.context_window": "ContextWindow",
+            ".settings.shares": "Shares TokenBudget",
+            ".strategies": "Chain DropOldest Extract NeverTrim PriorityTrim SlidingWindow Summarize",
+            ".trimming.plan": "Action Decision Plan Reason",
+            ".trimming.strategy_api": "Choice Extraction MeasuredUnit Strategy StrategyBudget keep_lines",
+            ".trimming.tool_rules": "ToolRule",
+            ".usage.report": "SessionStats UsageReport",
+            ".usage.tool_calls": "ToolCalls",
+        },
+    )
 
 __version__ = "0.1.0"
 
-_logging.getLogger(__name__).addHandler(_logging.NullHandler())  # what is logged is shown only where the user wants it
+_logging.getLogger(__name__).addHandler(_logging.NullHandler())  # logging stays silent until the user configures it
 
 __all__ = [
     "Action",
@@ -89,6 +140,9 @@ __all__ = [
     "CtokCounter",
     "Decision",
     "DropOldest",
+    "Extract",
+    "Extraction",
+    "GoogleModel",
     "Interceptor",
     "MeasuredUnit",
     "Model",
@@ -99,6 +153,7 @@ __all__ = [
     "ModelOverloadedError",
     "ModelRateLimitError",
     "NeverTrim",
+    "OpenAIModel",
     "OverBudget",
     "PartRefused",
     "PartRefusedError",
@@ -110,6 +165,7 @@ __all__ = [
     "Reason",
     "RecallError",
     "RecallTool",
+    "SchemaTool",
     "SessionStats",
     "Shares",
     "SlidingWindow",
@@ -122,6 +178,7 @@ __all__ = [
     "TokenBudget",
     "TokenCounter",
     "ToolCalls",
+    "ToolRule",
     "Toolbox",
     "Trimmed",
     "TurnInterceptor",
@@ -130,6 +187,7 @@ __all__ = [
     "UsageReport",
     "WindowEvent",
     "__version__",
+    "keep_lines",
     "run_turn",
     *_session_names,
 ]

@@ -1,14 +1,14 @@
-"""The exceptions of `context_window`: what does not fit, and what cannot be decided.
+"""The exceptions of `context_window`, except those about a model's provider (`model_errors.py`).
 
 ContextWindowError
-├── ContextOverflowError   what must be kept is larger than the budget      (`.needed`, `.budget`, `.culprits`, `.overhead`)
-├── BudgetError            limits that make no sense                        (also a ValueError; `.field`, `.value`)
-├── StrategyError          a strategy raised, or chose what it may not      (`.strategy`, `.problem`)
-├── UnknownModelError      a model whose window is not known                (also a ValueError; `.model`)
-├── RecallError            an id under which nothing can be given back  (also a KeyError; `.item_id`)
-├── CountingError          a token counter gave something that is no count  (`.counter`, `.answer`)
-├── CompactionError        no usable summary came; the log is as it was     (`.why`)
-└── ModelError             the model's provider gave no answer; it and its kinds are in `model_errors.py`
+├── ContextOverflowError   the protected items are larger than the budget             (`.needed`, `.budget`, `.culprits`, `.overhead`)
+├── BudgetError            an argument or a limit makes no sense                      (also a ValueError; `.field`, `.value`)
+├── StrategyError          a strategy raised, or made a choice that is not allowed     (`.strategy`, `.problem`)
+├── UnknownModelError      the model's window is not known                            (also a ValueError; `.model`)
+├── RecallError            nothing can be recalled by this id                         (also a KeyError; `.item_id`)
+├── CountingError          a token counter returned something that is not a count     (`.counter`, `.answer`)
+├── CompactionError        no usable summary was written; the log is unchanged        (`.why`)
+└── ModelError             the model's provider did not answer; see `model_errors.py`
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ from reprlib import Repr
 
 from session.redaction import LETTERS, short, veiled
 
-BESIDE = "tools, instructions and what else is beside the items"
-"""What a request has that is in no item."""
-FEWER_TOOLS = "Send fewer or shorter tools and instructions, or allow more tokens"
-"""What to do where that stands in the way."""
+OUTSIDE_ITEMS = "tools, instructions and other parts of the request outside its items"
+"""The contents of the overhead, in words."""
+FEWER_TOOLS = "Send fewer or shorter tools and instructions"
+"""The advice if the overhead is the largest cost."""
 
 
-class _Shown(Repr):
-    """Values of any size in few words, by the rule of `session.redaction`; figures in lists and mappings stay readable."""
+class _RedactedRepr(Repr):
+    """Short representations of values, redacted as in `session.redaction`. Numbers in lists and mappings stay readable."""
 
     def repr_str(self, x: str, level: int) -> str:
-        """A text: in a list or a mapping by its first letters alone."""
+        """Return a redacted text; inside a list or mapping only its first letters."""
         return veiled(x) if level == self.maxlevel else f"{x[:LETTERS]!r}{'…' if len(x) > LETTERS else ''}"
 
     def repr_instance(self, x: object, level: int) -> str:
-        """A class or a number as it is; of another object the type."""
+        """Return a class or a number unchanged; for any other object its type."""
         return super().repr_instance(x, level) if isinstance(x, type | Number) else veiled(x)
 
     def repr_int(self, x: int, level: int) -> str:
-        """A number; of one that Python will not write out, its size."""
+        """Return a number, or its size if Python refuses to write it out."""
         try:
             return super().repr_int(x, level)
         except ValueError:
             return f"<a number of {x.bit_length():,} bits>"
 
 
-_shown = _Shown()
-_shown.maxother = 100
-_shown.maxlevel = 1
-"""A wrong value may be a key or megabytes, or fail to show itself."""
+_redacted = _RedactedRepr()
+_redacted.maxother = 100
+_redacted.maxlevel = 1
+"""A wrong argument may be an API key, megabytes long, or an object whose `repr` raises."""
 
 
 class ContextWindowError(Exception):
-    """The root: catch this to catch everything that `context_window` raises on purpose."""
+    """The base class: catch it to catch everything that `context_window` raises on purpose."""
 
-    # The classes below hand their arguments, not a message, to `Exception`: those are what pickle and copy make them from.
+    # Subclasses pass their arguments, not a message, to `Exception`: pickle and copy recreate the exception from them.
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"  # not the arguments: one may be a key
@@ -62,13 +62,13 @@ class ContextWindowError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """An item that stands in the way.
+    """An item that takes up a large part of an overflowing view.
 
     Attributes:
-        item_id: The item.
-        what: What it is, without its content: `read_file output`, `user message`.
-        tokens: What it costs.
-        why: Why it was kept.
+        item_id: The item's id.
+        what: A description without content: `read_file output`, `user message`.
+        tokens: Its tokens.
+        why: The reason why it could not be taken out.
     """
 
     item_id: str
@@ -80,29 +80,30 @@ class Culprit:
         return f"{self.what} {self.item_id} ({self.tokens:,} tokens: {self.why})"
 
 
-def overhead_leads(overhead: int, largest: int) -> bool:
-    """Whether what stands in the way is what a request has beside its items rather than one of these.
+def is_overhead_largest(overhead: int, largest: int) -> bool:
+    """True if the overhead takes up more of the request than any item.
 
     Args:
-        overhead: Its tokens.
-        largest: Tokens of the largest item that was kept; 0 where none is left.
+        overhead: Tokens of the request outside its items.
+        largest: Tokens of the largest item that was kept; 0 if there is none.
     """
     return overhead > largest
 
 
-def overhead_told(overhead: int) -> str:
-    """The overhead as what stands in the way."""
-    return f"overhead ({overhead:,} tokens: {BESIDE})"
+def overhead_text(overhead: int) -> str:
+    """Return a description of the overhead, in the form of a `Culprit`'s."""
+    return f"overhead ({overhead:,} tokens: {OUTSIDE_ITEMS})"
 
 
 class ContextOverflowError(ContextWindowError):
-    """What must be kept is larger than the budget: all that could go is gone.
+    """The protected items and the overhead are larger than the budget, although everything else was taken out.
 
     Attributes:
-        needed: Tokens of the smallest view there is.
-        budget: Tokens there are.
+        needed: Tokens of the smallest possible view.
+        budget: Tokens that a view may cost.
         culprits: The largest items of that view, largest first.
-        overhead: Tokens of the request beside the items: tools, instructions, and what the provider's reports say beyond the local count.
+        overhead: Tokens of the request outside its items: tools, instructions, and any excess of the provider's reports over the local
+            count.
     """
 
     def __init__(self, needed: int, budget: int, culprits: Sequence[Culprit], overhead: int = 0) -> None:
@@ -113,12 +114,12 @@ class ContextOverflowError(ContextWindowError):
         super().__init__(needed, budget, self.culprits, overhead)
 
     def __str__(self) -> str:
-        largest = [str(one) for one in self.culprits[:3]]
-        overhead = self.overhead if self.culprits else self.needed  # without items, it is all there is
+        largest = [str(culprit) for culprit in self.culprits[:3]]
+        overhead = self.overhead if self.culprits else self.needed  # a view without items is overhead only
         advice = "Shorten or unpin one of these, or use a larger window"
-        if overhead_leads(overhead, self.culprits[0].tokens if self.culprits else 0):
-            largest = [overhead_told(overhead), *largest[:2]]
-            advice = FEWER_TOOLS
+        if is_overhead_largest(overhead, self.culprits[0].tokens if self.culprits else 0):
+            largest = [overhead_text(overhead), *largest[:2]]
+            advice = f"{FEWER_TOOLS}, or allow more tokens"
         return (
             f"what must be kept needs {self.needed:,} tokens, {self.needed - self.budget:,} more than the budget of {self.budget:,}. "
             f"Largest: {'; '.join(largest)}. {advice}."
@@ -126,12 +127,12 @@ class ContextOverflowError(ContextWindowError):
 
 
 class BudgetError(ContextWindowError, ValueError):
-    """A limit makes no sense.
+    """An argument or a limit makes no sense.
 
     Attributes:
-        field: The name of the setting.
-        value: What it was given.
-        problem: What is wrong with it, and what to pass.
+        field: The argument's name.
+        value: Its value.
+        problem: The problem with it, and what to pass instead.
     """
 
     def __init__(self, field: str, value: object, problem: str) -> None:
@@ -141,15 +142,15 @@ class BudgetError(ContextWindowError, ValueError):
         super().__init__(field, value, problem)
 
     def __str__(self) -> str:
-        return f"{self.field}={_shown.repr(self.value)}: {self.problem}"
+        return f"{self.field}={_redacted.repr(self.value)}: {self.problem}"
 
 
 class StrategyError(ContextWindowError):
-    """A strategy raised, or gave what cannot be carried out. The session is as it was; the view was not made.
+    """A strategy raised, or made a choice that cannot be carried out. The session is unchanged, and no view was made.
 
     Attributes:
-        strategy: Its name.
-        problem: What it did, and what it must do instead.
+        strategy: The strategy's name.
+        problem: The strategy's mistake, and the remedy.
     """
 
     def __init__(self, strategy: str, problem: str) -> None:
@@ -162,11 +163,11 @@ class StrategyError(ContextWindowError):
 
 
 class UnknownModelError(ContextWindowError, ValueError):
-    """A model's window is not known.
+    """The context window of a model is not known.
 
     Attributes:
-        model: The name that was given.
-        alike: Names that are known and look like it.
+        model: The model's name, as it was passed.
+        alike: Similar names of known models.
     """
 
     def __init__(self, model: str, alike: Sequence[str] = ()) -> None:
@@ -183,11 +184,11 @@ class UnknownModelError(ContextWindowError, ValueError):
 
 
 class CountingError(ContextWindowError):
-    """A token counter gave something that is no count.
+    """A token counter returned something that is not a count.
 
     Attributes:
         counter: The counter's name.
-        answer: What it gave.
+        answer: The value it returned.
     """
 
     def __init__(self, counter: str, answer: object) -> None:
@@ -197,15 +198,16 @@ class CountingError(ContextWindowError):
 
     def __str__(self) -> str:
         return (
-            f"the token counter {short(self.counter)} answered {_shown.repr(self.answer)}; it must give a whole number of tokens, 0 or more"
+            f"the token counter {short(self.counter)} returned {_redacted.repr(self.answer)}; "
+            "it must return a whole number of tokens, 0 or more"
         )
 
 
 class CompactionError(ContextWindowError):
-    """Nobody wrote a summary that is of use. The log is as it was.
+    """No usable summary was written. The log is unchanged.
 
     Attributes:
-        why: What was in the way; names no content.
+        why: The reason; it contains nothing of the session's content.
     """
 
     def __init__(self, why: str) -> None:
@@ -217,11 +219,11 @@ class CompactionError(ContextWindowError):
 
 
 class RecallError(ContextWindowError, KeyError):
-    """Nothing can be given back under this id.
+    """Nothing can be recalled by this id.
 
     Attributes:
-        item_id: What was asked for.
-        problem: Why there is nothing, and what to do.
+        item_id: The requested id.
+        problem: The reason, and what to do.
     """
 
     def __init__(self, item_id: str, problem: str) -> None:
@@ -229,5 +231,5 @@ class RecallError(ContextWindowError, KeyError):
         self.problem = problem
         super().__init__(item_id, problem)
 
-    def __str__(self) -> str:  # a KeyError would show what it was made of
+    def __str__(self) -> str:  # KeyError would show the arguments
         return f"recall id {short(self.item_id)}: {self.problem}"

@@ -1,162 +1,173 @@
-"""`ContextWindowManager`: the one class that most users meet. It resolves settings and keeps state; it decides nothing itself."""
+"""`ContextWindowManager`, the class that users meet. It only passes each call on to the object that does the work."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from threading import Lock
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 from weakref import WeakKeyDictionary
 
-from session.items import Item
+from session.items import Compaction, Item, MessageCategory
 from session.parts import Document, Image
 from session.session import Session
+from session.units import PRIORITY
+from session.usage import Usage
 
-from .asking import Asking, Step
-from .budget import ModelConfig
-from .calibration import Calibration, Counted
-from .calling import Calling
-from .compaction import Compacting
-from .compaction.memory import Memory
-from .config import ContextWindow
+from .calibration.reports import Calibration
+from .compaction import AnySummarizer, Compactor
+from .counting.anthropic_options import NO_OPTIONS, RequestOptions, checked_options
+from .counting.count_clients import ApiClient
 from .counting.counter import TokenCounter
-from .counting.provider import AnthropicClient
-from .counting.told import Options, checked_options
-from .errors import BudgetError, ContextOverflowError
-from .events import CalibrationReset, Listener, Trimmed, check_listener
-from .folding import Folding
-from .following import Following
-from .kept import Kept, Sent
-from .kinds import kinds_of
-from .ledger import Ledger, Noted, Shown
+from .counting.overhead import COUNTED_OPTIONS
+from .events.definitions import Listener, check_listener
+from .model_errors import PartRefusedError, PromptTooLongError
 from .recall import Provider, RecallTool, recall, recall_tool
-from .recording import Recording
-from .reporting import report_on, stats_on
-from .requesting import Lowered
-from .settings import Settings
-from .spending import Spending
-from .switching import lost_between
-from .tools import Tool, tool_texts
+from .requests.anthropic_request import AnthropicRequests
+from .requests.part_refusals import PartRefusals
+from .requests.provider_check import ProviderCheck
+from .requests.provider_request import RequestForm
+from .requests.session_calls import SessionCalls
+from .settings.active_settings import ActiveSettings, SettingsSource
+from .settings.budget import ModelConfig
+from .settings.context_window import _MANAGE, ContextWindow
+from .settings.shares import TokenBudget
+from .settings.usage_snapshot import checked_category
+from .tools import Tool, anthropic_tools, tool_texts
+from .trimming.limits import portion
 from .trimming.plan import Plan
-from .trimming.refused import RefusedParts
-from .usage import SessionStats, UsageReport
+from .usage.analysis import recounted
+from .usage.report import SessionStats, UsageReport
+from .usage.tool_calls import ToolCalls, tool_calls_of
+from .usage.usage_reports import UsageReports
+from .validation import check_amount
+from .views.trackers import SessionTrackers, check_session
 
 
-class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compacting):
+class ContextWindowManager:
     """Decides what a model sees of a session that has outgrown its context window.
 
         manager = ContextWindowManager("claude-sonnet-5-5")
         view = manager.process_session(session)  # before every call of the model
         print(manager.format_token_usage())
 
-    The session itself is never changed. What is kept of a session is bounded by its length, and is dropped with it; only the
-    items of the last view are kept until there is another, or `reset_usage`. One manager may serve many sessions and threads,
-    while the sessions grow.
+    Sessions are never changed; only `manage` and `compact` append a summary. The manager keeps a bounded amount of state per session
+    and drops it with the session; the items of the last view are kept until the next view or `reset_usage`. One manager may serve many
+    sessions and threads while the sessions grow.
+
+    Attributes:
+        context_window: The limits and the policy.
+        calibration: The usage reports recorded with `record_usage`; `to_dict` and `restore` save and load them.
     """
 
     def __init__(
         self,
-        model_config: str | ModelConfig | object | None = None,
-        token_counter: TokenCounter | Callable[[str], int] | None = None,
-        api_client: AnthropicClient | None = None,
+        model_config: str | ModelConfig | Mapping[str, Any] | object | None = None,
+        token_counter: TokenCounter | Callable[[Any], int] | None = None,
+        api_client: ApiClient | None = None,
         *,
         context_window: ContextWindow | None = None,
         tools: Iterable[Tool] = (),
-        options: Options | None = None,
+        options: RequestOptions | None = None,
         on_event: Listener | None = None,
     ) -> None:
         """
         Args:
-            model_config: A model's name, a `ModelConfig`, or any object with `max_tokens`.
-            token_counter: A function of a text, or a `TokenCounter`; the best there is for the model where not given (`choice`).
-            api_client: An `anthropic.Anthropic` or `anthropic.AsyncAnthropic`, for a Claude model: it is asked what whole requests
-                cost (its `count_tokens`; each content once, no retries, a short timeout): by `analyze_session` always, of a view
-                from three fourths of the budget on. Its figure is shown (`provider_tokens`) and told (`ProviderOverBudget`,
-                `CounterFellBack` where it cannot be had), and decides nothing: the same log gives the same view without it.
-                An asynchronous client is asked by the async calls only (`aanalyze_session`, …).
+            model_config: A model's name, a `ModelConfig`, a mapping such as `{"model": "gpt-5", "max_tokens": 40_000}`, or any object
+                with `max_tokens`.
+            token_counter: A function from a text to tokens, or from a message such as `{"role": …, "content": …}`; or a `TokenCounter`. By
+                default the best one available for the model.
+            api_client: A client of the model's provider: `anthropic.Anthropic`, `openai.OpenAI`, `google.genai.Client`, or an asynchronous
+                one (`google.genai.Client().aio`). Its token-count endpoint counts whole requests: every session that is analysed, and
+                every view from three quarters of the budget on. Each content is counted once, without retries and with a short timeout.
+                The count is shown (`provider_tokens`) and emitted (`ProviderOverBudget`, or `CounterFellBack` if it fails) but decides
+                nothing: without it the views are the same. An asynchronous client is used by the async calls only
+                (`aanalyze_session`, …).
             context_window: The limits and the policy.
-            tools: The tools that requests will carry, for what their definitions cost.
-            options: What else requests will ask of Anthropic's API (`tool_choice`, `thinking`, `output_config`), for what Claude is told.
-            on_event: Who is told of trims, warnings and overflows: a plain function, called in the thread of the call it is
-                told of. It may ask the manager; what it raises is logged, without its message.
+            tools: The tools that requests will carry. Room is reserved for their definitions.
+            options: Other options of requests that cost tokens, as the provider's API takes them: Anthropic's `tool_choice`, `thinking`
+                and `output_config`; the answer's schema in OpenAI's `response_format` or `text`.
+            on_event: A plain function, called with every trim, warning and overflow in the thread of the call that caused it. It may
+                use the manager. An exception that it raises is logged without its message.
 
         Raises:
             UnknownModelError: The model's window is not known and no `max_tokens` is given.
             BudgetError: A limit makes no sense.
         """
-        self.context_window = context_window if context_window is not None else ContextWindow()
-        self._configure(model_config, token_counter, api_client, tool_texts(tools), checked_options(options))
-        check_listener(on_event)
-        self._on_event = on_event
-        self._states: WeakKeyDictionary[Session, Kept] = WeakKeyDictionary()
-        self._summing: WeakKeyDictionary[Session, Memory] = WeakKeyDictionary()
-        self._given_out: Shown | None = None
-        self._lowered: WeakKeyDictionary[Session, Lowered] = WeakKeyDictionary()
-        self._refused: WeakKeyDictionary[Session, RefusedParts] = WeakKeyDictionary()
-        self._lock = Lock()
-        self._ledger = Ledger()
+        self.context_window = window = context_window if context_window is not None else ContextWindow()
         self.calibration = Calibration()
+        source = SettingsSource(token_counter, api_client, window, tool_texts(tools), checked_options(options))
+        self._settings = ActiveSettings(model_config, source, recounted)
+        check_listener(on_event)
+        self._trackers = SessionTrackers(window, self.calibration)
+        self._reports = UsageReports(self.calibration, self._settings, self._trackers)
+        self._calls = SessionCalls(window, self._settings, self._trackers, self._reports)
+        self._check = ProviderCheck(self._settings.usage, on_event)
+        self._refusals = PartRefusals(self._settings, self._trackers, on_event)
+        self._requests = AnthropicRequests(self._settings, self._trackers, self._refusals)
+        self._compactor = Compactor(window, self._settings, self._trackers, on_event)
 
-    # Sessions
-
-    def analyze_session(self, session: Session) -> SessionStats:
-        """What the whole session would cost, untrimmed."""
-        return self._finished(self._analysis(session))
+    # Views
 
     def process_session(self, session: Session) -> Session:
-        """The view to send: the session itself where it fits, else what is left after trims. Treat it as read-only.
+        """Return the view to send: the session itself if it fits, or else a trimmed copy. Treat it as read-only.
 
-        The same log gives the same view, whenever and wherever this is called. A call costs what the session has gained
-        since the last one.
+        The same log gives the same view, no matter when or where this is called. The cost depends on the items appended since the
+        last call.
 
         Raises:
-            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
-            CountingError: The token counter gave something that is no count.
+            ContextOverflowError: The protected items do not fit, and the window is `strict`.
+            CountingError: The token counter returned something that is not a count.
         """
-        return self._finished(self._processing(session))
+        return self._check.finish(self._calls.view(session))
+
+    async def aprocess_session(self, session: Session) -> Session:
+        """Like `process_session`, but counts in a thread so that the event loop keeps running."""
+        return await self._check.afinish(lambda: self._calls.view(session))
 
     def trim_session(self, session: Session, preserve_recency: bool = True) -> Session:
-        """The view that one trim makes of the whole session: no history, and exactly to the budget.
+        """Return the view after a single trim of the whole session, exactly to the budget and regardless of earlier views.
 
         Args:
             session: The session; it is not changed.
-            preserve_recency: True takes the oldest first, False the newest.
+            preserve_recency: True to take the oldest items first, False to take the newest first.
 
         Raises:
-            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
-            CountingError: The token counter gave something that is no count.
+            ContextOverflowError: The protected items do not fit, and the window is `strict`.
+            CountingError: The token counter returned something that is not a count.
+            BudgetError: `preserve_recency` is not a boolean.
         """
-        return self._finished(self._trimming(session, preserve_recency))
+        return self._check.finish(self._calls.one_shot_view(session, preserve_recency))
+
+    async def atrim_session(self, session: Session, preserve_recency: bool = True) -> Session:
+        """Like `trim_session`, but counts in a thread so that the event loop keeps running."""
+        return await self._check.afinish(lambda: self._calls.one_shot_view(session, preserve_recency))
 
     def plan_session(self, session: Session, *, one_shot: bool = False) -> Plan:
-        """What `process_session` would do, item by item, and why.
+        """Return what `process_session` would do with each item, and why.
 
         Args:
             session: The session; it is not changed.
-            one_shot: Plan what `trim_session` would do instead.
+            one_shot: True to plan `trim_session` instead.
 
         Raises:
-            CountingError: The token counter gave something that is no count.
+            CountingError: The token counter returned something that is not a count.
         """
-        state = self._state(session)
-        if one_shot:
-            return self._one_shot(session, self._settings).plan()
-        with state.lock:
-            return self._follow(session, state).plan()
+        return self._calls.plan(session, one_shot=one_shot)
 
     def recall(self, session: Session, id: str) -> Item | Image | Document:
-        """What was taken out, exactly as it was: the item with this id, or for an image's or document's id that part.
+        """Return the original of something taken out of a view: an item by its id, or an image or document by its part's id.
 
         Args:
             session: The log, or a view of it.
-            id: The id that a placeholder names, or any item's.
+            id: The id named by a placeholder, or any item's id.
 
         Raises:
-            RecallError: Nothing has this id, or two things have; or the session is a view whose log is not at hand.
-            BudgetError: The session is none, or the id is no text.
+            RecallError: Nothing has this id, or two things have it; or the session is a view whose log is not available.
+            BudgetError: The session is not a session, or the id is not a string.
         """
         return recall(session, id)
 
     def recall_tool(self, provider: Provider) -> RecallTool:
-        """A tool with which the model itself asks for what was taken out: its definition, and what answers its calls.
+        """Return a tool with which the model itself can recall hidden content: its definition, and a handler for its calls.
 
         Args:
             provider: `anthropic`, `openai`, `openai-responses` or `google`.
@@ -166,125 +177,394 @@ class ContextWindowManager(Asking, Folding, Spending, Recording, Calling, Compac
         """
         return recall_tool(provider)
 
-    # What is shown
+    # Compaction
+
+    async def manage(self, session: Session, llm: AnySummarizer | None = None) -> Session:
+        """Return the view to send, like `aprocess_session`; if the log has outgrown its limits, summarise older turns first.
+
+            view = await manager.manage(session)  # before every call of the model, including those after tool calls
+
+        The log is too large if it costs more than `trigger_ratio` × `max_tokens` (or × the model's limit), or has more than
+        `max_context_items` items; earlier summaries count instead of the items they replace. `summary_llm`, or else `llm`, then
+        summarises all but the newest `keep_recent_turns`. If fewer than two turns are older than those, or they have less than an eighth
+        of the trigger's tokens, it summarises all but the newest units of a message or of tool calls, up to a quarter of the room. The
+        summary is appended to the log as a `Compaction`. The items it replaces stay in the log and can be recalled; an earlier summary is
+        merged into it. Then the view is trimmed as always. Without a limit or a known model nothing happens.
+
+        Never summarised: SYSTEM, instructions, pinned items, the last user message, the last response with its outputs, and anything
+        while a response or its calls are unfinished (a response that ends in text counts as finished). A strategy that chooses items to
+        summarise, such as `Summarize`, replaces the rules about turns and units; one that never takes anything rules out summaries too.
+
+        A summary may have at most half the tokens of the items it replaces and a third of the trigger. If a summary fails, the log stays
+        unchanged, `CompactionFailed` is emitted, and the view is trimmed without it; after repeated failures the next attempts are 1, 2,
+        4 … 64 requests apart. An answer may take `llm.timeout` seconds (default 60). A prompt may have `llm.window` tokens (default
+        100,000): a longer log is summarised in several prompts, each with the summary so far.
+
+        If several calls for one session overlap, one of them requests the summary and the others go on without. The summariser runs in
+        the event loop, so one that never awaits blocks it.
+
+        Args:
+            session: The log. At most one `Compaction` is appended to it; a read-only session is left alone.
+            llm: The summariser if the window has none: an async function from a prompt to a text, or a `Model`, such as the model in use.
+
+        Raises:
+            ContextOverflowError: The protected items do not fit, and the window is `strict`.
+            CountingError: The token counter returned something that is not a count.
+            StrategyError: The strategy raised, or made a choice that is not allowed.
+            BudgetError: `session` is not a session.
+            FormatError: `llm` cannot be called.
+        """
+        needs_view = await self._compactor.compact_if_due(session, llm)
+        return await self.aprocess_session(session) if needs_view else session
+
+    async def compact_if_due(self, session: Session, llm: AnySummarizer | None = None) -> bool:
+        """Do the first half of `manage`: summarise if the log has outgrown its limits, and make no view.
+
+            await manager.compact_if_due(session, model)
+            request = manager.anthropic_request(session, …)
+
+        Args:
+            session: The log. At most one `Compaction` is appended to it.
+            llm: As in `manage`.
+
+        Returns:
+            True if a summary was appended.
+
+        Raises:
+            CountingError: The token counter returned something that is not a count.
+            StrategyError: The strategy raised, or made a choice that is not allowed.
+            BudgetError: `session` is not a session.
+            FormatError: `llm` cannot be called.
+        """
+        length = len(session.items) if isinstance(session, Session) else 0
+        await self._compactor.compact_if_due(session, llm)
+        return len(session.items) > length and isinstance(session.items[-1], Compaction)
+
+    async def compact(self, session: Session, llm: AnySummarizer | None = None, *, focus: str | None = None) -> Compaction | None:
+        """Summarise all but the newest turns, or units, now, however much room is left; return None if there is nothing to summarise.
+
+        The same rules apply as in `manage`, except for the limits. If the log ends in a response, it counts as finished.
+
+        Args:
+            session: The log; the summary is appended to it.
+            llm: As in `manage`.
+            focus: What the summary must keep in detail, such as "the API decisions".
+
+        Raises:
+            CompactionError: There is no summariser, or its summary is unusable. The log is unchanged.
+            CountingError: The token counter returned something that is not a count.
+            StrategyError: The strategy raised, or made a choice that is not allowed.
+            BudgetError: `session` is not a session.
+            FormatError: `llm` cannot be called.
+        """
+        return await self._compactor.compact(session, llm, focus)
+
+    def summary_usage(self, session: Session) -> Usage:
+        """Return the usage that was reported for the session's summaries since this manager was made, unusable ones included.
+
+        Answers that were cut off, refused or late are not. `AnthropicSummarizer` and a loop's model report it. A function does by
+        returning a `session.summarizers.SummaryText`.
+        """
+        return self._compactor.usage(session)
+
+    # Requests
+
+    def request(
+        self, session: Session, provider: Provider, *, model: str, max_tokens: int | None = None, tools: Iterable[Tool] = (), **extra: Any
+    ) -> dict[str, Any]:
+        """Return a request for a provider: the session's view, its system prompt, and the tools, in that provider's form.
+
+            anthropic.messages.create(**manager.request(session, "anthropic", model="claude-sonnet-5-5"))
+            openai.chat.completions.create(**manager.request(session, "openai", model="gpt-5.2"))
+            openai.responses.create(**manager.request(session, "openai-responses", model="gpt-5.2", tools=[read_file]))
+            google.models.generate_content(**manager.request(session, "google", model="gemini-3-pro", temperature=0.2))
+
+        Append the answer with `session.add_response`. Requests of Responses store nothing at OpenAI: reasoning comes back encrypted.
+
+        Args:
+            session: The log; it is not changed.
+            provider: `anthropic` (as `anthropic_request`), `openai` (Chat Completions), `openai-responses` or `google`.
+            model: The model's name, as the API takes it.
+            max_tokens: Tokens that the answer may have. None for the provider's limit; at Anthropic, which needs a figure, for 8,192 or the
+                model's limit.
+            tools: Functions, or definitions in any provider's form.
+            extra: Other arguments of the API, sent unchanged. For Google, fields of its `config`.
+
+        Raises:
+            BudgetError: An argument makes no sense, or the session has no messages yet.
+            ContextOverflowError: The protected items do not fit, and the window is `strict`.
+            CountingError: The token counter returned something that is not a count.
+        """
+        form = RequestForm.checked(provider, model, max_tokens, tools, extra)
+        if form.provider == "anthropic":
+            return self.anthropic_request(session, model=model, max_tokens=form.answer_tokens, tools=form.tools, **extra)
+        self.count_tools(form.tools, form.extra)
+        return form.of(self.process_session(session))
+
+    async def arequest(
+        self, session: Session, provider: Provider, *, model: str, max_tokens: int | None = None, tools: Iterable[Tool] = (), **extra: Any
+    ) -> dict[str, Any]:
+        """Like `request`, but counts in a thread so that the event loop keeps running."""
+        import asyncio
+
+        form = await asyncio.to_thread(RequestForm.checked, provider, model, max_tokens, tools, extra)
+        if form.provider == "anthropic":
+            return await self.aanthropic_request(session, model=model, max_tokens=form.answer_tokens, tools=form.tools, **extra)
+        await asyncio.to_thread(self.count_tools, form.tools, form.extra)
+        return await asyncio.to_thread(form.of, await self.aprocess_session(session))
+
+    def anthropic_request(
+        self, session: Session, *, model: str, max_tokens: int, tools: Iterable[Tool] = (), **extra: Any
+    ) -> dict[str, Any]:
+        """Return the arguments of `client.messages.create`: the session's view, its system prompt, the tools, and cache marks.
+
+            request = manager.anthropic_request(session, model="claude-sonnet-5-5", max_tokens=8_000, tools=[read_file])
+            answer = client.messages.create(**request)
+
+        `integrations.anthropic.create` does both, and sends another view if the API answers that the prompt is too long or that it cannot
+        read an image or a document. From now on room is reserved for these tools, and for options that cost tokens (an answer's schema,
+        tools that must be called, thinking): for the most expensive combination that any request had.
+
+        Args:
+            session: The log; it is not changed.
+            model: The model's name, as the API takes it.
+            max_tokens: Tokens that the answer may have. Lowered to the longest possible answer of the model and to the rest of its window.
+            tools: Functions, or definitions in any provider's form.
+            extra: Other arguments of the API, such as `thinking` or `tool_choice`, sent unchanged. With `cache_control`, all cache marks
+                get its value.
+
+        Raises:
+            BudgetError: An argument makes no sense, or the session has no messages yet.
+            ContextOverflowError: The protected items do not fit, and the window is `strict`.
+            CountingError: The token counter returned something that is not a count.
+        """
+        options = self._requests.options(model, max_tokens, tools, extra)
+        return self._requests.payload(session, self.process_session(session), options)
+
+    async def aanthropic_request(
+        self, session: Session, *, model: str, max_tokens: int, tools: Iterable[Tool] = (), **extra: Any
+    ) -> dict[str, Any]:
+        """Like `anthropic_request`, but counts in a thread so that the event loop keeps running."""
+        import asyncio
+
+        options = await asyncio.to_thread(self._requests.options, model, max_tokens, tools, extra)
+        view = await self.aprocess_session(session)
+        return await asyncio.to_thread(self._requests.payload, session, view, options)
+
+    def accept_refusal(self, session: Session, refusal: PromptTooLongError | PartRefusedError) -> bool:
+        """Change the session's views so that the provider accepts the next one; return True if it differs from the refused one.
+
+            except anthropic.APIError as error:
+                refusal = model_error(error)
+                if isinstance(refusal, PromptTooLongError | PartRefusedError) and manager.accept_refusal(session, refusal):
+                    ...  # call the model once more with a new view
+
+        After a prompt that was too long, views cost less from now on; `lower_budget` says how much less. Trims at earlier requests stay,
+        since those were sent. The lower budget holds until the manager's model changes.
+
+        After a refused image or document, views show a note in its place, with the id to recall it. If the refusal names a place or a
+        file, only that part is replaced. Otherwise all parts of its kind since the last answer are, or all of that kind if there are
+        none since; if the next attempt fails as well, call `withdraw_refusal`. Notes stay for as long as the manager lives.
+
+        Other sessions, including forks of this one, are not affected, and `total_budget` stays the same.
+
+        Args:
+            session: The session whose view was refused, or that view; nothing may have been appended since.
+            refusal: The refusal.
+
+        Raises:
+            BudgetError: The session is not a session, or the refusal is neither of these errors.
+        """
+        return self._requests.accept_refusal(session, refusal)
+
+    def withdraw_refusal(self, session: Session) -> None:
+        """Show the images and documents again that were only guessed from a refusal, unless the model has answered since.
+
+        Call this if the second attempt failed too, so that the guess did not help. A part that the provider named stays a note.
+
+        Args:
+            session: The session that was passed to `accept_refusal`.
+
+        Raises:
+            BudgetError: This is not a session.
+        """
+        self._refusals.withdraw(session)
+
+    def record_usage(self, usage: object, session: Session | None = None) -> None:
+        """Record what the provider reported for the last request. From now on totals start from the report.
+
+            answer = client.messages.create(**manager.anthropic_request(session, …))
+            manager.record_usage(answer.usage, session)
+
+        Not needed if the items of the answer carry their `usage`. It does not matter whether the answer has been appended yet.
+        `manager.calibration.to_dict()` saves all recorded reports.
+
+        Args:
+            usage: A `Usage`, or the usage of Anthropic's, OpenAI's or Google's client: an object or its JSON values.
+            session: The session of the request, or its view; by default the session of the last view.
+
+        Raises:
+            BudgetError: The report has no input tokens, or there is no view yet.
+        """
+        self._reports.record(usage, session)
+
+    def answer_notes(self, session: Session) -> dict[str, Any]:
+        """Return notes for `extra` of an answer's first item, which carries its `usage`: the model, and the request's local count.
+
+        With these notes the report stays useful if the log is later replayed under other limits. Empty if no view of the session in its
+        present form was returned.
+
+        Args:
+            session: The log, before the answer is appended to it.
+        """
+        return self._reports.answer_notes(session)
+
+    # Settings
+
+    def use_model(self, name: str | ModelConfig | Mapping[str, Any]) -> None:
+        """Switch to another model: its window, counter, image rule and request overhead apply from the next call on.
+
+        No session is changed; the figures of the last view are counted again. A `max_tokens` of the `ContextWindow` stays in force, and
+        so does one that the manager was given without a model's name. One that was given for a named model applies whenever that model
+        is in use. Switching to the model in use changes nothing. Calls that other threads have begun end under the old model.
+
+        Args:
+            name: The model's name; or a `ModelConfig` or mapping with its name and limit, remembered for that name.
+
+        Raises:
+            UnknownModelError: Nothing is known of the model, or not its window, and no limit was given for it. Nothing changes.
+            BudgetError: This is not a model's name, or the limits leave no room for the prompt. Nothing changes.
+        """
+        self._settings.use_model(name)
+
+    def count_tools(self, tools: Iterable[Tool], options: RequestOptions = NO_OPTIONS) -> None:
+        """Reserve room for these tools and options in every request from now on, if they cost more than those reserved so far.
+
+        Args:
+            tools: Functions, or definitions in any provider's form.
+            options: Other options of the request. Those that cost no tokens are ignored.
+
+        Raises:
+            BudgetError: One of them is not a tool, or the answer's schema is no JSON.
+        """
+        definitions = anthropic_tools(tools)
+        if definitions or not COUNTED_OPTIONS.isdisjoint(options):
+            self._settings.count_tools(definitions, options)
+
+    def tool_calls(self, session: Session) -> ToolCalls:
+        """Return the tool calls made since the last user message, and how many are left of `max_tool_calls_per_turn`.
+
+            if not manager.tool_calls(session).left:
+                ...  # answer the call with an error, and call the model without tools
+
+        A user message of category CONTEXT does not begin a turn. The cost is proportional to the length of the turn.
+
+        Args:
+            session: The log. A view may have lost calls of a long turn.
+
+        Raises:
+            BudgetError: This is not a session.
+        """
+        return tool_calls_of(session, self.context_window.max_tool_calls_per_turn)
+
+    # Usage
+
+    def analyze_session(self, session: Session) -> SessionStats:
+        """Return the cost of the whole session, untrimmed."""
+        return self._check.finish(self._calls.analysis(session))
+
+    async def aanalyze_session(self, session: Session) -> SessionStats:
+        """Like `analyze_session`, but counts in a thread so that the event loop keeps running."""
+        return await self._check.afinish(lambda: self._calls.analysis(session))
+
+    @property
+    def total_budget(self) -> int:
+        """Tokens that a request may cost, tool definitions included."""
+        return self._settings.current.budget.tokens
+
+    @property
+    def available_tokens(self) -> int:
+        """Tokens left of the budget by the latest figures; negative if over the budget."""
+        settings, figures = self._settings.figures()
+        return settings.budget.tokens - figures.total
+
+    def get_budget(self, category: MessageCategory | str) -> TokenBudget:
+        """Return a category's share of the budget, and its usage.
+
+        Raises:
+            BudgetError: There is no such category.
+        """
+        checked = checked_category(category)
+        share = self.context_window.shares.exact[PRIORITY.index(checked)]
+        settings, figures = self._settings.figures()
+        return TokenBudget(checked, float(share), portion(share, settings.budget.tokens), figures.used(checked))
+
+    def update_usage(self, category: MessageCategory | str, tokens: int) -> None:
+        """Add tokens that are in no session to a category, until the next session is analysed, trimmed or processed.
+
+        Raises:
+            BudgetError: There is no such category, or the number is negative or not a whole number.
+        """
+        self._settings.usage.add(checked_category(category), check_amount("tokens", tokens, least=0))
+
+    def reset_usage(self, category: MessageCategory | str | None = None) -> None:
+        """Set a category's usage to zero; without a category forget all figures, as if no session had been processed.
+
+        Raises:
+            BudgetError: There is no such category.
+        """
+        self._settings.usage.reset(None if category is None else checked_category(category))
+
+    def is_over_budget(self, category: MessageCategory | str | None = None) -> bool:
+        """True if a category uses more than its share; without a category, true if the request costs more than the budget.
+
+        Raises:
+            BudgetError: There is no such category.
+        """
+        return (self.available_tokens if category is None else self.get_budget(category).available) < 0
 
     def get_token_usage(self, session: Session | None = None) -> dict[str, int]:
-        """Tokens by category, with total, budget, available and overhead. The categories and the overhead sum to the total.
+        """Return tokens by category, with total, budget, available and overhead. Categories and overhead sum to the total.
 
         Args:
-            session: Whose, untrimmed; where not given, of the last view or analysis.
+            session: The session to count, untrimmed; by default the figures of the last view or analysis.
         """
-        settings, noted = self._figures() if session is None else self._analyze(session)[1:]
-        return {
-            "total": noted.total,
-            "budget": settings.budget.tokens,
-            "available": settings.budget.tokens - noted.total,
-            "overhead": noted.rows.overhead,
-            **{category.value: tokens for category, tokens in noted.rows.by_category.items()},
-        }
+        settings, figures = self._calls.figures(session)
+        budget, total, rows = settings.budget.tokens, figures.total, figures.rows
+        amounts = {"total": total, "budget": budget, "available": budget - total, "overhead": rows.overhead}
+        return {**amounts, **{category.value: tokens for category, tokens in rows.by_category.items()}}
 
     def usage(self, session: Session | None = None, *, title: str = "") -> UsageReport:
-        """Where the tokens go, to print or to show with rich.
+        """Return a report of where the tokens go, to print or to show with rich.
 
         Args:
-            session: Whose, untrimmed; where not given, of the last view or analysis.
-            title: What to call it.
+            session: The session to report on, untrimmed; by default the last view or analysis.
+            title: The report's title.
         """
-        settings, noted = self._figures() if session is None else self._analyze(session)[1:]
-        shown = noted.shown
-        live = shown.session() if shown is not None else None
-        if shown is not None and live is not None:
-            state = self._state(live)
-            with state.lock:
-                census = self._census(live, state, settings)
-                if census.lineage is shown.lineage and len(census.fold) == len(shown.items):  # else it is not what it was
-                    return self._report(live.id, census, settings, noted, title)
-        frozen = shown.frozen() if shown is not None else Session()
-        return self._report(frozen.id, self._caught_up(None, frozen, settings.limits.boundless(), settings), settings, noted, title)
+        return self._calls.usage_report(session, title)
 
     def format_token_usage(self, session: Session | None = None) -> str:
-        """The usage as plain text."""
+        """Return the usage report as plain text."""
         return str(self.usage(session))
 
     def format_token_usage_rich(self, session: Session | None = None) -> str:
-        """The usage as text with ANSI colours, at most as wide as the terminal. Prints nothing."""
+        """Return the usage report as text with ANSI colours, at most as wide as the terminal. Prints nothing."""
         from .display import usage_ansi
 
         return usage_ansi(self.usage(session))
 
-    # Inside
 
-    def _analyze(self, session: Session) -> tuple[SessionStats, Settings, Noted]:
-        state = self._state(session)
-        with state.lock:
-            settings = self._settings
-            census = self._census(session, state, settings)
-            return stats_on(census, settings.budget), settings, self._note(census, Shown(session, census.items, census.lineage), settings)
+_WINDOW_MANAGERS: WeakKeyDictionary[Session, ContextWindowManager] = WeakKeyDictionary()
+"""The manager that `ContextWindow.manage` last used for a session."""
 
-    def _analysis(self, session: Session) -> Step[SessionStats]:
-        stats, settings, noted = self._analyze(session)
-        is_refused = bool(self._refused_of(session).since)  # the provider would refuse the whole log again, at every call
-        question = None if settings.provider is None or is_refused else settings.provider.question(session)
-        return Step(session.id, noted, lambda tokens: SessionStats(**{**stats, "provider_tokens": tokens}), [], settings, question=question)
 
-    def _processing(self, session: Session) -> Step[Session]:
-        state = self._state(session)
-        with state.lock:
-            settings = self._settings
-            following = self._follow(session, state, settings)
-            view, lost, reset = following.view(session), following.has_lost(), following.was_reset()
-            if state.before is not None:
-                reset = state.before.fold.anchor is not None and following.fold.anchor is None
-                lost, state.before = lost_between(state.before, following, session), None
-            step = self._conclude(view, following, state, settings, lost=lost)
-            if reset:
-                total, budget = following.fold.total, settings.budget.tokens
-                step.events.append(CalibrationReset(view.id, total, budget, "other tools, instructions, agent or model"))
-            return step
+async def _manage_window(window: ContextWindow, session: Session, llm: AnySummarizer | None) -> Session:
+    """`ContextWindow.manage`: use the session's manager again if the window is the same one."""
+    check_session(session)
+    manager = _WINDOW_MANAGERS.get(session)
+    if manager is None or manager.context_window != window:
+        manager = _WINDOW_MANAGERS[session] = ContextWindowManager(context_window=window)
+    return await manager.manage(session, llm)
 
-    def _trimming(self, session: Session, preserve_recency: bool) -> Step[Session]:
-        if not isinstance(preserve_recency, bool):
-            raise BudgetError("preserve_recency", preserve_recency, "pass True to take the oldest first, or False for the newest")
-        state, settings = self._state(session), self._settings
-        following = self._one_shot(session, settings, newest_first=not preserve_recency)
-        view = following.view(session)
-        with state.lock:
-            state.go_by(settings)
-            return self._conclude(view, following, state, settings, lost=None, one_shot=True)
 
-    def _report(self, session_id: str, census: Following, settings: Settings, noted: Noted, title: str) -> UsageReport:
-        shares = self.context_window.shares
-        return report_on(session_id, census, settings.measurer, noted, budget=settings.budget, shares=shares, title=title)
-
-    def _conclude(
-        self, view: Session, following: Following, state: Kept, settings: Settings, *, lost: bool | None, one_shot: bool = False
-    ) -> Step[Session]:
-        """Notes what a view costs. Gives it with what is to be told and asked of it, and the error where it must fit and does not."""
-        fold, total, budget = following.fold, following.fold.total, settings.budget.tokens
-        # The view may be the session itself, which may have grown since.
-        shown = Shown(view, following.items, following.lineage) if following.shows_all else Shown(view, view.items, view.lineage)
-        noted = self._note(following, shown, settings)
-        self._given_out = shown
-        state.note_sent(len(fold), Sent(Counted(fold.counted, settings.budget.counter.name), settings.budget.model, one_shot))
-        now = Trimmed(view.id, total, budget, fold.tally.altered, following.freed)
-        news = state.watch.news(
-            now, settings.marks, lost=lost, one_shot=one_shot, kinds=lambda: kinds_of(following.reduced), overhead=noted.rows.overhead
-        )
-        unusable = state.media.of_one_shot if one_shot else state.media.news
-        strict = total > budget and self.context_window.strict
-        overflow = ContextOverflowError(total, budget, following.culprits(), fold.overhead + fold.correction) if strict else None
-        return Step(
-            view.id,
-            noted,
-            lambda _: view,
-            [*news, *unusable(following, view.id, budget)],
-            settings,
-            overflow,
-            self._question(view, total, settings),
-        )
-
-    def _note(self, following: Following, shown: Shown, settings: Settings) -> Noted:
-        fold = following.fold
-        noted = Noted(tuple(fold.tally.tokens), fold.overhead, fold.correction, shown, fold.reported, fold.settled)
-        self._record(noted, settings)
-        return noted
+_MANAGE.append(_manage_window)

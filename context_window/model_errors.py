@@ -1,11 +1,11 @@
-"""The exceptions for a model's provider that gave no answer.
+"""The exceptions raised when a model's provider does not answer.
 
-ModelError                 the model's provider gave no answer  (`.status`, `.kind`, `.request_id`, `.retry_after`)
-├── ModelRateLimitError    too many requests, or too many tokens, a minute
-├── ModelOverloadedError   the provider is overloaded, or failed inside
-├── ModelAccessError       the key is missing, wrong, or may not do this
-├── ModelNetworkError      no answer came through
-├── PromptTooLongError     the provider counts more than its window holds  (`.tokens`, `.limit`)
+ModelError                 the model's provider did not answer  (`.status`, `.kind`, `.request_id`, `.retry_after`)
+├── ModelRateLimitError    too many requests, or too many tokens, per minute
+├── ModelOverloadedError   the provider is overloaded, or failed internally
+├── ModelAccessError       the API key is missing, wrong, or lacks a permission
+├── ModelNetworkError      the connection failed, or the answer did not arrive in time
+├── PromptTooLongError     the provider counts more tokens than its window holds  (`.tokens`, `.limit`)
 └── PartRefusedError       the provider cannot read an image or a document  (`.part_kind`, `.place`)
 """
 
@@ -16,21 +16,23 @@ from typing import Literal, TypeAlias
 from .errors import ContextWindowError
 
 PartKind: TypeAlias = Literal["image", "document"]
+PlaceApi: TypeAlias = Literal["anthropic", "openai", "openai-responses"]
+"""APIs that name the place of a refused part."""
 
 
 class ModelError(ContextWindowError):
-    """The model's provider gave no answer. The log is as it was before the call of the model.
+    """The model's provider did not answer. The log is as it was before the call of the model.
 
     Attributes:
-        reason: What the provider says, in one line of at most 300 characters.
-        status: The HTTP status; None where there was none.
-        kind: The provider's word for this sort of error; empty where it gave none.
-        request_id: What the provider calls the request, for its support; empty where it gave none.
-        retry_after: Seconds after which the provider wants to be asked again; None where it did not say.
+        reason: The provider's message, in one line of at most 300 characters.
+        status: The HTTP status; None without one.
+        kind: The provider's name for this type of error; empty without one.
+        request_id: The provider's id of the request, for its support; empty without one.
+        retry_after: Seconds to wait before the next attempt, as the provider requests; None if it does not say.
     """
 
-    advice = "Mend the request; sent again as it is, it fails again."
-    """What to do, the last sentence of the message."""
+    advice = "Correct the request; sent again unchanged, it fails again."
+    """The last sentence of the message: what to do."""
 
     def __init__(
         self, reason: str, status: int | None = None, kind: str = "", request_id: str = "", retry_after: float | None = None
@@ -55,32 +57,32 @@ class ModelRateLimitError(ModelError):
 
 
 class ModelOverloadedError(ModelError):
-    """The provider is overloaded, or failed inside: it is not the request."""
+    """The provider is overloaded, or failed internally. The request is not at fault."""
 
-    advice = "It is the provider's trouble: wait, then go on with the session as it is."
+    advice = "The provider is at fault: wait, then go on with the session as it is."
 
 
 class ModelAccessError(ModelError):
-    """The key is missing, wrong, or may not do this."""
+    """The API key is missing, wrong, or lacks a permission."""
 
-    advice = "Check the API key, and what its account may use and pay for."
+    advice = "Check the API key, and the permissions and credit of its account."
 
 
 class ModelNetworkError(ModelError):
-    """No answer came through: no connection, or it broke, or none came in time."""
+    """There was no connection, it broke, or the answer did not arrive in time."""
 
     advice = "Check the network and the base URL, then go on with the session as it is."
 
 
 class PromptTooLongError(ModelError):
-    """The provider counts more for the request than its window holds.
+    """The provider counts more tokens for the request than its window holds.
 
     Attributes:
-        tokens: What the provider counts for the prompt; None where it gave no figure.
-        limit: What it allows for one, the room for the answer left out; None where it gave no figure.
+        tokens: The provider's count of the prompt; None if it gave no figure.
+        limit: The tokens that it allows for a prompt, without the room for the answer; None if it gave no figure.
     """
 
-    advice = "Set a smaller budget (ContextWindow(max_tokens=…)), or take something large out of what must be kept."
+    advice = "Set a smaller budget (ContextWindow(max_tokens=…)), or shorten or unpin a large item that is always kept."
 
     def __init__(
         self,
@@ -99,12 +101,13 @@ class PromptTooLongError(ModelError):
 
 
 class PartRefusedError(ModelError):
-    """The provider cannot read an image or a document of the request, or does not take one like it.
+    """The provider cannot read an image or a document of the request, or does not accept it.
 
     Attributes:
-        part_kind: `image` or `document`; None where the provider's words fit either.
-        place: Indices into the request, each from 0: (message, block), or (message, tool result, block in it). None where the provider
-            named no place.
+        part_kind: `image` or `document`; None if the provider's message fits either.
+        place: Indices into the request, each from 0: (message, block); for Anthropic also (message, tool result, block in it); for OpenAI's
+            Responses API (item, part of its content or output). None if the provider named no place.
+        api: The API whose request has this place; None if there is no place.
     """
 
     advice = "Shrink, convert or leave out the image or document that it names."
@@ -119,7 +122,9 @@ class PartRefusedError(ModelError):
         *,
         part_kind: PartKind | None = None,
         place: tuple[int, ...] | None = None,
+        api: PlaceApi | None = "anthropic",
     ) -> None:
         super().__init__(reason, status, kind, request_id, retry_after)
         self.part_kind = part_kind
         self.place = place
+        self.api = None if place is None else api

@@ -1,7 +1,4 @@
-"""Text made safe to print on a terminal, which obeys what it is sent. `printable` itself is in `session.printable`: prompts need it too.
-
-How wide a text is on a screen is in `display/lines.py`.
-"""
+"""Text made safe for a terminal, which would execute control characters. The width of text on a screen is in `display/lines.py`."""
 
 from __future__ import annotations
 
@@ -19,19 +16,19 @@ def printable_lines(text: str) -> str:
 
 
 def escaped(text: str, *, only_ascii: bool = False) -> str:
-    r"""Return JSON text with the same value, without anything that a terminal would act on.
+    r"""Return JSON text with the same value, but without characters that affect a terminal.
 
-    Characters that control a terminal, are invisible, reorder the text around them or have no agreed look become `\uXXXX`. A line feed
-    stays: in JSON it can only stand between values.
+    Characters that control a terminal, are invisible, reorder the text around them or have no defined appearance become `\uXXXX`. Line
+    feeds stay: in JSON they can only stand between values.
 
     Args:
-        text: JSON, without control characters between its values but line feeds.
-        only_ascii: True to escape all but ASCII too, for a terminal that is not known to read UTF-8.
+        text: JSON whose only control characters between values are line feeds.
+        only_ascii: True to escape all non-ASCII characters as well, for a terminal that may not decode UTF-8.
     """
-    acting = (one for one in set(text) if one != "\n" and (_acts(one) or (only_ascii and not one.isascii())))
-    return text.translate({ord(one): json.dumps(one)[1:-1] for one in acting})
+    unsafe = (char for char in set(text) if char != "\n" and (_affects_terminal(char) or (only_ascii and not char.isascii())))
+    return text.translate({ord(char): json.dumps(char)[1:-1] for char in unsafe})
 
 
-def _acts(character: str) -> bool:
+def _affects_terminal(character: str) -> bool:
     kind = unicodedata.category(character)
     return kind[0] == "C" or kind in {"Zl", "Zp"}

@@ -1,4 +1,4 @@
-"""Giving back what was taken out: by the id that its placeholder names, to a caller or, as a tool, to the model itself."""
+"""Returns content that was taken out of views, by the id in its placeholder: to a caller, or through a tool to the model itself."""
 
 from __future__ import annotations
 
@@ -10,77 +10,85 @@ from typing import Any, Literal, TypeAlias
 from session.errors import short
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning, parts_of_item
 from session.parts import Document, Image, Part, Text
+from session.removed import is_short_alias, short_id
 from session.session import Session
 
 from .errors import BudgetError, RecallError
+from .events.item_kinds import describe
 from .trimming.placeholders import MARK, TAKEN, is_alias, shown_id
 
 Provider: TypeAlias = Literal["anthropic", "openai", "openai-responses", "google"]
 
+LISTED = 50
+"""Items that the listing of a range names at once."""
+SHOWN_OF_ITEM = 60
+"""Characters of an item's text in the listing of a range."""
+
 NAME = "recall"
 DESCRIPTION = (
     "Gives back content that was taken out of this conversation to save space. Placeholders such as "
-    "[Read output taken out: 5,120 characters; recall id 3fa9c1] name the id. Ask only for what you need now: it takes space again."
+    "[Read output taken out: 5,120 characters; recall id 3fa9c1] name the id; the conversation's first line names those of removed "
+    "items, and for a range such as 3fa9c1 to 7be02d you get a list of them. Ask only for what you need now: it takes space again."
 )
 _SCHEMA = {
     "type": "object",
-    "properties": {"id": {"type": "string", "description": "The recall id that a placeholder names."}},
+    "properties": {"id": {"type": "string", "description": "A recall id, or a range of them."}},
     "required": ["id"],
 }
 
 
-_NOT_HERE = (
+_NOT_AVAILABLE = (
     "its content was taken out, and this session does not know the log it is a view of (saved, copied or forked): recall it from the log"
 )
 
 
 def recall(session: Session, id: str) -> Item | Image | Document:
-    """What the log holds under this id: an item as it was, or, for an id with `#` and a number, an image or document of it.
+    """Return the original of an item by its id, or of an image or document by its item's id, `#` and a number.
 
-    Where one item's id is another's with `#` and the number of an image or document, it names both. Then this gives neither, since it
-    cannot know which is meant, and the tool of `recall_tool` gives the content of both.
+    If an item's own id has the form of another item's part, such as `m1#0`, the id is ambiguous. This function then raises; the tool of
+    `recall_tool` answers with the content of both.
 
     Args:
         session: The log, or a view of it.
-        id: The id that a placeholder names, or any item's.
+        id: The id in a placeholder, or any item's id.
 
     Raises:
-        RecallError: Nothing has this id, or two things have; or the session is a view whose log is not at hand.
-        BudgetError: The session is none, or the id is no text.
+        RecallError: Nothing has this id, or two things have it; or the session is a view whose log is not available.
+        BudgetError: The session is not a session, or the id is not a string.
     """
-    found = _under(session, id)
-    if len(found) > 1:
+    originals = _originals(session, id)
+    if len(originals) > 1:
         holder = short(id.rpartition("#")[0])
-        kind = "a document" if isinstance(found[1], Document) else "an image"
+        kind = "a document" if isinstance(originals[1], Document) else "an image"
         problem = (
             f"an item has it, and {kind} of item {holder}; recall {holder} to get that {kind.split()[1]}, or ask get_by_id for the item"
         )
         raise RecallError(id, problem)
-    return found[0]
+    return originals[0]
 
 
-def _under(session: Session, id: str) -> list[Item | Image | Document]:
-    """All that has this id: an item, an image or document, or both.
+def _originals(session: Session, id: str) -> list[Item | Image | Document]:
+    """Return everything with this id: an item, an image or document, or both.
 
     Raises:
-        RecallError: Nothing has, or its content is not at hand.
-        BudgetError: As in `recall`.
+        RecallError: Nothing has this id, or its content is not available.
+        BudgetError: The session is not a session, or the id is not a string.
     """
     if not isinstance(session, Session):
-        raise BudgetError("session", type(session), "pass the Session that it was taken out of, or a view of that")
+        raise BudgetError("session", type(session), "pass the Session whose content was taken out, or a view of it")
     if not isinstance(id, str):
-        raise BudgetError("id", type(id), "pass the recall id that a placeholder names, which is a text")
-    found = [one for one in (_item(session, id), _medium(session, id)) if one is not None]
-    if not found:
+        raise BudgetError("id", type(id), "pass the recall id from a placeholder, a string")
+    originals = [original for original in (_item(session, id), _medium(session, id)) if original is not None]
+    if not originals:
         raise RecallError(id, "nothing in the session has it; placeholders name the ids there are")
-    return found
+    return originals
 
 
 def _item(session: Session, id: str) -> Item | None:
-    found = _original(session, _item_id(session, id))
-    if found is not None and _is_taken(found):
-        raise RecallError(id, _NOT_HERE)
-    return found
+    item = _original(session, _item_id(session, id))
+    if item is not None and _is_taken_out(item):
+        raise RecallError(id, _NOT_AVAILABLE)
+    return item
 
 
 def _medium(session: Session, id: str) -> Image | Document | None:
@@ -88,45 +96,48 @@ def _medium(session: Session, id: str) -> Image | Document | None:
     if not (mark and place.isascii() and place.isdecimal() and len(place) < 10 and str(int(place)) == place):
         return None
     item = _original(session, _item_id(session, item_id))
-    if item is not None and _is_taken(item):  # its parts may stand elsewhere than they did
-        raise RecallError(id, _NOT_HERE)
+    if item is not None and _is_taken_out(item):  # its parts may have moved
+        raise RecallError(id, _NOT_AVAILABLE)
     parts = () if item is None else parts_of_item(item)
     part = parts[int(place)] if int(place) < len(parts) else None
     return part if isinstance(part, Image | Document) else None
 
 
-def _item_id(session: Session, shown: str) -> str:
-    """Return the id of the item that placeholders show like this; any other text as it is."""
-    source: Session | None = session if is_alias(shown) else None
-    while source is not None:
+def _item_id(session: Session, recall_id: str) -> str:
+    """Return the id of the item that a placeholder or the line about removed items shows as this one; any other string unchanged."""
+    show = shown_id if is_alias(recall_id) else short_id if is_short_alias(recall_id) else None
+    source: Session | None = session
+    while source is not None and show is not None:
+        if show is short_id and source.get_by_id(recall_id) is not None:
+            return recall_id
         for item in source.items:
-            if shown_id(item.id) == shown:
+            if show(item.id) == recall_id:
                 return item.id
         source = source.origin
-    return shown
+    return recall_id
 
 
 def _original(session: Session, id: str) -> Item | None:
-    """The item as the first of the sessions has it that this one is a view of."""
+    """Return the item from the oldest session that this one is a view of."""
     source: Session | None = session
-    found = None
+    item = None
     while source is not None:
-        found = source.get_by_id(id) or found
+        item = source.get_by_id(id) or item
         source = source.origin
-    return found
+    return item
 
 
-def _is_taken(item: Item) -> bool:
+def _is_taken_out(item: Item) -> bool:
     return item.extra.get(MARK) in TAKEN
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The answer to a call of the recall tool: what `add_function_output` takes.
+    """The answer to a call of the recall tool, ready for `add_function_output`.
 
     Attributes:
-        output: The parts to answer with.
-        is_error: Whether there was nothing to give back.
+        output: The parts of the answer.
+        is_error: True if nothing could be recalled.
     """
 
     output: tuple[Part, ...]
@@ -135,7 +146,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class RecallTool:
-    """The tool with which a model gets back what was taken out.
+    """The tool with which a model recalls content that was taken out.
 
         tool = manager.recall_tool("anthropic")
         client.messages.create(…, tools=[*tools, tool.definition])
@@ -143,37 +154,39 @@ class RecallTool:
         session.add_function_output(call.name, answer.output, call.call_id, answer.is_error)
 
     Attributes:
-        definition: The tool in the provider's form.
+        definition: The tool in the provider's form, a JSON object. It is typed Any, because each client has a type of its own for it.
     """
 
-    definition: dict[str, Any]
+    definition: Any
 
     def handle(self, session: Session, arguments: str | Mapping[str, Any]) -> Recalled:
-        """What the model asked for; for ids that are not there, an error that it can read.
+        """Return the requested content, or a list of the items in a range; for an unknown id, an error message for the model.
 
         Args:
             session: The log, not the view that was sent.
-            arguments: The call's arguments: a JSON text, or the mapping it stands for.
+            arguments: The call's arguments: JSON text, or the mapping it stands for.
 
         Raises:
-            BudgetError: The session is none.
+            BudgetError: The session is not a session.
         """
         try:
             values = json.loads(arguments) if isinstance(arguments, str) else arguments
             id = values["id"]
-            id = str(id) if isinstance(id, int) else id  # a model may take the quotes off
+            id = str(id) if isinstance(id, int) else id  # a model may omit the quotes
         except (ValueError, KeyError, TypeError, RecursionError):
             id = None
         if not isinstance(id, str):
             return Recalled((Text('Pass {"id": "…"} with the recall id that a placeholder names.'),), is_error=True)
         try:
-            return Recalled(tuple(part for one in _under(session, id) for part in content_of(one)))
+            return Recalled(tuple(part for original in _originals(session, id) for part in content_of(original)))
         except RecallError as error:
+            if (listing := _listing(session, id)) is not None:
+                return Recalled((Text(listing),))
             return Recalled((Text(str(error)),), is_error=True)
 
 
 def recall_tool(provider: Provider) -> RecallTool:
-    """The tool in one provider's form.
+    """Return the tool in one provider's form.
 
     Raises:
         BudgetError: The provider is not known.
@@ -190,20 +203,45 @@ def recall_tool(provider: Provider) -> RecallTool:
     return RecallTool(forms[provider])
 
 
-def content_of(found: Item | Image | Document) -> tuple[Part, ...]:
-    """The content of what was recalled, as parts of an answer."""
-    match found:
+def _listing(session: Session, id: str) -> str | None:
+    """Return a list of the items in a range such as `m3 to m212`, one per line; None if the id is no range of the log.
+
+    A line has the item's id, what it is, and the beginning of its text.
+    """
+    log = session
+    while log.origin is not None:
+        log = log.origin
+    first_id, word, last_id = id.partition(" to ")
+    first, last = (log.position(_item_id(log, end.strip())) for end in (first_id, last_id))
+    if not word or first is None or last is None:
+        return None
+    items = log.items[min(first, last) : max(first, last) + 1]
+    lines = [f"{shown_id(item.id)}: {describe(item)}{_beginning(item)}" for item in items[:LISTED]]
+    if len(items) > LISTED:
+        lines.append(f"{len(items) - LISTED:,} more: recall {shown_id(items[LISTED].id)} to {shown_id(items[-1].id)}")
+    return "\n".join(lines)
+
+
+def _beginning(item: Item) -> str:
+    texts = (part.text for part in content_of(item) if isinstance(part, Text))
+    text = " ".join(" ".join(texts).split())
+    return f": {text[:SHOWN_OF_ITEM]}{'…' if len(text) > SHOWN_OF_ITEM else ''}" if text else ""
+
+
+def content_of(original: Item | Image | Document) -> tuple[Part, ...]:
+    """Return the content of an item, image or document as parts of an answer."""
+    match original:
         case Image() | Document():
-            return (found,)
+            return (original,)
         case Message():
-            return found.content
+            return original.content
         case FunctionCallOutput():
-            return found.output
+            return original.output
         case FunctionCall():
-            return (Text(f"{found.name}({found.arguments})"),)
+            return (Text(f"{original.name}({original.arguments})"),)
         case Reasoning():
-            return (Text(found.text),)
+            return (Text(original.text),)
         case Compaction():
-            return (Text(found.summary),)
+            return (Text(original.summary),)
         case _:
-            return (Text(found.type.replace("_", " ")),)
+            return (Text(original.type.replace("_", " ")),)

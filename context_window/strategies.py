@@ -1,5 +1,6 @@
-"""How a full window is trimmed, by name. What strategies are asked with is in `trimming/choices.py`; who carries out what they
-choose, in `trimming/consult.py`.
+"""The strategies of this library: how a full window is trimmed, by name.
+
+Their interface is in `trimming/strategy_api.py`. `trimming/strategy_runner.py` checks and applies their choices.
 """
 
 from __future__ import annotations
@@ -11,15 +12,34 @@ from itertools import islice
 from typing import Any
 
 from session.items import MessageCategory
+from session.summarizers import Summarizer, Summarizing, as_summarizer
 
 from .errors import BudgetError
-from .trimming.choices import Adviser, Advisers, Choice, MeasuredUnit, Strategy, StrategyBudget
 from .trimming.plan import Reason
-from .whole import as_whole
+from .trimming.strategy_api import (
+    Adviser,
+    Advisers,
+    Choice,
+    Extraction,
+    MeasuredUnit,
+    Strategy,
+    StrategyBudget,
+    keep_lines,
+)
+from .validation import as_whole, check_ratio
+
+SHORT_MESSAGE = 300
+"""Tokens of a user message that `Extract` keeps whole."""
+WHOLE_PART = 0.2
+"""Part of the window for the first user message, and for other short ones, that `Extract` keeps whole."""
+MOST_FILLED = 0.85
+"""Part of the window that may be in use after lines of new units were chosen. Above it, lines of all units are chosen anew."""
+LEAST_ROOM = 0.35
+"""Part of the room that whole units leave which the chosen lines may have in any case."""
 
 
 class Composable:
-    """What can be put before or after another strategy with `|`: the one on the left is asked first."""
+    """A strategy that can be combined with another one by `|`: the left one is asked first."""
 
     __slots__ = ()
 
@@ -32,30 +52,33 @@ class Composable:
 
 @dataclass(frozen=True, slots=True)
 class PriorityTrim(Composable):
-    """The lowest category first, the oldest first, each category down to its share before any goes below its own.
+    """Take the lowest category first and the oldest items first, each category down to its share before any goes below its own.
 
-    Wherever it stands in a chain it comes last, as it does after every other strategy.
+    In a chain it always comes last, wherever it stands: it follows every other strategy.
     """
 
     def __call__(self, _units: Sequence[MeasuredUnit], _budget: StrategyBudget, /) -> tuple[Choice, ...]:
-        """Nothing beside what is always done: that goes by sums which the engine keeps, and costs nothing a unit."""
+        """Return no choices: priority trimming is built into the engine."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class SlidingWindow(Composable):
-    """The newest units alone, whether or not there is room for more. Where they are too large all the same, `PriorityTrim` follows.
+    """Keep only the newest units, even if there is room for more. If they are still too large, `PriorityTrim` follows.
 
         ContextWindow(strategy=SlidingWindow(40, step=20))  # from 21 to 40 units
 
-    A unit is what stands or falls together: a message, or a response's calls with their reasoning and outputs. System messages stay
-    beside the window, and are not counted. What is protected otherwise is in the window first, and stays even where it is more than
-    that holds: pinned items, summaries, what the model is about to read, and the user message that it answers.
+    With `ContextWindow(trigger_ratio=…)` below 1, the window moves only when the view exceeds that part of the budget, or
+    `max_context_items`. Until then older units stay.
+
+    A unit is kept or dropped as a whole: a message, or a response's calls with their reasoning and outputs. System messages always stay
+    and are not counted. Other protected units are counted first and always stay, even if they are more than the window holds: pinned
+    items, summaries, what the model is about to read, and the user message that it answers.
 
     Attributes:
-        units: How many units stay at the most.
-        step: How many leave together. With 1 the window is always full, and every request begins differently from the one before,
-            so that the provider's cache is of no use; with more it holds `units - step + 1` units after it has slid.
+        units: The largest number of units that stay.
+        step: Number of units that leave together. With 1 the window is always full, but every request then begins differently from the
+            one before, so the provider's cache is useless. With more, the window holds `units - step + 1` units after it has moved.
     """
 
     units: int
@@ -65,15 +88,15 @@ class SlidingWindow(Composable):
         _set_amount(self, "units", least=1)
         _set_amount(self, "step", least=1)
         if self.step > self.units:
-            raise BudgetError("SlidingWindow.step", self.step, f"pass units={self.units} or less; more cannot leave together")
+            raise BudgetError("SlidingWindow.step", self.step, f"pass units={self.units} or less")
 
     @property
     def above_units(self) -> int:
-        """As many units as may stay: with fewer, nothing is to be chosen."""
+        """The number of units that may stay. With no more than that there is nothing to choose."""
         return self.units
 
     def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> Iterator[Choice]:
-        """As many of the oldest as are too many."""
+        """Drop the oldest units beyond the window."""
         if budget.units <= self.units:
             return iter(())
         older = budget.units - (self.units - self.step + 1)
@@ -82,10 +105,10 @@ class SlidingWindow(Composable):
 
 @dataclass(frozen=True, slots=True)
 class DropOldest(Composable):
-    """The oldest first, whatever it is, until the view is down to its target.
+    """Drop the oldest units, of whatever category, until the view is down to its target.
 
     Attributes:
-        keep_system: Whether system messages stay. False: they go in their turn, unless they are pinned.
+        keep_system: True if system messages stay. False: they are dropped at their age like others, unless they are pinned.
     """
 
     keep_system: bool = True
@@ -96,68 +119,151 @@ class DropOldest(Composable):
 
     @property
     def takes_system(self) -> bool:
-        """Whether system messages may be among its choices."""
+        """True if it may drop system messages."""
         return not self.keep_system
 
     def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> Iterator[Choice]:
-        """All units that may go, the oldest first."""
+        """Drop all units that may go, oldest first."""
         for unit in units:
             if unit.free or (self.takes_system and unit.protected is Reason.SYSTEM and unit.tokens):
                 yield unit.drop(Reason.OVER_BUDGET if budget.excess else Reason.TOO_MANY_ITEMS)
 
 
 @dataclass(frozen=True, slots=True)
-class Summarize(Composable):
-    """All but the newest items are to be summarised. `manage` does so; `process_session` trims as `PriorityTrim` does instead.
+class Extract(Composable):
+    """Keep the most valuable lines of older items, where they stand, instead of whole items. No model is asked.
+
+        ContextWindow(strategy=Extract())
+
+    Whole stay: protected units, the first user message up to a fifth of the window, the newest short user messages up to another fifth,
+    and a tail of the newest units. The tail includes what the model is about to read. Of all other units that are still whole, the most
+    valuable lines stay (`keep_lines`), a quarter of their tokens. Earlier extracts then stay as they are, and so does the request up to
+    there: the provider's cache holds it. If there is no room for that, lines are chosen again, from the extracts too.
+
+    All parts are of the tokens above which a view is trimmed. If the view is still too large, `PriorityTrim` follows.
 
     Attributes:
-        keep_recent: Items of the newest that stay as they are. Units stay whole: the one that the last of these items is in, too.
+        tail: Part of the window for the newest units.
+        fresh: Part of the tokens of units that are still whole for their lines that stay.
+        room: Part of the window that is in use after all lines have been chosen again.
     """
 
-    keep_recent: int = 10
+    tail: float = 0.1
+    fresh: float = 0.25
+    room: float = 0.5
 
     def __post_init__(self) -> None:
+        for name in ("tail", "fresh", "room"):
+            check_ratio(f"Extract.{name}", getattr(self, name), zero=True)
+
+    def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> list[Extraction]:
+        """Choose lines of the units that are still whole, or of all."""
+        if not budget.excess:
+            return []
+        window = budget.trigger
+        older = self._older_units(units, window)
+        boundary = max((number for number, unit in enumerate(older) if unit.is_shortened), default=-1) + 1
+        old, fresh = older[:boundary], older[boundary:]
+        old_tokens, fresh_tokens = (sum(unit.tokens for unit in part) for part in (old, fresh))
+        base = budget.total - old_tokens - fresh_tokens
+        fresh_room = int(self.fresh * fresh_tokens)
+        if old and base + old_tokens + fresh_room <= MOST_FILLED * window and budget.target < budget.trigger:
+            return [keep_lines(fresh, fresh_room, Reason.OVER_BUDGET)]
+        goal = int(self.room * window) if budget.target < budget.trigger else budget.target
+        return [keep_lines(older, max(goal - base, int(LEAST_ROOM * (window - base))), Reason.OVER_BUDGET)]
+
+    def _older_units(self, units: Sequence[MeasuredUnit], window: int) -> list[MeasuredUnit]:
+        """Return the units whose lines are chosen from, oldest first."""
+        first = next((unit.head for unit in units if unit.begins_turn and unit.tokens <= WHOLE_PART * window), None)
+        older = []
+        tail, messages = self.tail * window, WHOLE_PART * window
+        is_tail = True
+        for unit in reversed(units):
+            if unit.protected is Reason.FRONTIER:
+                tail -= unit.tokens
+            if not unit.free or unit.head == first:
+                continue
+            tail -= unit.tokens
+            is_tail = is_tail and tail >= 0
+            if is_tail:
+                continue
+            if unit.begins_turn and unit.tokens <= SHORT_MESSAGE and unit.tokens <= messages:
+                messages -= unit.tokens
+            else:
+                older.append(unit)
+        return older[::-1]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Summarize(Composable):
+    """Summarise all but the newest items. `manage` writes the summary; `process_session` trims as `PriorityTrim` does instead.
+
+        ContextWindow(strategy=Summarize(model, keep_recent=20))
+
+    Attributes:
+        llm: The summariser: an async function from a prompt to a text, or a `Model`. None for the window's, or the model in use.
+        keep_recent: Number of the newest items that stay as they are. A unit stays as a whole if one of its items does.
+    """
+
+    llm: Summarizer | Summarizing | None
+    keep_recent: int
+
+    def __init__(self, llm: Summarizer | Summarizing | int | None = None, keep_recent: int | None = None) -> None:
+        """
+        Args:
+            llm: As the attribute. A number is taken for `keep_recent`.
+            keep_recent: As the attribute; by default 10.
+
+        Raises:
+            BudgetError: `llm` is neither a function nor a model, or `keep_recent` is not a whole number of 0 or more.
+        """
+        if keep_recent is None and llm is not None and as_summarizer(llm) is None:
+            llm, keep_recent = None, llm  # checked below
+        if llm is not None and as_summarizer(llm) is None:
+            raise BudgetError("Summarize.llm", llm, "pass an async function that takes a prompt and returns the summary, or a model")
+        object.__setattr__(self, "llm", llm)
+        object.__setattr__(self, "keep_recent", 10 if keep_recent is None else keep_recent)
         _set_amount(self, "keep_recent", least=0)
 
     def __call__(self, units: Sequence[MeasuredUnit], _budget: StrategyBudget, /) -> list[Choice]:
-        """All units that are older than the newest items, of which system messages and summaries are not counted."""
-        older, recent = len(units), 0
-        while older and recent < self.keep_recent:
-            older -= 1
-            counts = units[older].category is not MessageCategory.SYSTEM and units[older].protected is not Reason.SUMMARY
-            recent += units[older].items if counts else 0
-        return [unit.summarise() for unit in units[:older] if unit.free]
+        """Summarise all units older than the newest items. System messages and summaries are not counted among those."""
+        end, recent = len(units), 0
+        while end and recent < self.keep_recent:
+            end -= 1
+            is_counted = units[end].category is not MessageCategory.SYSTEM and units[end].protected is not Reason.SUMMARY
+            recent += units[end].items if is_counted else 0
+        return [unit.summarise() for unit in units[:end] if unit.free]
 
 
 @dataclass(frozen=True, slots=True)
 class NeverTrim(Composable):
-    """Nothing is ever taken, images included. For an agent that must never lose history: with `strict=True` a log larger than the
-    budget is a `ContextOverflowError` with the figures, before the provider refuses it.
+    """Take nothing, not even images. For an agent that must never lose history: with `strict=True` a log larger than the budget raises
+    `ContextOverflowError` with the figures, before the provider refuses it.
 
         ContextWindow(strategy=NeverTrim(), strict=True)
 
-    After another strategy it says that nothing beside that one's choices may be taken. What a `Compaction` in the log replaces is
-    not shown all the same: that is the log's own word.
+    After another strategy it means: nothing but that one's choices may be taken. Items that a `Compaction` in the log replaces are left
+    out all the same: the log itself says so.
     """
 
     @property
     def final(self) -> bool:
-        """Nothing else may be taken."""
+        """True: nothing else may be taken."""
         return True
 
     def __call__(self, _units: Sequence[MeasuredUnit], _budget: StrategyBudget, /) -> tuple[Choice, ...]:
-        """Nothing."""
+        """Return no choices."""
         return ()
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Chain(Composable):
-    """Strategies one after the other, each asked about what the one before has left.
+    """Ask strategies one after the other, each about the units that those before it have left.
 
         SlidingWindow(40) | DropOldest()
 
     Attributes:
-        parts: The strategies; chains among them are taken apart.
+        parts: The strategies. Chains among them are flattened.
     """
 
     parts: tuple[Strategy, ...]
@@ -168,7 +274,7 @@ class Chain(Composable):
             parts: The strategies, in the order in which they are asked.
 
         Raises:
-            BudgetError: One of them is none.
+            BudgetError: One of them is not a strategy.
         """
         flat: list[Strategy] = []
         for part in parts:
@@ -176,43 +282,48 @@ class Chain(Composable):
             flat += part.parts if isinstance(part, Chain) else [part]
         object.__setattr__(self, "parts", tuple(flat))
 
-    def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> Iterator[Choice]:
-        """What each would choose of these units, as if the others took nothing. Trims ask them one by one instead."""
+    def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> Iterator[Choice | Extraction]:
+        """Return what each would choose of these units if the others took nothing. Trims ask them one by one instead."""
         for part in self.parts:
             yield from part(units, budget)
 
 
 def _own(strategy: Any) -> Strategy:
-    """`Composable` has no `__call__` of its own: what inherits it has."""
-    made: Strategy = strategy
-    return made
+    """Return the object as a strategy: `Composable` itself has no `__call__`, its subclasses have."""
+    typed: Strategy = strategy
+    return typed
 
 
-# For those who make limits of them
+# For the settings
 
 
 def parts_of(strategy: Strategy) -> tuple[Strategy, ...]:
-    """The strategies that a chain holds, or the one that this is."""
+    """Return the strategies of a chain, or the strategy itself."""
     return strategy.parts if isinstance(strategy, Chain) else (strategy,)
 
 
 def summarize_of(strategy: Strategy) -> Summarize | None:
-    """The `Summarize` that this is or holds, the first; None where there is none."""
+    """Return the strategy itself or the first one in it that is a `Summarize`; None if there is none."""
     return next((part for part in parts_of(strategy) if isinstance(part, Summarize)), None)
 
 
 def is_final(strategy: Strategy) -> bool:
-    """Whether nothing may be taken beside what it chooses."""
+    """True if nothing but the strategy's choices may be taken."""
     return any(getattr(part, "final", False) for part in parts_of(strategy))
 
 
-def advisers_of(strategy: Strategy) -> Advisers:
-    """The strategies that a trim asks: without those that choose nothing."""
+def advisers_of(strategy: Strategy, *, waits_for_trigger: bool = False) -> Advisers:
+    """Return the strategies that a trim asks, without those that never choose anything.
+
+    Args:
+        strategy: The strategy of the window.
+        waits_for_trigger: True if a `SlidingWindow` is to move only when the view exceeds its trigger.
+    """
     return tuple(
         Adviser(
             part,
             _name_of(part),
-            above_units=getattr(part, "above_units", None),
+            above_units=None if waits_for_trigger and isinstance(part, SlidingWindow) else getattr(part, "above_units", None),
             takes_system=getattr(part, "takes_system", False),
         )
         for part in parts_of(strategy)
@@ -221,25 +332,25 @@ def advisers_of(strategy: Strategy) -> Advisers:
 
 
 def check_strategy(name: str, strategy: object) -> None:
-    """Raises BudgetError where this is no strategy.
+    """Raise BudgetError unless the value is a strategy.
 
     Args:
-        name: The setting, for the error.
-        strategy: What was passed for one.
+        name: Name of the setting, for the error.
+        strategy: The value.
     """
     if isclass(strategy) or not callable(strategy):
         raise BudgetError(name, strategy, "pass a PriorityTrim(), another strategy, or a function of (units, budget)")
     if iscoroutinefunction(strategy) or iscoroutinefunction(type(strategy).__call__):
-        raise BudgetError(name, strategy, "pass a plain function: a strategy goes by the numbers it is given, and waits for nothing")
+        raise BudgetError(name, strategy, "pass a plain function: a strategy waits for nothing")
     if not _takes_two(strategy):
         raise BudgetError(name, strategy, "pass a function that can be called with (units, budget)")
     try:
         hash(strategy)
     except TypeError as error:
-        raise BudgetError(name, strategy, "pass one that can be hashed, such as a frozen dataclass: a strategy must not change") from error
-    above = getattr(strategy, "above_units", None)
-    if above is not None and (type(above) is not int or above < 0):
-        raise BudgetError(f"{name}.above_units", above, "make it None, or a whole number of 0 or more")
+        raise BudgetError(name, strategy, "pass a hashable one, such as a frozen dataclass: a strategy must not change") from error
+    units = getattr(strategy, "above_units", None)
+    if units is not None and (type(units) is not int or units < 0):
+        raise BudgetError(f"{name}.above_units", units, "make it None, or a whole number of 0 or more")
     for attribute in ("final", "takes_system"):
         if not isinstance(value := getattr(strategy, attribute, False), bool):
             raise BudgetError(f"{name}.{attribute}", value, "make it True or False")
@@ -248,7 +359,7 @@ def check_strategy(name: str, strategy: object) -> None:
 def _takes_two(strategy: Callable[..., Iterable[Choice]]) -> bool:
     try:
         parameters = signature(strategy)
-    except (TypeError, ValueError):  # a builtin that does not tell: asking will
+    except (TypeError, ValueError):  # a builtin without a signature: a wrong one fails when it is asked
         return True
     try:
         parameters.bind(None, None)
@@ -262,10 +373,10 @@ def _name_of(strategy: Strategy) -> str:
 
 
 def _set_amount(strategy: object, field: str, *, least: int) -> None:
-    """Makes the field a plain int.
+    """Convert the field to a plain int.
 
     Raises:
-        BudgetError: It is no whole number, or below `least`.
+        BudgetError: It is not a whole number, or is below `least`.
     """
     value = getattr(strategy, field)
     amount = as_whole(value)

@@ -1,4 +1,4 @@
-"""Work done in a thread for a caller who awaits: the caller is never parted from it, so what it made is in somebody's hands."""
+"""Blocking work done in a thread for an async caller. On cancellation the caller waits until the thread has ended."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """What the work gives, done in a thread in the caller's context; the event loop goes on meanwhile.
+    """Run blocking work in a thread, in the caller's context, and return its result.
 
-    A thread cannot be stopped. A caller who is cancelled waits until it has ended, and is cancelled then: what the work shares with
-    others is at rest by the time that they are asked next.
+    A thread cannot be stopped. A cancelled caller therefore waits for the thread before the cancellation propagates, so that nothing
+    still changes shared objects afterwards.
 
     Args:
-        work: What is to be done.
+        work: The blocking function.
     """
     import asyncio
     from contextvars import copy_context
 
-    # A future and no task: a loop that ends cancels its tasks, and would not know of the thread any more.
-    running = asyncio.get_running_loop().run_in_executor(None, copy_context().run, work)
-    cancelled: asyncio.CancelledError | None = None
-    while not running.done():
+    # Not a task: a loop that ends cancels its tasks, and would lose track of the thread.
+    future = asyncio.get_running_loop().run_in_executor(None, copy_context().run, work)
+    cancellation: asyncio.CancelledError | None = None
+    while not future.done():
         try:
-            await asyncio.wait([running])
+            await asyncio.wait([future])
         except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        running.exception()  # else it is logged as one that nobody asked for
-        raise cancelled
-    return running.result()
+            cancellation = error
+    if cancellation is not None:
+        future.exception()  # retrieved, or asyncio would log it as unhandled
+        raise cancellation
+    return future.result()

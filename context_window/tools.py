@@ -1,5 +1,4 @@
-"""Tool definitions: as text, for what they cost in a request, and in Anthropic's form. Functions get the schema that pydantic reads off
-their hints."""
+"""Tool definitions: as text, to count their tokens, and in Anthropic's form. The schema of a function is derived from its type hints."""
 
 from __future__ import annotations
 
@@ -8,26 +7,36 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_type_hints, runtime_checkable
 
-from session.door import clean
+from session.sanitize import clean
 
 from .errors import BudgetError
 
 if TYPE_CHECKING:
     from pydantic.json_schema import GenerateJsonSchema
 
-Tool: TypeAlias = Mapping[str, Any] | Callable[..., Any] | str
-"""A definition in any provider's form, the function itself, or a definition's JSON text."""
+
+@runtime_checkable
+class ToolObject(Protocol):
+    """A definition as an object of a provider's client, such as `google.genai.types.Tool`: any pydantic model."""
+
+    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
+        """Return the fields as JSON values, by their names on the wire."""
+        ...  # pragma: no cover - a protocol
+
+
+Tool: TypeAlias = Mapping[str, Any] | ToolObject | Callable[..., Any] | str
+"""A definition in any provider's form, as a mapping or as an object of its client; the function itself; or a definition's JSON text."""
 
 REMEDY = "pass each tool as its definition (a mapping, or its JSON text) or as the function itself"
 
 
 def tool_texts(tools: Iterable[Tool]) -> list[str]:
-    """Each tool's definition as compact JSON.
+    """Return each tool's definition as compact JSON.
 
     Raises:
-        BudgetError: It is no list of tools, or one of them is no tool.
+        BudgetError: This is not a list, or one of its elements is not a tool.
     """
     if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
         raise BudgetError("tools", tools, f"pass a list of tools; {REMEDY}")
@@ -35,10 +44,10 @@ def tool_texts(tools: Iterable[Tool]) -> list[str]:
 
 
 def tool_text(tool: Tool) -> str:
-    """The tool's definition as compact JSON, keys in their order; a text as it is.
+    """Return the tool's definition as compact JSON with its keys in order; a string is returned unchanged.
 
     Raises:
-        BudgetError: It is no tool, or has no JSON form.
+        BudgetError: It is not a tool, or has no JSON form.
     """
     try:
         if isinstance(tool, str):
@@ -46,64 +55,66 @@ def tool_text(tool: Tool) -> str:
         definition = tool if isinstance(tool, Mapping) else _definition(tool)
         return clean(json.dumps(definition, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain))
     except (TypeError, ValueError, RecursionError) as error:
-        named = _innermost(tool)
-        name = f"{named.__name__} " if inspect.isroutine(named) or inspect.isclass(named) else ""
-        value = tool if isinstance(tool, str) else type(named)
+        function = _innermost(tool)
+        name = f"{function.__name__} " if inspect.isroutine(function) or inspect.isclass(function) else ""
+        value = tool if isinstance(tool, str) else type(function)
         raise BudgetError("tools", value, f"{name}cannot be written as JSON: {error}; {REMEDY}") from error
 
 
 def anthropic_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
-    """The tools as Anthropic's API takes them, whichever provider's form they have; what declares several gives several.
+    """Return tools of any provider's form in Anthropic's form. A definition that declares several functions becomes several tools.
 
     Raises:
-        BudgetError: It is no list of tools, or one of them is no tool.
+        BudgetError: This is not a list, or one of its elements is not a tool.
     """
-    return [tool for text in tool_texts(tools) for tool in _in_their_form(json.loads(text))]
+    return [tool for text in tool_texts(tools) for tool in _in_anthropic_form(json.loads(text))]
 
 
 def hinted(function: Callable[..., Any]) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
-    """A function with the same parameters, each with its hint, that hands its arguments back as the function itself takes them.
+    """Return a function with the same parameters and type hints that returns its arguments as (positional, by name).
 
-    All of them are taken by name; `*args`, which have none, are left out. Hints in quotes are looked up where the function was written:
-    pydantic looks where it was wrapped, bound or partly applied.
+    It takes all arguments by name and has no `*args`. Quoted hints are resolved in the module where the function was defined; pydantic
+    would use the module where it was wrapped, bound or partially applied.
 
     Args:
-        function: A function, or what can be called as one; no class.
+        function: A function or another callable, but not a class.
 
     Raises:
-        NameError: A hint names what is not defined.
-        TypeError: It cannot be called as a function, or a hint is none.
-        ValueError: Nothing is known of its parameters.
+        NameError: A hint refers to an undefined name.
+        TypeError: It cannot be called as a function, or one of its hints is invalid.
+        ValueError: Its parameters are not known.
     """
-    written = _innermost(function)
-    written = inspect.unwrap(written if inspect.isroutine(written) else type(written).__call__, stop=_is_signed)
+    definition = _innermost(function)
+    definition = inspect.unwrap(definition if inspect.isroutine(definition) else type(definition).__call__, stop=_has_signature)
     kinds = inspect.Parameter
-    parameters = [one for one in inspect.signature(function).parameters.values() if one.kind is not kinds.VAR_POSITIONAL]
-    hints = SimpleNamespace(__annotations__={one.name: one.annotation for one in parameters if one.annotation is not one.empty})
-    own = {one.__name__: one for one in getattr(written, "__type_params__", ())}
-    by_place = [one for one in parameters if one.kind is one.POSITIONAL_ONLY]
+    parameters = [param for param in inspect.signature(function).parameters.values() if param.kind is not kinds.VAR_POSITIONAL]
+    hints = SimpleNamespace(__annotations__={param.name: param.annotation for param in parameters if param.annotation is not param.empty})
+    type_params = {param.__name__: param for param in getattr(definition, "__type_params__", ())}
+    positional = [param for param in parameters if param.kind is param.POSITIONAL_ONLY]
 
-    def taken(**given: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        return tuple(given.pop(one.name, one.default) for one in by_place), given
+    def split(**arguments: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return tuple(arguments.pop(param.name, param.default) for param in positional), arguments
 
-    twin: Any = taken
-    twin.__annotations__ = get_type_hints(hints, getattr(written, "__globals__", {}), own, include_extras=True)
-    named = [
-        one.replace(
-            annotation=twin.__annotations__.get(one.name, one.empty), kind=one.POSITIONAL_OR_KEYWORD if one in by_place else one.kind
-        )
-        for one in parameters
-    ]
-    twin.__signature__ = inspect.Signature(named)
-    return taken
+    twin: Any = split
+    annotations = twin.__annotations__ = get_type_hints(hints, getattr(definition, "__globals__", {}), type_params, include_extras=True)
+    twin.__signature__ = inspect.Signature(
+        [
+            param.replace(
+                annotation=annotations.get(param.name, param.empty),
+                kind=param.POSITIONAL_OR_KEYWORD if param in positional else param.kind,
+            )
+            for param in parameters
+        ]
+    )
+    return split
 
 
-def _is_signed(function: object) -> bool:
+def _has_signature(function: object) -> bool:
     return hasattr(function, "__signature__")
 
 
 def _innermost(function: Any) -> Any:
-    """What was partly applied."""
+    """Return the function inside `functools.partial` objects."""
     while isinstance(function, partial):
         function = function.func
     return function
@@ -111,34 +122,33 @@ def _innermost(function: Any) -> Any:
 
 def _checked(text: str) -> str:
     if not isinstance(json.loads(text), dict):
-        raise TypeError("the text is JSON, but no object")
+        raise TypeError("the text is JSON, but not an object")
     return text
 
 
 def _plain(value: object) -> Any:
-    """What JSON has no form for, in one that it has: any mapping, and pydantic's models."""
+    """Return an object without a JSON form as one that has one: mappings and pydantic models."""
     if isinstance(value, Mapping):
         return dict(value)
-    dump = getattr(value, "model_dump", None)
-    if callable(dump) and not isinstance(value, type):
-        return dump(mode="json", exclude_none=True)
-    raise TypeError(f"a {type(value).__name__} is no JSON value")
+    if isinstance(value, ToolObject) and not isinstance(value, type):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
 
 
 def _definition(function: object) -> Any:
     if not callable(function):
         return _plain(function)
-    from pydantic import TypeAdapter  # 50 ms: only who passes functions pays for it
+    from pydantic import TypeAdapter  # takes 50 ms, needed only for functions
     from pydantic.errors import PydanticUserError
 
-    named = _innermost(function)
+    inner = _innermost(function)
     try:
-        described: Any = function if isinstance(named, type) else hinted(function)
-        schema = TypeAdapter(described).json_schema(schema_generator=_quiet_schema())
-    except (PydanticUserError, NameError, AttributeError, SyntaxError) as error:  # the last three: a hint in quotes that is none
+        callable_with_hints: Any = function if isinstance(inner, type) else hinted(function)
+        schema = TypeAdapter(callable_with_hints).json_schema(schema_generator=_quiet_schema())
+    except (PydanticUserError, NameError, AttributeError, SyntaxError) as error:  # the last three: an invalid quoted hint
         raise TypeError(f"its type hints have no JSON schema ({str(error).partition(chr(10))[0]})") from error
-    name = getattr(named, "__name__", type(named).__name__)
-    description = inspect.cleandoc(named.__doc__ or "")  # not `getdoc`: a model without a docstring would get that of pydantic
+    name = getattr(inner, "__name__", type(inner).__name__)
+    description = inspect.cleandoc(inner.__doc__ or "")  # not `getdoc`: a pydantic model without a docstring would inherit pydantic's
     return {"name": name, "description": description, "input_schema": schema}
 
 
@@ -147,7 +157,7 @@ def _quiet_schema() -> type[GenerateJsonSchema]:
     from pydantic.json_schema import GenerateJsonSchema
 
     class QuietSchema(GenerateJsonSchema):
-        """Leaves out what has no JSON form, such as an object as a default, without a warning: it is not sent either."""
+        """Omits values without a JSON form, such as an object as a default, without a warning: they are not sent either."""
 
         def emit_warning(self, kind: Any, detail: str) -> None:
             pass
@@ -155,18 +165,67 @@ def _quiet_schema() -> type[GenerateJsonSchema]:
     return QuietSchema
 
 
-def _in_their_form(tool: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A tool as Anthropic takes it, whichever provider's form it has; what holds several gives several."""
-    declared = tool.get("function_declarations") or tool.get("functionDeclarations")
-    if isinstance(declared, list):
-        for one in declared:
-            yield from _in_their_form(one)
+def is_gemini_tool(tool: Mapping[str, Any]) -> bool:
+    """True for a tool that runs at Google, such as `{"google_search": {}}`: it has fields for its kinds, but no name and no type."""
+    return bool(tool) and tool.keys().isdisjoint({"name", "type", "function", "description", "input_schema", "parameters"})
+
+
+def _in_anthropic_form(tool: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a tool of any provider's form in Anthropic's form; several, if it declares several functions.
+
+    A tool that runs at its provider is unchanged.
+    """
+    declarations = tool.get("function_declarations") or tool.get("functionDeclarations")
+    if isinstance(declarations, list):
+        for declaration in declarations:
+            yield from _in_anthropic_form(declaration)
+        tool = {name: value for name, value in tool.items() if value is not declarations}
+        if not tool:
+            return
+    if is_gemini_tool(tool):
+        yield tool
         return
     function = tool.get("function") if tool.get("type") == "function" else None
-    said = function if isinstance(function, dict) else tool
-    if "input_schema" in said or ("type" in tool and tool["type"] != "function"):
-        yield said
+    definition = function if isinstance(function, dict) else tool
+    if "input_schema" in definition or ("type" in tool and tool["type"] != "function"):
+        yield definition
         return
-    schema = said.get("parameters") or said.get("parametersJsonSchema") or {"type": "object", "properties": {}}
-    described = {"description": said["description"]} if said.get("description") else {}
-    yield {"name": said.get("name", "tool"), **described, "input_schema": schema}
+    schema = definition.get("parametersJsonSchema") or definition.get("parameters_json_schema")
+    if schema is None:
+        schema = _json_schema(definition.get("parameters")) or {"type": "object", "properties": {}}
+    description = {"description": definition["description"]} if definition.get("description") else {}
+    yield {"name": definition.get("name", "tool"), **description, "input_schema": schema}
+
+
+_SNAKE_CASE = {
+    "any_of": "anyOf",
+    "max_items": "maxItems",
+    "min_items": "minItems",
+    "max_length": "maxLength",
+    "min_length": "minLength",
+    "max_properties": "maxProperties",
+    "min_properties": "minProperties",
+    "additional_properties": "additionalProperties",
+}
+"""Keywords of a schema that Google's client also takes in snake case."""
+
+
+def _json_schema(schema: Any) -> Any:
+    """Return a schema as JSON Schema. Gemini's own schemas have types in capitals, `nullable`, and an order of the properties."""
+    if isinstance(schema, list):
+        return [_json_schema(choice) for choice in schema]
+    if not isinstance(schema, dict):
+        return schema
+    result: dict[str, Any] = {}
+    for name, value in schema.items():
+        keyword = str(_SNAKE_CASE.get(name, name))
+        if keyword == "properties" and isinstance(value, dict):
+            result[keyword] = {member: _json_schema(inner) for member, inner in value.items()}
+        elif keyword not in ("property_ordering", "propertyOrdering", "nullable"):
+            result[keyword] = _json_schema(value) if keyword in ("items", "anyOf", "additionalProperties") else value
+    kind: object = schema.get("type")
+    if isinstance(kind, str) and kind.isupper():
+        result["type"] = kind.lower()
+    if schema.get("nullable") is True and isinstance(kind, str):
+        result["type"] = [result["type"], "null"]
+    return result

@@ -1,4 +1,4 @@
-"""LangChain: an agent with a tool and a memory, twelve turns in a window that holds three. No key, no network.
+"""LangChain: an agent with a tool and a memory, twelve turns in a context window for three. No key, no network.
 
     python examples/langchain_agent.py
 
@@ -24,25 +24,26 @@ try:
 except ModuleNotFoundError as error:
     raise SystemExit(f"{error}. This example needs what this installs: pip install '.[integrations]'") from None
 
-shown: list[int] = []
+request_lengths: list[int] = []
 
 
-class Scripted(BaseChatModel):
-    """A model that reads the log of the day that it is asked for."""
+class ScriptedModel(BaseChatModel):
+    """A model that calls `read_log` for every question, then answers."""
 
     @property
     def _llm_type(self) -> str:
         return "scripted"
 
-    def bind_tools(self, tools: Sequence[Any], **more: Any) -> Any:  # noqa: ARG002 - as its base class has it
-        """Itself: it knows its tool."""
+    def bind_tools(self, tools: Sequence[Any], **options: Any) -> Any:  # noqa: ARG002 - the base class's parameters
+        """Return the model itself: it calls only `read_log`."""
         return self
 
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **more: Any) -> ChatResult:  # noqa: ARG002
-        shown.append(len(messages))
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **options: Any) -> ChatResult:  # noqa: ARG002
+        request_lengths.append(len(messages))
         answer = AIMessage("Most failed at 03:00.")
         if not isinstance(messages[-1], ToolMessage):
-            answer = AIMessage("", tool_calls=[{"name": "read_log", "args": {"day": len(shown)}, "id": f"call_{len(shown)}"}])
+            number = len(request_lengths)
+            answer = AIMessage("", tool_calls=[{"name": "read_log", "args": {"day": number}, "id": f"call_{number}"}])
         return ChatResult(generations=[ChatGeneration(message=answer)])
 
 
@@ -52,16 +53,16 @@ def read_log(day: int) -> str:
 
 
 def main() -> None:
-    """Runs the agent, and prints what was sent and what is kept."""
+    """Run the agent. Print how much it keeps and how much it sent."""
     manager = ContextWindowManager(context_window=ContextWindow(max_tokens=2_000), on_event=print)
     middleware = ContextWindowMiddleware(manager)
     tools = [read_log, middleware.recall]
-    agent: Any = create_agent(Scripted(), tools, system_prompt="You read logs.", middleware=[middleware], checkpointer=InMemorySaver())
+    agent: Any = create_agent(ScriptedModel(), tools, system_prompt="You read logs.", middleware=[middleware], checkpointer=InMemorySaver())
     state: dict[str, Any] = {}
     for day in range(1, 13):
-        asked = HumanMessage(f"When did most requests fail on day {day}?")
-        state = agent.invoke({"messages": [asked]}, {"configurable": {"thread_id": "logs"}})
-    print(f"{len(state['messages'])} messages in the state, {shown[-1]} in the last request")
+        question = HumanMessage(f"When did most requests fail on day {day}?")
+        state = agent.invoke({"messages": [question]}, {"configurable": {"thread_id": "logs"}})
+    print(f"{len(state['messages'])} messages in the state, {request_lengths[-1]} in the last request")
     print(manager.format_token_usage())
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's Agents SDK: an agent with a tool, twelve runs on one history, in a window that holds three. No key, no network.
+"""OpenAI's Agents SDK: an agent with a tool, twelve runs on one history, in a context window for three. No key, no network.
 
     python examples/openai_agents_run.py
 
@@ -21,26 +21,26 @@ try:
 except ModuleNotFoundError as error:
     raise SystemExit(f"{error}. This example needs what this installs: pip install '.[integrations]'") from None
 
-shown: list[int] = []
+request_lengths: list[int] = []
 
 
-class Scripted(Model):
-    """A model that reads the log of the day that it is asked for."""
+class ScriptedModel(Model):
+    """A model that calls `read_log` for every question, then answers."""
 
-    async def get_response(self, system_instructions: str | None, input: Any, *rest: Any, **more: Any) -> ModelResponse:  # noqa: A002, ARG002
-        """A call of the tool, or the answer after it."""
-        shown.append(len(input))
-        serial = len(shown)
+    async def get_response(self, system_instructions: str | None, input: Any, *args: Any, **options: Any) -> ModelResponse:  # noqa: A002, ARG002
+        """Return a tool call, or the answer after its result."""
+        request_lengths.append(len(input))
+        number = len(request_lengths)
         if input[-1].get("type") == "function_call_output":
             text = ResponseOutputText(text="Most failed at 03:00.", type="output_text", annotations=[])
-            answer: Any = ResponseOutputMessage(id=f"msg_{serial}", content=[text], role="assistant", status="completed", type="message")
+            answer: Any = ResponseOutputMessage(id=f"msg_{number}", content=[text], role="assistant", status="completed", type="message")
         else:
-            arguments = f'{{"day": {serial}}}'
-            answer = ResponseFunctionToolCall(call_id=f"call_{serial}", name="read_log", arguments=arguments, type="function_call")
+            arguments = f'{{"day": {number}}}'
+            answer = ResponseFunctionToolCall(call_id=f"call_{number}", name="read_log", arguments=arguments, type="function_call")
         return ModelResponse(output=[answer], usage=Usage(), response_id=None)
 
-    def stream_response(self, *rest: Any, **more: Any) -> AsyncIterator[Any]:
-        """Nothing: the example does not stream."""
+    def stream_response(self, *args: Any, **options: Any) -> AsyncIterator[Any]:
+        """Not supported: the example does not stream."""
         raise NotImplementedError
 
 
@@ -51,16 +51,16 @@ def read_log(day: int) -> str:
 
 
 async def main() -> None:
-    """Runs the agent, and prints what was sent and what is kept."""
+    """Run the agent. Print how much it keeps and how much it sent."""
     manager = ContextWindowManager(context_window=ContextWindow(max_tokens=2_000), on_event=print)
-    fitting = ContextWindowFilter(manager)
-    agent = Agent(name="logs", instructions="You read logs.", tools=[read_log, function_tool(fitting.recall)], model=Scripted())
-    config = RunConfig(call_model_input_filter=fitting, tracing_disabled=True)
+    context_filter = ContextWindowFilter(manager)
+    agent = Agent(name="logs", instructions="You read logs.", tools=[read_log, function_tool(context_filter.recall)], model=ScriptedModel())
+    config = RunConfig(call_model_input_filter=context_filter, tracing_disabled=True)
     history: list[Any] = []
     for day in range(1, 13):
-        asked = {"role": "user", "content": f"When did most requests fail on day {day}?"}
-        history = (await Runner.run(agent, [*history, asked], run_config=config)).to_input_list()
-    print(f"{len(history)} items in the history, {shown[-1]} in the last request")
+        question = {"role": "user", "content": f"When did most requests fail on day {day}?"}
+        history = (await Runner.run(agent, [*history, question], run_config=config)).to_input_list()
+    print(f"{len(history)} items in the history, {request_lengths[-1]} in the last request")
     print(manager.format_token_usage())
 
 

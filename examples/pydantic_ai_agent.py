@@ -1,4 +1,4 @@
-"""Pydantic AI: an agent with a tool, twelve runs on one history, in a window that holds three. No key, no network.
+"""Pydantic AI: an agent with a tool, twelve runs on one history, in a context window for three. No key, no network.
 
     python examples/pydantic_ai_agent.py
 
@@ -20,17 +20,17 @@ try:
 except ModuleNotFoundError as error:
     raise SystemExit(f"{error}. This example needs what this installs: pip install '.[integrations]'") from None
 
-shown: list[int] = []
+request_lengths: list[int] = []
 
 
-def scripted(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """A model that reads the log of the day that it is asked for."""
+def scripted_model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """A model that calls `read_log` for every question, then answers."""
     assert {tool.name for tool in info.function_tools} == {"read_log", "recall"}
-    shown.append(len(messages))
+    request_lengths.append(len(messages))
     last = messages[-1].parts[-1]
     if isinstance(last, ToolReturnPart):
         return ModelResponse([TextPart("Most failed at 03:00.")])
-    return ModelResponse([ToolCallPart("read_log", {"day": len(shown)})])
+    return ModelResponse([ToolCallPart("read_log", {"day": len(request_lengths)})])
 
 
 def read_log(day: int) -> str:
@@ -39,15 +39,16 @@ def read_log(day: int) -> str:
 
 
 async def main() -> None:
-    """Runs the agent, and prints what was sent and what is kept."""
+    """Run the agent. Print how much it keeps and how much it sent."""
     manager = ContextWindowManager(context_window=ContextWindow(max_tokens=2_000), on_event=print)
     capability = ContextWindowCapability(manager)
-    agent = Agent(FunctionModel(scripted), instructions="You read logs.", tools=[read_log, capability.recall], capabilities=[capability])
+    tools = [read_log, capability.recall]
+    agent = Agent(FunctionModel(scripted_model), instructions="You read logs.", tools=tools, capabilities=[capability])
     history: list[ModelMessage] = []
     for day in range(1, 13):
         result = await agent.run(f"When did most requests fail on day {day}?", message_history=history)
         history = result.all_messages()
-    print(f"{len(history)} messages in the history, {shown[-1]} in the last request")
+    print(f"{len(history)} messages in the history, {request_lengths[-1]} in the last request")
     print(manager.format_token_usage())
 
 

@@ -1,9 +1,9 @@
-"""A travel planner: three tools of which each needs what the one before it found, in a context window far smaller than the conversation.
+"""A travel planner: three tools, where each needs the result of the one before, in a context window far smaller than the conversation.
 
     python examples/travel_planner.py            # a scripted model plans eight trips; no key, no network
     python examples/travel_planner.py --live     # Claude plans one; needs ANTHROPIC_API_KEY
 
-Before every call of the model the manager decides what it sees. The log keeps everything.
+The manager makes a view of the session before every request. The log keeps everything.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from context_window.loop.model import OnText
 
 CITIES = ("Bergen", "Lisbon", "Kyoto", "Quito", "Tallinn", "Porto", "Oslo", "Hanoi")
 WINDOW = 2_400
-"""Tokens that a request may have: two or three trips."""
+"""Tokens of the context window: room for two or three trips."""
 
 
 # The tools
@@ -61,7 +61,7 @@ def find_hotels(city: str, flight: str, arrives: str, nights: int = 2) -> list[d
 
 async def book(flight: str, hotel: str) -> str:
     """Books a flight and a hotel together."""
-    await asyncio.sleep(0)  # somebody's API
+    await asyncio.sleep(0)  # a real tool would call an API here
     return f"booked {flight} and {hotel}, reference {sum(map(ord, flight + hotel)):05}"
 
 
@@ -69,27 +69,27 @@ TOOLS: list[Callable[..., Any]] = [find_flights, find_hotels, book]
 
 
 class ScriptedPlanner:
-    """A model of a few rules: from what the last tool answered it makes the next call, as a real one would."""
+    """A rule-based model: it makes the next tool call from the last tool's output, as a real model would."""
 
     async def answer(
         self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool, on_text: OnText | None = None
     ) -> Answer:
-        """The next call, or the plan."""
+        """Return the next tool call, or the finished plan."""
         last = view.items[-1]
-        said: Message | FunctionCall
+        item: Message | FunctionCall
         if isinstance(last, FunctionCallOutput) and allow_tools and tools and last.name != "book":
-            found = json.loads(last.text)[0]
+            option = json.loads(last.text)[0]
             if last.name == "find_flights":
-                said = self._call(view, "find_hotels", city=self._city(view), flight=found["flight"], arrives=found["arrives"])
+                item = self._call(view, "find_hotels", city=self._city(view), flight=option["flight"], arrives=option["arrives"])
             else:
-                said = self._call(view, "book", flight=found["flight"], hotel=found["hotel"])
+                item = self._call(view, "book", flight=option["flight"], hotel=option["hotel"])
         elif isinstance(last, FunctionCallOutput):
-            said = Message("assistant", f"Your trip to {self._city(view)}: {last.text}.")
+            item = Message("assistant", f"Your trip to {self._city(view)}: {last.text}.")
         else:
-            said = self._call(view, "find_flights", city=self._city(view), day="2027-05-01")
-        if isinstance(said, Message) and on_text is not None:
-            on_text(said.text)
-        return Answer((said,), "tool_use" if isinstance(said, FunctionCall) else "end_turn", Usage(), "scripted")
+            item = self._call(view, "find_flights", city=self._city(view), day="2027-05-01")
+        if isinstance(item, Message) and on_text is not None:
+            on_text(item.text)
+        return Answer((item,), "tool_use" if isinstance(item, FunctionCall) else "end_turn", Usage(), "scripted")
 
     def _city(self, view: Session) -> str:
         question = next(item for item in reversed(view.items) if isinstance(item, Message) and item.role == "user")
@@ -100,7 +100,7 @@ class ScriptedPlanner:
 
 
 async def plan(model: Model, cities: Sequence[str]) -> None:
-    """Plans trips, one a turn, and shows what became of the window."""
+    """Plan the trips, one per turn, and print the state of the context window."""
     limits = ContextWindow(max_tokens=WINDOW, max_tool_calls_per_turn=6)
     manager = ContextWindowManager(context_window=limits, tools=TOOLS, on_event=lambda event: print(f"  · {event}"))
     session = Session()
@@ -115,12 +115,12 @@ async def plan(model: Model, cities: Sequence[str]) -> None:
     first = next((item for item in session.items if isinstance(item, FunctionCallOutput)), None)
     print(f"\nThe log has {len(session.items)} items, the model sees {len(view.items)} of them.")
     if first is not None:
-        print(f"The first answer of a tool is still there: {manager.recall(view, first.id) is first}.")
+        print(f"The first tool output can be recalled: {manager.recall(view, first.id) is first}.")
     print(manager.format_token_usage())
 
 
 def main() -> int:
-    """The exit code."""
+    """Run the example and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--live", metavar="MODEL", nargs="?", const="claude-haiku-4-5", help="ask Claude instead of the script")
     name = parser.parse_args().live

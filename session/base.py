@@ -1,4 +1,4 @@
-"""What every item of a session has, whatever it is. The items themselves live in `items.py`."""
+"""`ItemBase`: the fields that all items share. The items themselves live in `items.py`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, ClassVar, cast
 
-from .door import check, clean_object, clean_text
 from .errors import FormatError, short
+from .sanitize import check, clean_object, clean_text
 from .usage import Usage
 
 
 class MessageCategory(Enum):
-    """What an item is to the model, in falling priority: the last is trimmed first."""
+    """Kind of an item for the budget, in falling priority: the last one is trimmed first."""
 
     SYSTEM = "SYSTEM"
     CONTEXT = "CONTEXT"
@@ -25,7 +25,7 @@ class MessageCategory(Enum):
 
 
 def new_id() -> str:
-    """A fresh item id of 12 hexadecimal digits: short, because placeholders spell it out to the model."""
+    """Return a new item id of 12 hexadecimal digits: short, because placeholders show it to the model."""
     return os.urandom(6).hex()
 
 
@@ -33,13 +33,13 @@ _DERIVED = cast(MessageCategory, None)
 
 
 _set = object.__setattr__
-"""How a frozen value is given its final form while it is made."""
+"""Sets a field of a frozen value while it is constructed."""
 
 
 class _Memo:
-    """Room on an item for one object of whoever measures it (see `context_window.counting.memo`).
+    """A slot on each item for one object of the code that measures it (see `context_window.counting.memo`).
 
-    It is no part of the item's value: not compared, shown, copied or saved. Kept here, it goes when the item goes.
+    It is not part of the item's value: not compared, shown, copied or saved. It is garbage-collected with the item.
     """
 
     __slots__ = ("memo",)
@@ -49,17 +49,17 @@ class _Memo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemBase(_Memo):
-    """What every item has.
+    """Fields that every item has.
 
     Attributes:
         id: Unique in its session.
         created_at: Unix seconds.
-        agent_id: The agent it belongs to, where there are several.
-        category: Its kind for budgets; derived from role and type unless given.
-        pinned: True if it must survive every trim.
-        usage: What the provider reported for the request whose answer this item begins.
-        extra: What else a transcript or a voice stack brings: JSON values, copied, and to be read only. A plain `dict`,
-            so that every encoder and debugger knows it; to change it, make another item with `dataclasses.replace`.
+        agent_id: The agent it belongs to, if there are several.
+        category: Its kind for budgets; by default it follows from role and type.
+        pinned: True if every trim must keep it.
+        usage: Usage reported for the request whose response begins with this item.
+        extra: Further data of a transcript or a voice stack: JSON values, copied, read-only. A plain `dict`, which every encoder and
+            debugger knows; to change it, make another item with `dataclasses.replace`.
     """
 
     type: ClassVar[str]
@@ -76,7 +76,7 @@ class ItemBase(_Memo):
         _set(self, "memo", None)
         clean_text(self, "id")
         if not self.id:
-            raise FormatError(f"{type(self).__name__}.id", "an empty text; leave `id` out to have one made")
+            raise FormatError(f"{type(self).__name__}.id", "empty; leave `id` out to get a new one")
         if type(self.created_at) is not float or not math.isfinite(self.created_at):
             _set(self, "created_at", _seconds(self.created_at, f"{type(self).__name__}.created_at"))
         if self.agent_id is not None:
@@ -92,15 +92,15 @@ class ItemBase(_Memo):
         clean_object(self, "extra")
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[Any, ...]]:
-        # What dataclasses with slots do by themselves would leave `memo` unset.
-        return _revived, (type(self), tuple((one.name, getattr(self, one.name)) for one in fields(self)))
+        # The default for dataclasses with slots would leave `memo` unset.
+        return _restored, (type(self), tuple((spec.name, getattr(self, spec.name)) for spec in fields(self)))
 
     def _default_category(self) -> MessageCategory:
         return MessageCategory.DIALOG
 
 
-def _revived(kind: type[ItemBase], values: tuple[tuple[str, object], ...]) -> ItemBase:
-    """A copied or unpickled item: its values were cleaned when the first one was made."""
+def _restored(kind: type[ItemBase], values: tuple[tuple[str, object], ...]) -> ItemBase:
+    """Return a copied or unpickled item. Its values were cleaned when the original was made."""
     item = kind.__new__(kind)
     for name, value in (*values, ("memo", None)):
         _set(item, name, value)

@@ -1,4 +1,4 @@
-"""Finds what is wrong with the bytes of a document, before a provider does. Nothing is parsed: only the ends of the file are looked at.
+"""Finds damage in the bytes of a document before a provider does. It does not parse the file, it only looks at both ends.
 
 As with images, a provider refuses every request of a session that holds a file it cannot read.
 """
@@ -13,13 +13,13 @@ from zipfile import ZipFile
 PDF = "application/pdf"
 WORD = "application/msword"
 OFFICE = "application/vnd.openxmlformats-officedocument."
-"""Office's formats since 2007 begin with this; they are zip archives."""
+"""Office formats since 2007 have this prefix; they are zip archives."""
 
 EDGE = 1024
-"""Bytes at either end in which a PDF must show its marks. Its specification wants them in the first and the last line; readers, Acrobat
-first (PDF reference 1.7, implementation notes 13 and 18), have always looked through so many bytes, since mail and web servers add some."""
+"""Bytes at either end in which a PDF must show its marks. Its specification wants them in the first and the last line. Readers, Acrobat
+first (PDF reference 1.7, implementation notes 13 and 18), have always searched this many bytes, since mail and web servers add some."""
 MOST_DIRECTORY = 4 * 1024 * 1024
-"""Bytes of a zip archive's directory that are read: some 50,000 files."""
+"""Bytes of a zip archive's directory that are read: enough for some 50,000 files."""
 
 CUT = "damaged: it ends in the middle"
 NO_PDF = "damaged: it does not begin as a PDF"
@@ -30,7 +30,7 @@ _PDF_END = re.compile(rb"startxref\s{0,9}(\d{1,12})\s{0,9}%%EOF")
 
 
 def document_problem(data: bytes, media_type: str | None) -> str | None:
-    """Return what is wrong with a document's bytes, or None where nothing is, or nothing is known of its type.
+    """Return the problem with a document's bytes, or None if there is none or the type is unknown.
 
     Args:
         data: The whole file.

@@ -1,21 +1,21 @@
-"""The exceptions of `session`: what can be wrong with a log, an edit of it, or a file it comes from or is kept in.
+"""The exceptions of `session`.
 
 SessionError
 ├── DuplicateItemError   an item's id is already in the session          (also a ValueError)
 ├── UnknownItemError     no item of the session has this id              (also a KeyError)
 ├── PositionError        the session has no item at this position        (also an IndexError)
 ├── ReadOnlyError        an edit of a read-only session                  (also a TypeError)
-├── SummaryError         nobody wrote a usable summary; the log is as it was
-├── FormatError          data that does not have the documented shape    (also a ValueError; `.where`)
-├── TranscriptError      a file that cannot be read as a transcript      (`.path`, `.line`)
-└── StoreError           a file of sessions that cannot be used          (`.path`, `.problem`)
-    ├── StoreBusyError        another process kept it too long; nothing was written       (`.seconds`)
-    ├── StoreConflictError    what it holds of a session is not what is to be gone on with (`.session_id`)
-    ├── StoreDamagedError     it is damaged, or no store at all                            (`.session_id`)
-    └── UnknownSessionError   it holds no session of this id           (also a KeyError; `.session_id`)
+├── SummaryError         no usable summary was written; the log is unchanged
+├── FormatError          data does not have the documented shape         (also a ValueError; `.where`)
+├── TranscriptError      a file cannot be read as a transcript           (`.path`, `.line`)
+└── StoreError           a store of sessions cannot be used              (`.path`, `.problem`)
+    ├── StoreBusyError        another process locked it for too long; nothing was written          (`.seconds`)
+    ├── StoreConflictError    the file has other items than the session; nothing was written       (`.session_id`)
+    ├── StoreDamagedError     the file is damaged, or not a store                                  (`.session_id`)
+    └── UnknownSessionError   the file has no session with this id     (also a KeyError; `.session_id`)
 
-The first four are the caller's doing; SummaryError is of whoever was asked to write one, FormatError of whoever made the data,
-TranscriptError of the file, StoreError of the file or the system around it.
+The first four are mistakes of the caller. SummaryError comes from the summarizer, FormatError from the data, TranscriptError from the
+file, and StoreError from the store's file or the system around it.
 """
 
 from __future__ import annotations
@@ -45,31 +45,31 @@ __all__ = [
 
 
 class SessionError(Exception):
-    """The root: catch this to catch everything that `session` raises on purpose."""
+    """The root. Catch it to catch everything that `session` raises on purpose."""
 
     def __reduce__(self) -> tuple[Callable[..., SessionError], tuple[Any, ...]]:
-        # Exceptions are pickled as their class and message, which the constructors here do not take.
-        return _revived, (type(self), self.args, dict(vars(self)))
+        # By default exceptions are pickled as class and message, which these constructors do not accept.
+        return _restored, (type(self), self.args, dict(vars(self)))
 
 
-def _revived(kind: type[SessionError], args: tuple[Any, ...], attributes: dict[str, Any]) -> SessionError:
+def _restored(kind: type[SessionError], args: tuple[Any, ...], attributes: dict[str, Any]) -> SessionError:
     error = kind.__new__(kind, *args)
     vars(error).update(attributes)
     return error
 
 
 class DuplicateItemError(SessionError, ValueError):
-    """An item id, or the answer to a call, is already in the session.
+    """An item id is already in the session, or a call already has an output.
 
     Attributes:
-        item_id: The id that was there before: an item's, or a call's.
+        item_id: The id in use: an item's, or a call's.
     """
 
     def __init__(self, item_id: str, message: str | None = None) -> None:
         self.item_id = item_id
         super().__init__(
             message
-            or f"the session already holds an item with id {short(item_id)}: ids are unique in a session; leave `id` out to have one made"
+            or f"the session already has an item with id {short(item_id)}: ids are unique in a session; leave `id` out to get a new one"
         )
 
 
@@ -77,12 +77,12 @@ class UnknownItemError(SessionError, KeyError):
     """No item of the session has this id.
 
     Attributes:
-        item_id: The id that was asked for.
+        item_id: The unknown id.
     """
 
     def __init__(self, item_id: str) -> None:
         self.item_id = item_id
-        super().__init__(f"no item of the session has the id {short(item_id)}; `items` lists those there are")
+        super().__init__(f"no item of the session has the id {short(item_id)}; `items` lists all items")
 
     def __str__(self) -> str:
         return str(self.args[0])  # a KeyError would show the message in quotes
@@ -92,34 +92,36 @@ class PositionError(SessionError, IndexError):
     """The session has no item at this position.
 
     Attributes:
-        position: What was asked for.
-        length: How many items there are.
+        position: The position that was requested.
+        length: Number of items in the session.
     """
 
     def __init__(self, position: int, length: int) -> None:
         self.position = position
         self.length = length
-        there = f"the session has {length}; pass {-length} to {length - 1}" if length else "the session is empty"
-        super().__init__(f"no item at position {short(position)}: {there}")
+        advice = f"the session has {length}; pass {-length} to {length - 1}" if length else "the session is empty"
+        super().__init__(f"no item at position {short(position)}: {advice}")
 
 
 class SummaryError(SessionError):
-    """Nobody wrote a usable summary. The log is as it was before it was asked for.
+    """No usable summary was written. The log is unchanged.
 
     Attributes:
-        problem: What came instead.
+        problem: The reason.
+        usage: The usage that the provider reported for an answer that is no usable summary; None without an answer or a report.
     """
 
-    def __init__(self, problem: str) -> None:
+    def __init__(self, problem: str, usage: object = None) -> None:
         self.problem = problem
+        self.usage = usage
         super().__init__(f"no summary was written, and the log is unchanged: {problem}")
 
 
 class ReadOnlyError(SessionError, TypeError):
-    """A read-only session was asked to change.
+    """A method that changes a session was called on a read-only one.
 
     Attributes:
-        operation: The name of the method that was refused.
+        operation: The name of the method.
     """
 
     def __init__(self, operation: str) -> None:
@@ -132,7 +134,7 @@ class FormatError(SessionError, ValueError):
 
     Attributes:
         where: The place in the data, e.g. `items[3].content[0].text`.
-        problem: What is wrong there.
+        problem: The problem at that place.
     """
 
     def __init__(self, where: str, problem: str) -> None:
@@ -146,8 +148,8 @@ class TranscriptError(SessionError):
 
     Attributes:
         path: The file.
-        line: The line the reader stopped at, counted from 1, or None where the whole file is meant.
-        problem: What is wrong there.
+        line: The line at which the reader stopped, counted from 1; None for the whole file.
+        problem: The problem there.
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: str, line: int | None = None) -> None:
@@ -159,11 +161,11 @@ class TranscriptError(SessionError):
 
 
 class StoreError(SessionError):
-    """A file of sessions cannot be used as asked. What was not acknowledged is not in it; the sessions in memory are as they were.
+    """A store of sessions cannot be used as requested. Sessions in memory are unchanged, and no failed save is in the file.
 
     Attributes:
         path: The file.
-        problem: What is wrong with it.
+        problem: The problem with it.
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: str) -> None:
@@ -173,19 +175,19 @@ class StoreError(SessionError):
 
 
 class StoreBusyError(StoreError):
-    """Another process, or another store of this one, kept the file too long. Nothing was written.
+    """Another process, or another store in this process, locked the file for too long. Nothing was written.
 
     Attributes:
-        seconds: How long was waited.
+        seconds: Seconds waited.
     """
 
     def __init__(self, path: str | os.PathLike[str], seconds: float) -> None:
         self.seconds = seconds
-        super().__init__(path, f"another process kept the file for more than {seconds:g} seconds, and nothing was written; save again")
+        super().__init__(path, f"another process locked the file for more than {seconds:g} seconds and nothing was written; save again")
 
 
 class StoreConflictError(StoreError):
-    """What the file holds of a session is not what the session in memory goes on from. Nothing was written.
+    """The file has other items of a session than the session in memory begins with. Nothing was written.
 
     Attributes:
         session_id: The session.
@@ -197,16 +199,21 @@ class StoreConflictError(StoreError):
 
 
 class StoreDamagedError(StoreError):
-    """The file is damaged, or is no store. It is left as it is; `session.store.salvage` gives what can be read.
+    """The file is damaged, or is not a store. It was not changed.
+
+    Undamaged sessions still load, and so do earlier revisions of the damaged one. `sqlite3 FILE .recover | sqlite3 NEW` writes a new
+    file with everything that can be recovered: see `session.store`.
 
     Attributes:
-        session_id: The session that cannot be read, or None where it is the whole file.
+        session_id: The session that cannot be read, or None if it is the whole file.
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: str, session_id: str | None = None) -> None:
         self.session_id = session_id
         where = "" if session_id is None else f"session {short(session_id)} is damaged: "
-        super().__init__(path, f"{where}{problem}; `session.store.salvage` gives what can be read")
+        scope = "if it was a store, " if session_id is None else "earlier revisions and other sessions may still load; "
+        advice = "run `sqlite3 FILE .recover | sqlite3 NEW` with sqlite.org's sqlite3 and open NEW"
+        super().__init__(path, f"{where}{problem}; {scope}{advice}")
 
 
 class UnknownSessionError(StoreError, KeyError):

@@ -1,6 +1,6 @@
-"""Files that are opened for their bytes: an image that a program names, and files that data names in a folder its reader opted in for.
+"""Opens files for their bytes: an image whose path the program passed, and files that data names in a folder that the caller allowed.
 
-Only regular files are opened, and no call waits for another process.
+Only regular files are opened, and no call can block on another process.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .errors import FormatError, short
 from .images import is_image
 
 MAX_IMAGE_FILE = 32 * 1024 * 1024
-"""Bytes. No provider takes a larger image, so a larger file is not read."""
+"""Bytes. No provider accepts a larger image, so a larger file is not read."""
 
 
 def _flags(*names: str) -> int:
-    """The flags of `os.open` that this system has, for reading."""
+    """Return those of the flags for `os.open` that this system has, plus the one for reading."""
     flags = os.O_RDONLY
     for name in names:
         flags |= getattr(os, name, 0)
@@ -39,10 +39,10 @@ _HAS_FOLDER_DESCRIPTORS = (
 
 
 def read_image(path: str | os.PathLike[str]) -> bytes | None:
-    """Return the bytes of an image file at a path that the caller trusts, following links.
+    """Return the bytes of an image file at a trusted path. Links are followed.
 
     Returns:
-        The bytes; None unless this is a regular file of at most `MAX_IMAGE_FILE` bytes that is an image by its header.
+        The bytes, or None unless it is a regular file of at most `MAX_IMAGE_FILE` bytes with the header of an image.
     """
     return _image_in(lambda: _open_regular(path, _FILE))
 
@@ -51,28 +51,28 @@ class Folder:
     """A folder in which files may be opened by names that come from data. A context manager.
 
     On POSIX systems a file is reached from the folder's descriptor, one component at a time, and a link at any of them is refused
-    (`O_NOFOLLOW`). No check precedes its use, so a file or folder that is swapped meanwhile leads nowhere else.
+    (`O_NOFOLLOW`). There is no gap between a check and its use, so swapping a file or folder meanwhile leads nowhere else.
 
     Windows has no such descriptors. There the real path of the file must be its path in the folder both before and after the file
-    is opened, and the file at that path must be the one that was opened. Links that lie there are refused; somebody who swaps links
-    several times at the right moments during one call is not kept out.
+    is opened, and the file at that path must be the one that was opened. So links are refused, but an attacker who swaps links several
+    times at the right moments during one call could get through.
     """
 
     def __init__(self, path: str | os.PathLike[str], argument: str = "read_files_below") -> None:
         """
         Args:
-            path: The folder. It is the caller's own, so links in this path are followed.
-            argument: The name of the argument that holds the path, for the error.
+            path: The folder. The caller is trusted, so links in this path are followed.
+            argument: The name of the argument that holds the path, for the error message.
 
         Raises:
-            FormatError: There is no such folder, or it cannot be opened.
+            FormatError: The folder does not exist or cannot be opened.
         """
         name = os.fspath(path) if isinstance(path, os.PathLike) else path
         if not isinstance(name, str) or not name or not Path(name).is_dir():
-            raise FormatError(argument, f"{short(name)} is no folder; pass one that exists")
+            raise FormatError(argument, f"{short(name)} is not a folder; pass one that exists")
         try:
-            self._names = (Path(name).absolute(), Path(os.path.realpath(name, strict=True)))
-            self._descriptor = os.open(self._names[1], _FOLDER) if _HAS_FOLDER_DESCRIPTORS else None
+            self._paths = (Path(name).absolute(), Path(os.path.realpath(name, strict=True)))
+            self._descriptor = os.open(self._paths[1], _FOLDER) if _HAS_FOLDER_DESCRIPTORS else None
         except OSError as error:
             raise FormatError(argument, f"the folder {short(name)} cannot be opened: {error.strerror}") from None
         self._is_closed = False
@@ -90,17 +90,17 @@ class Folder:
         """Open a regular file of the folder for reading.
 
         Args:
-            name: A path relative to the folder, or an absolute one that lies in it as it is written.
+            name: A path relative to the folder, or an absolute path that begins with the folder's.
 
         Raises:
-            OSError: The path leads out of the folder or has `..` in it, a link is on the way, or there is no regular file that may be
+            OSError: The path leads out of the folder or contains `..`, a link is on the way, or it is not a regular file that may be
                 read.
             ValueError: No file can have this name; or the `with` block is over.
         """
         if self._is_closed:
             raise ValueError("the folder is closed")
         parts = self._parts(name)
-        _check(bool(parts), "it is no file in the folder")
+        _check(bool(parts), "not a file in the folder")
         return self._open_by_descriptors(parts) if self._descriptor is not None else self._open_by_real_paths(parts)
 
     def read_image(self, name: str) -> bytes | None:
@@ -110,16 +110,15 @@ class Folder:
             name: As for `open`.
 
         Returns:
-            The bytes; None where `open` raises an error, and where the file has more than `MAX_IMAGE_FILE` bytes or is no image by its
-            header.
+            The bytes, or None if `open` raises an error, or the file has more than `MAX_IMAGE_FILE` bytes or not the header of an image.
         """
         return _image_in(lambda: self.open(name))
 
     def _parts(self, name: str | os.PathLike[str]) -> tuple[str, ...]:
-        """The components of a path in the folder; none where it leads out of it. Nothing is looked at for this."""
+        """Return the components of a path in the folder, none if it leads out of it. Does not access the file system."""
         path = PurePath(name)
-        for folder in self._names if path.is_absolute() else ():
-            with suppress(ValueError):  # it is not below this name of the folder
+        for folder in self._paths if path.is_absolute() else ():
+            with suppress(ValueError):  # not below this name of the folder
                 path = path.relative_to(folder)
                 break
         has_stream = os.name == "nt" and ":" in str(path)
@@ -134,28 +133,28 @@ class Folder:
             return _open_regular(parts[-1], _FILE | _NO_LINK, folder)
 
     def _open_by_real_paths(self, parts: tuple[str, ...]) -> IO[bytes]:
-        path = self._names[1].joinpath(*parts)
+        path = self._paths[1].joinpath(*parts)
         _check_real(path)
-        with ExitStack() as refused:
-            file = refused.enter_context(_open_regular(path, _FILE))
+        with ExitStack() as on_error:
+            file = on_error.enter_context(_open_regular(path, _FILE))
             _check_real(path)
             _check(os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(file.fileno())), "another file has taken its place")
-            refused.pop_all()
+            on_error.pop_all()
         return file
 
 
 def opened_folder(path: str | os.PathLike[str] | None) -> AbstractContextManager[Folder | None]:
-    """Return the folder, to be closed at the end of a `with` block; None for None.
+    """Return the folder, for a `with` block that closes it; None for None.
 
     Raises:
-        FormatError: There is no such folder, or it cannot be opened.
+        FormatError: The folder does not exist or cannot be opened.
     """
     return nullcontext() if path is None else Folder(path)
 
 
-def _check(is_so: bool, problem: str) -> None:
-    """Raise OSError unless this is so."""
-    if not is_so:
+def _check(condition: bool, problem: str) -> None:
+    """Raise OSError unless the condition holds."""
+    if not condition:
         raise OSError(errno.EINVAL, problem)
 
 
@@ -165,30 +164,29 @@ def _check_real(path: Path) -> None:
 
 
 def _open_regular(path: str | os.PathLike[str], flags: int, folder: int | None = None) -> IO[bytes]:
-    """Open a regular file for reading. Anything else is not even opened, which may do something by itself, unless it takes the file's
-    place just then.
+    """Open a regular file for reading. Opening anything else can have side effects, so its type is checked before and after.
 
     Args:
         path: The file.
-        flags: For `os.open`.
-        folder: The descriptor of the folder that a relative path starts from; None for the current one.
+        flags: Flags for `os.open`.
+        folder: Descriptor of the folder that a relative path starts from; None for the current folder.
 
     Raises:
-        OSError: It is no regular file, or cannot be opened.
-        ValueError: The path cannot be one.
+        OSError: It is not a regular file, or cannot be opened.
+        ValueError: The path is malformed.
     """
-    _check(stat.S_ISREG(os.stat(path, dir_fd=folder, follow_symlinks=not flags & _NO_LINK).st_mode), "no regular file")
-    with ExitStack() as refused:
+    _check(stat.S_ISREG(os.stat(path, dir_fd=folder, follow_symlinks=not flags & _NO_LINK).st_mode), "not a regular file")
+    with ExitStack() as on_error:
         descriptor = os.open(path, flags, dir_fd=folder)
-        refused.callback(os.close, descriptor)
-        _check(stat.S_ISREG(os.fstat(descriptor).st_mode), "no regular file")
+        on_error.callback(os.close, descriptor)
+        _check(stat.S_ISREG(os.fstat(descriptor).st_mode), "not a regular file")
         file = open(descriptor, "rb")  # noqa: SIM115 - the caller closes it
-        refused.pop_all()
+        on_error.pop_all()
     return file
 
 
 def _image_in(open_file: Callable[[], IO[bytes]]) -> bytes | None:
-    """Read a file. None where it cannot be, is too large or no image, or where its length is not the one that it states."""
+    """Return the bytes of a file, or None if it cannot be read, is too large, is not an image, or changes its length meanwhile."""
     try:
         with open_file() as file:
             size = os.fstat(file.fileno()).st_size

@@ -1,21 +1,21 @@
-"""Finds what is wrong with the bytes of an image, before a provider does.
+"""Finds damage in the bytes of an image before a provider does.
 
-A provider refuses a request that holds bytes it cannot decode, and refuses every later request of the session too, since each one
-sends them again. So bytes are checked to their end before they are sent:
+A provider refuses a request with bytes that it cannot decode. Every later request of the session sends them again and is refused too.
+So images are checked to their end before they are sent:
 
 1. The header gives the format and the size. An image of more than `MOST_PIXELS` pixels, or `MOST_WEBP_PIXELS`, is never decoded.
 2. The file is walked to its end without decoding: to IEND in PNG (`png_check`), to the end-of-image marker in JPEG, to the trailer in
-   GIF, to its stated length in WebP. This finds every cut, even where a program has set Pillow's `LOAD_TRUNCATED_IMAGES`.
-3. Pillow decodes the pixels: all of a still image, and of an animation the first frames, up to `MOST_PIXELS` in all.
-4. libjpeg fills a scan that ends too early with grey, and says nothing. So a sequential JPEG is decoded a second time with other coded
-   data after its last scan. The pixels stay the same unless the scan is cut. A cut inside of the last blocks may go unnoticed, and so
-   does a progressive JPEG whose last scan was cut before an end marker was appended.
+   GIF, to its stated length in WebP. This finds every cut, even if a program has set Pillow's `LOAD_TRUNCATED_IMAGES`.
+3. Pillow decodes the pixels: all of a still image, and the first frames of an animation, up to `MOST_PIXELS` in total.
+4. libjpeg silently fills a scan that ends too early with grey. So a sequential JPEG is decoded a second time with other coded data
+   after its last scan. The pixels stay the same unless the scan is cut. A cut inside the last blocks may go unnoticed, and so may a
+   progressive JPEG whose last scan was cut before an end marker was appended.
 
 JPEG without its end marker (ITU-T T.81, B.2.1) and GIF without its trailer (GIF89a, 27) break their specifications. Browsers show
-them, stricter decoders refuse them, and no provider promises to take them. They count as damaged: a wrong "no" costs one picture,
+them, stricter decoders refuse them, and no provider promises to accept them. They count as damaged: a wrong "no" costs one picture,
 a wrong "yes" the session.
 
-The answer depends on the bytes alone, so that the same log always gives the same request. That is why work is bounded by pixels,
+The result depends on the bytes alone, so that the same log always gives the same request. That is why work is limited by pixels,
 scans, frames and steps instead of a clock.
 """
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
 MOST_PIXELS = 80_000_000
-"""Decoded, an image takes up to four bytes a pixel: of what is larger, nothing is decoded."""
+"""A decoded image takes up to four bytes per pixel. Nothing of a larger one is decoded."""
 MOST_WEBP_PIXELS = 32_000_000
-"""libwebp holds several copies of a picture, up to 20 bytes a pixel: no more than the others take for `MOST_PIXELS`."""
+"""libwebp holds several copies of a picture, up to 20 bytes per pixel: no more than the other formats take for `MOST_PIXELS`."""
 MOST_SCANNED = 20 * MOST_PIXELS
 """Pixels of a JPEG times its scans. Progressive files have about ten; each is a pass over all pixels, and a file may hold thousands."""
 MOST_FRAMES = 1_000
 """Frames of an animation that are decoded."""
 MOST_STEPS = 500_000
-"""Chunks, blocks and segments that are walked: 16 of them a kilobyte in a file of the largest size that providers take."""
+"""Chunks, blocks and segments that are walked: 16 per kilobyte in a file of the largest size that providers accept."""
 
 UNKNOWN = "damaged: its bytes are no image of a format that models take"
 HEADER = "damaged: its header cannot be read"
@@ -55,11 +55,11 @@ BROKEN = "damaged: its content cannot be decoded"
 LONG = "too large to check: it has too many parts"
 
 _MARKER = re.compile(rb"\xff([^\x00\x01\xd0-\xd7\xff])")
-"""A JPEG marker that is no restart marker, stuffed byte or filler."""
+"""A JPEG marker other than a restart marker, a stuffed byte or filler."""
 _SEQUENTIAL = {0xC0, 0xC1}
-"""Frames of JPEG with Huffman coding in which a scan holds all of its pixels."""
+"""JPEG frames with Huffman coding in which one scan holds all pixels."""
 _ARITHMETIC = 0xC9
-"""The first of the JPEG frames with arithmetic coding: they need no Huffman tables, and a scan may be coded in no bytes."""
+"""The first JPEG frame type with arithmetic coding: it needs no Huffman tables, and a scan may have no coded bytes."""
 _FILLER = b"".join(bytes(range(3 + n, 250, 7)) + bytes((0xFF, 0xD0 + n)) for n in range(8))
 """Coded data that decoders skip after a complete JPEG scan, and take for the missing pixels after a cut one. It has all restart
 markers, so that it is read after a cut between two of them too."""
@@ -68,7 +68,7 @@ _NEXT_MARKER = re.compile(rb"\xff+([^\x00\x01\xd0-\xd7\xff])")
 
 
 def image_problem(data: bytes) -> str | None:
-    """Return what is wrong with an image's bytes, or None for a sound PNG, JPEG, GIF or WebP image.
+    """Return the problem with an image's bytes, or None for a sound PNG, JPEG, GIF or WebP image.
 
     Args:
         data: The whole file. Its format is taken from its first bytes.
@@ -91,9 +91,9 @@ def image_problem(data: bytes) -> str | None:
 
 
 def heif_problem(data: bytes) -> str | None:
-    """Return what is wrong with a HEIC or HEIF file as far as its boxes tell: Pillow cannot decode it.
+    """Return the problem with a HEIC or HEIF file as far as its boxes show it: Pillow cannot decode the format.
 
-    Its description and its data must be whole. What follows them is ignored, since phones append data of their own.
+    Its description and its data must be complete. What follows them is ignored, since phones append data of their own.
     """
     at, missing = 0, {b"meta", b"mdat"}
     try:
@@ -128,7 +128,8 @@ def _jpeg(data: bytes) -> str | None:
     has_tables = is_scan = False
     at = 2
     for _ in range(MOST_STEPS):
-        marker = _MARKER.search(data, at) if is_scan else _NEXT_MARKER.match(data, at)  # after a scan, past its coded data
+        # in a scan, skip its coded data
+        marker = _MARKER.search(data, at) if is_scan else _NEXT_MARKER.match(data, at)
         if marker is None:
             return CUT if is_scan or at >= len(data) else BROKEN
         if is_scan:
@@ -153,7 +154,7 @@ def _jpeg(data: bytes) -> str | None:
 
 
 def _is_coded(data: bytes, at: int) -> bool:
-    """True if coded data of a JPEG begins here, and no marker: in coded data, 0 follows on 0xFF."""
+    """True if coded data of a JPEG begins here, not a marker: in coded data, 0 follows 0xFF."""
     return data[at] != 0xFF or data[at + 1] == 0
 
 
@@ -165,8 +166,8 @@ def _gif(data: bytes) -> str | None:
         if kind == 0x3B:
             return _decoding_problem(data, "GIF")
         if kind == 0x2C:
-            left, top, width, height, flags = struct.unpack_from("<4HB", data, at + 1)
-            if (left + width) * (top + height) > MOST_PIXELS:  # frames may lie outside of the screen, which then grows
+            x, y, width, height, flags = struct.unpack_from("<4HB", data, at + 1)
+            if (x + width) * (y + height) > MOST_PIXELS:  # a frame may lie outside the screen, which then grows
                 return LONG
             at += 11 + _colours(flags)
         elif kind == 0x21:
@@ -201,7 +202,7 @@ _CHECKS: dict[str, Callable[[bytes], str | None]] = {"PNG": _png, "JPEG": _jpeg,
 
 
 def _decoding_problem(data: bytes, name: str, filled: bytes | None = None) -> str | None:
-    """Return what is wrong with the pixels.
+    """Return the problem with the pixels, or None.
 
     Args:
         data: The whole file.
@@ -209,15 +210,15 @@ def _decoding_problem(data: bytes, name: str, filled: bytes | None = None) -> st
         filled: The same JPEG with `_FILLER` after its last scan. Its pixels differ where that scan is cut.
     """
     opener = _openers().get(name)
-    if opener is None:  # a Pillow that was built without this format: nothing more can be found out
+    if opener is None:  # Pillow was built without this format, so nothing more can be checked
         return None
     decoded = 0
     _QUIET.is_checking = True
     try:
         with opener(BytesIO(data)) as picture:
-            if picture.width * picture.height > MOST_PIXELS:  # Pillow may take the size from another place
+            if picture.width * picture.height > MOST_PIXELS:  # Pillow may read the size from another field
                 return HEADER
-            picture.draft(None, (1, 1))  # JPEG at an eighth of its size: all of its data is read, in a third of the time
+            picture.draft(None, (1, 1))  # decode a JPEG at an eighth of its size: reads all data in a third of the time
             for frame in range(MOST_FRAMES):
                 try:
                     picture.seek(frame)
@@ -232,7 +233,7 @@ def _decoding_problem(data: bytes, name: str, filled: bytes | None = None) -> st
                     other.draft(None, (1, 1))
                     if other.tobytes() != picture.tobytes():
                         return CUT
-    except Exception:  # noqa: BLE001 - decoders of damaged pixels raise OSError, SyntaxError, struct.error and whatever comes
+    except Exception:  # noqa: BLE001 - decoders of damaged pixels raise OSError, SyntaxError, struct.error and others
         return BROKEN
     finally:
         _QUIET.is_checking = False
@@ -240,7 +241,7 @@ def _decoding_problem(data: bytes, name: str, filled: bytes | None = None) -> st
 
 
 class _Quiet(threading.local):
-    """A filter that drops what Pillow logs of the images checked here, chunk by chunk and with names out of them."""
+    """A filter that drops Pillow's log records about images checked here: one per chunk, with names from the file."""
 
     is_checking = False
 
@@ -255,7 +256,7 @@ _QUIET = _Quiet()
 def _openers() -> dict[str, Callable[[BytesIO], ImageFile]]:
     """Return Pillow's classes by format.
 
-    They are called directly: `Image.open` warns of what it finds odd, and warnings can only be silenced for all threads at once.
+    They are called directly: `Image.open` warns of oddities, and warnings can only be silenced for all threads at once.
     """
     from PIL import Image, features  # 30 ms: only sessions with images pay for it
     from PIL.GifImagePlugin import GifImageFile
@@ -267,7 +268,7 @@ def _openers() -> dict[str, Callable[[BytesIO], ImageFile]]:
 
     class Jpeg(JpegImageFile):
         def getexif(self) -> Exif:
-            return Image.Exif()  # Pillow looks for the resolution there, and warns of metadata that is damaged
+            return Image.Exif()  # Pillow looks for the resolution there and warns of damaged metadata
 
     openers: dict[str, tuple[str, Callable[[BytesIO], ImageFile]]] = {
         "PNG": ("zlib", PngImageFile),

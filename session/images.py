@@ -1,7 +1,7 @@
-"""An image's dimensions, read from its header. There is no decoder here: four formats keep two numbers at known places.
+"""Reads an image's dimensions from its header. It decodes nothing: in four formats the two numbers are at known places.
 
-Formats are told by their first bytes, whatever the label says. Truncated, mislabelled and hostile files cost a bounded
-number of small reads, and give None where their header cannot be believed.
+The format is recognized by the first bytes, whatever the label says. Truncated, mislabelled and hostile files cost a limited number of
+small reads, and give None if their header is not credible.
 
 Places are from the PNG specification (third edition, 5 and 11.3.3.4), ITU-T T.81 annex B for JPEG, the GIF89a
 specification (18), RFC 9649 for WebP, and TIFF 6.0 (section 2) for the orientation in EXIF data.
@@ -16,13 +16,13 @@ from io import BytesIO
 from typing import IO, TypeAlias
 
 MAX_SIDE = 100_000
-"""Pixels. A header that claims more is taken for damaged: no provider accepts an image near that size."""
+"""Pixels. A header that states more counts as damaged: no provider accepts an image near that size."""
 
 MAX_STEPS = 10_000
-"""Chunks, segments and stray bytes that are looked at. Real headers have a few dozen; a file of nothing else must not hang us."""
+"""Chunks, segments and stray bytes that are read. Real headers have a few dozen; a file of nothing else must not hang us."""
 
 MAX_EXIF = 65_536
-"""Bytes of EXIF data that are looked at; the orientation stands at its beginning."""
+"""Bytes of EXIF data that are read. The orientation is at its beginning."""
 
 ORIENTATION = 0x0112
 ROTATED = (5, 6, 7, 8)
@@ -32,18 +32,18 @@ HEIF_BRANDS = {
     **dict.fromkeys((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"), "image/heic"),
     **dict.fromkeys((b"mif1", b"msf1", b"heif"), "image/heif"),
 }
-"""By brand of the file's first box: the media type. Providers that take it read its size themselves."""
+"""Media type by the brand of the file's first box. Providers that accept these formats read the size themselves."""
 
 Header: TypeAlias = tuple[int, int, bool]
-"""Width and height in pixels as stored, and whether they are shown swapped."""
+"""Width and height in pixels as stored, and True if they are shown swapped."""
 
 
 class _Damaged(Exception):  # noqa: N818 - never seen outside
-    """The header ends early, or is none."""
+    """The header ends early or is not valid."""
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height in pixels as shown (EXIF rotation applied), or None where the header cannot be believed."""
+    """Return width and height in pixels as shown (EXIF rotation applied), or None if the header is not credible."""
     return _size(BytesIO(data))
 
 
@@ -54,11 +54,11 @@ def is_image(data: bytes) -> bool:
 
 def _size(file: IO[bytes]) -> tuple[int, int] | None:
     start = file.read(12)
-    read = next((read for magic, at, read in _FORMATS if start[at : at + len(magic)] == magic), None)
-    if read is None:
+    read_header = next((reader for magic, at, reader in _FORMATS if start[at : at + len(magic)] == magic), None)
+    if read_header is None:
         return None
     try:
-        width, height, swapped = read(file)
+        width, height, swapped = read_header(file)
     except _Damaged:
         return None
     if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE):
@@ -86,14 +86,14 @@ def _jpeg(file: IO[bytes]) -> Header:
     file.seek(2)
     for _ in range(MAX_STEPS):
         if _take(file, 1) != b"\xff":
-            continue  # stray bytes between segments: decoders skip them too
+            continue  # a stray byte between segments: decoders skip it too
         marker = _take(file, 1)[0]
-        if marker == 0xFF:  # filling: the marker is still to come
+        if marker == 0xFF:  # filler: the marker follows
             file.seek(-1, os.SEEK_CUR)
             continue
-        if marker in {0x00, 0x01} or 0xD0 <= marker <= 0xD7:  # stand alone
+        if marker in {0x00, 0x01} or 0xD0 <= marker <= 0xD7:  # no length follows these
             continue
-        if marker in {0xD9, 0xDA}:  # the image's end, or its data: no frame header came before
+        if marker in {0xD9, 0xDA}:  # the image's end, or its data: there was no frame header
             break
         (length,) = struct.unpack(">H", _take(file, 2))
         if 0xC0 <= marker <= 0xCF and marker not in {0xC4, 0xC8, 0xCC}:
@@ -133,23 +133,23 @@ _FORMATS: tuple[tuple[bytes, int, Callable[[IO[bytes]], Header]], ...] = (
     (b"GIF89a", 0, _gif),
     (b"WEBP", 8, _webp),
 )
-"""The formats that model providers take, by their first bytes."""
+"""First bytes, their offset, and the header reader of each format that model providers accept."""
 
 
 def _swapped_in_chunks(file: IO[bytes], form: str, wanted: bytes, last: tuple[bytes, ...], after: int) -> bool:
-    """Whether a chunk of EXIF data from here on swaps the sides; where the file ends early, it does not.
+    """True if a chunk of EXIF data from here on swaps the sides. False if the file ends before one.
 
     Args:
         file: At the beginning of a chunk.
-        form: How `struct` reads a chunk's name and length, in the format's order.
-        wanted: The name of the chunk.
-        last: Chunks that it cannot come after.
-        after: Bytes after a chunk's content; chunks of an odd length are followed by one more where it is 0.
+        form: `struct` format of a chunk's name and length, in the order of the file format.
+        wanted: Name of the EXIF chunk.
+        last: Chunks that it cannot follow.
+        after: Bytes after a chunk's content. If 0, chunks of odd length are padded with one byte.
     """
     try:
         for _ in range(MAX_STEPS):
-            one, other = struct.unpack(form, _take(file, 8))
-            name, length = (one, other) if isinstance(one, bytes) else (other, one)
+            first, second = struct.unpack(form, _take(file, 8))
+            name, length = (first, second) if isinstance(first, bytes) else (second, first)
             if name == wanted:
                 return _swapped(file.read(min(length, MAX_EXIF)))
             if name in last:
@@ -161,7 +161,7 @@ def _swapped_in_chunks(file: IO[bytes], form: str, wanted: bytes, last: tuple[by
 
 
 def _swapped(exif: bytes) -> bool:
-    """Whether the orientation in EXIF data swaps the sides."""
+    """True if the orientation in EXIF data swaps the sides."""
     tiff = exif.removeprefix(b"Exif\0\0")
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
     if order is None:
@@ -179,7 +179,7 @@ def _swapped(exif: bytes) -> bool:
 
 
 def _take(file: IO[bytes], count: int) -> bytes:
-    found = file.read(count)
-    if len(found) < count:
+    data = file.read(count)
+    if len(data) < count:
         raise _Damaged
-    return found
+    return data

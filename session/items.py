@@ -1,6 +1,6 @@
-"""The items of a session: frozen values, cleaned at the door. What they all have lives in `base.py`, their content in `parts.py`.
+"""The items of a session: frozen values, cleaned when they are made. Their shared fields live in `base.py`, their content in `parts.py`.
 
-What a list of items means (which stand or fall together, what a response is) lives in `units.py`; saving in `serial.py`.
+Relations between items (units, responses) live in `units.py`; saving in `serial.py`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final, get_args
 
 from .base import ItemBase, MessageCategory, new_id
-from .door import check, check_choice, clean_object, clean_text, clean_texts
 from .parts import Content, Part, joined_text, parts_of
+from .sanitize import check, check_choice, clean_object, clean_text, clean_texts
 from .usage import Usage
 
 __all__ = [
@@ -38,7 +38,7 @@ ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant")
 @final
 @dataclass(frozen=True, slots=True)
 class Message(ItemBase):
-    """Something said in a role. A message of role assistant with `extra["summary"] is True` is a summary."""
+    """A message in a role. A message of role assistant with `extra["summary"] is True` is a summary."""
 
     type: ClassVar[str] = "message"
 
@@ -46,7 +46,7 @@ class Message(ItemBase):
     content: tuple[Part, ...]
     interrupted: bool = field(default=False, kw_only=True)
 
-    if TYPE_CHECKING:  # accepts more than it keeps: a str is one Text
+    if TYPE_CHECKING:  # accepts more types than it stores: a str becomes one Text
 
         def __init__(
             self,
@@ -75,23 +75,23 @@ class Message(ItemBase):
 
     @property
     def is_summary(self) -> bool:
-        """Whether this message stands for earlier ones. Told by `extra`, never by its text."""
+        """True if this message replaces earlier ones as their summary. Recorded in `extra`; the text does not matter."""
         return self.extra.get("summary") is True
 
     @property
     def text(self) -> str:
-        """The text parts, one a line."""
+        """The text parts, joined by line breaks."""
         return joined_text(self.content)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Reasoning(ItemBase):
-    """What the model thought.
+    """Reasoning of the model.
 
     Attributes:
-        text: The thought, as far as it is shown.
-        signature: The provider's seal on it, to be sent back unchanged.
+        text: The readable part of the reasoning.
+        signature: The provider's signature of it, to be sent back unchanged.
         data: An encrypted or redacted payload, to be sent back unchanged.
     """
 
@@ -111,13 +111,13 @@ class Reasoning(ItemBase):
 @final
 @dataclass(frozen=True, slots=True)
 class FunctionCall(ItemBase):
-    """The model's wish to have a tool run.
+    """A tool call requested by the model.
 
     Attributes:
         name: The tool.
-        arguments: A JSON text, as the model wrote it: it may be broken.
-        call_id: What its output refers to.
-        metadata: What the provider wants back with the call, such as Gemini's thought signature.
+        arguments: JSON text exactly as the model wrote it; it may be invalid.
+        call_id: Connects the call with its output.
+        metadata: Data that the provider wants back with the call, such as Gemini's thought signature.
     """
 
     type: ClassVar[str] = "function_call"
@@ -140,7 +140,7 @@ class FunctionCall(ItemBase):
 @final
 @dataclass(frozen=True, slots=True)
 class FunctionCallOutput(ItemBase):
-    """What a tool answered."""
+    """The output of a tool call."""
 
     type: ClassVar[str] = "function_call_output"
 
@@ -149,7 +149,7 @@ class FunctionCallOutput(ItemBase):
     call_id: str
     is_error: bool = field(default=False, kw_only=True)
 
-    if TYPE_CHECKING:  # accepts more than it keeps: a str is one Text
+    if TYPE_CHECKING:  # accepts more types than it stores: a str becomes one Text
 
         def __init__(
             self,
@@ -179,14 +179,14 @@ class FunctionCallOutput(ItemBase):
 
     @property
     def text(self) -> str:
-        """The text parts, one a line."""
+        """The text parts, joined by line breaks."""
         return joined_text(self.output)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class AgentHandoff(ItemBase):
-    """The conversation goes from one agent to another."""
+    """The conversation passes from one agent to another."""
 
     type: ClassVar[str] = "agent_handoff"
 
@@ -207,14 +207,17 @@ class AgentHandoff(ItemBase):
 @final
 @dataclass(frozen=True, slots=True)
 class AgentConfigUpdate(ItemBase):
-    """From here on an agent has other instructions or other tools (their names); None leaves them as they are."""
+    """From here on an agent has other instructions or other tools (by name); None leaves them unchanged.
+
+    The instructions become the system prompt: `Session.active_config_at` says what they replace.
+    """
 
     type: ClassVar[str] = "agent_config_update"
 
     instructions: str | None = None
     tools: tuple[str, ...] | None = None
 
-    if TYPE_CHECKING:  # accepts more than it keeps: any names, in any kind of list
+    if TYPE_CHECKING:  # accepts more types than it stores: any iterable of names
 
         def __init__(
             self,
@@ -243,11 +246,11 @@ class AgentConfigUpdate(ItemBase):
 @final
 @dataclass(frozen=True, slots=True)
 class Compaction(ItemBase):
-    """A summary that stands for earlier items: a view shows it instead of them.
+    """A summary that replaces earlier items in views.
 
     Attributes:
         summary: The text.
-        replaces: The ids of the items it stands for. They stay in the log.
+        replaces: Ids of the items that it replaces in views. They stay in the log.
     """
 
     type: ClassVar[str] = "compaction"
@@ -255,7 +258,7 @@ class Compaction(ItemBase):
     summary: str
     replaces: tuple[str, ...] = ()
 
-    if TYPE_CHECKING:  # accepts more than it keeps: any names, in any kind of list
+    if TYPE_CHECKING:  # accepts more types than it stores: any iterable of ids
 
         def __init__(
             self,
@@ -279,9 +282,9 @@ class Compaction(ItemBase):
 
 Item: TypeAlias = Message | Reasoning | FunctionCall | FunctionCallOutput | AgentHandoff | AgentConfigUpdate | Compaction
 ITEM_TYPES: frozenset[type] = frozenset(get_args(Item))
-"""There are no others, and no subclasses: what they add could not be saved. `extra` is for that."""
+"""All item types. Subclasses are not allowed, because their fields could not be saved; use `extra` instead."""
 
 
 def parts_of_item(item: Item) -> tuple[Part, ...]:
-    """Return the parts of a message or an output; no other item has any."""
+    """Return the parts of a message or an output, and () for any other item."""
     return item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()

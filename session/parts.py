@@ -1,4 +1,4 @@
-"""The pieces of an item's content: text, image, document. Frozen values, cleaned at the door."""
+"""The parts of an item's content: text, image, document. Frozen values, cleaned when they are made."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
-from .door import check, check_choice, check_count, clean_text
 from .errors import FormatError, short
 from .files import read_image
 from .images import MAX_SIDE, image_size
+from .sanitize import check, check_choice, check_count, clean_text
 
 
 @final
@@ -21,7 +21,7 @@ class Text:
     text: str
 
     def __post_init__(self) -> None:
-        if not (type(self.text) is str and self.text.isascii()):  # as `clean_text`, for the commonest value of all
+        if not (type(self.text) is str and self.text.isascii()):  # `clean_text` does the same check; this is the most common value
             clean_text(self, "text")
 
 
@@ -30,7 +30,7 @@ DETAILS: tuple[Detail, ...] = ("low", "high", "auto", "original")
 
 
 class _Checked:
-    """Room on a part for what a check of its bytes found. No part of its value: not compared, shown, copied or saved."""
+    """A slot on a part for the result of a check of its bytes. Not part of its value: not compared, shown, copied or saved."""
 
     __slots__ = ("_problem",)
 
@@ -43,18 +43,18 @@ class Image(_Checked):
     """A picture, from exactly one source.
 
     Attributes:
-        data: The file's bytes (never base64: that is the wire's form).
-        url: Where the provider may fetch it.
-        path: A file of this machine. Its bytes are read once, here, and become `data`. They are not read, and the image is a mere
-            reference, where it is no regular file, has more than 32 MiB, or is no PNG, JPEG, GIF, WebP, HEIC or HEIF image by its
-            first bytes; such an image is sent as a note. Beside `data` it is the place the bytes came from, and is not opened.
-        file_id: The id a provider gave an uploaded file.
+        data: The file's bytes (never base64, which is only for sending).
+        url: Address from which the provider may fetch it.
+        path: A local file. Its bytes are read once, in the constructor, and become `data`. The file is not read, and the image is sent
+            as a note, if it is not a regular file, is larger than 32 MiB, or is not a PNG, JPEG, GIF, WebP, HEIC or HEIF image by its
+            first bytes. If `data` is given too, `path` only records where the bytes came from and is not opened.
+        file_id: The provider's id of an uploaded file.
         media_type: For example `image/png`.
-        width: Pixels, at most `MAX_SIDE`. Read from the header of `data` where not given; None where unknown.
+        width: Pixels, at most `MAX_SIDE`. By default read from the header of `data`; None if unknown.
         height: Pixels, as `width`.
-        detail: The provider's resolution setting, where one was asked for.
-        open_path: Pass False to leave the file at `path` unopened: for paths that come from data. It is False in every image that
-            exists, so that no copy of an image (`dataclasses.replace`, for one) opens a file. No part of the value, and never saved.
+        detail: The provider's resolution setting, if one was requested.
+        open_path: Pass False to leave the file at `path` unopened: for paths that come from data. It is False in every finished image,
+            so that no copy (with `dataclasses.replace`, for example) opens a file. Not part of the value, and never saved.
     """
 
     data: bytes | None = field(default=None, repr=False)
@@ -73,9 +73,9 @@ class Image(_Checked):
             object.__setattr__(self, "path", os.fspath(self.path))
         for name in ("url", "path", "file_id", "media_type"):
             clean_text(self, name, optional=True)
-        given = [name for name in ("data", "url", "path", "file_id") if getattr(self, name) is not None]
-        if len(given) != 1 and given != ["data", "path"]:
-            raise FormatError("Image", f"pass exactly one of data, url, path, file_id; got {', '.join(given) or 'none'}")
+        sources = [name for name in ("data", "url", "path", "file_id") if getattr(self, name) is not None]
+        if len(sources) != 1 and sources != ["data", "path"]:
+            raise FormatError("Image", f"pass exactly one of data, url, path, file_id; got {', '.join(sources) or 'none'}")
         check_choice(self, "detail", DETAILS, optional=True)
         check(self, "open_path", bool)
         if self.open_path and self.path is not None and self.data is None:
@@ -99,11 +99,11 @@ class Document(_Checked):
 
     Attributes:
         data: The file's bytes.
-        url: Where the provider may fetch it.
-        file_id: The id a provider gave an uploaded file.
-        text: The document itself, where it is plain text.
+        url: Address from which the provider may fetch it.
+        file_id: The provider's id of an uploaded file.
+        text: The document itself, if it is plain text.
         media_type: For example `application/pdf`.
-        title: The name shown to the model.
+        title: Its name, shown to the model.
     """
 
     data: bytes | None = field(default=None, repr=False)
@@ -124,18 +124,18 @@ class Document(_Checked):
 
 Part: TypeAlias = Text | Image | Document
 Content: TypeAlias = str | Part | Iterable[str | Part]
-"""What `content=` and `output=` take: one text, one part, or several."""
+"""Type of `content=` and `output=`: one text, one part, or several."""
 
 
 _PARTS = frozenset({Text, Image, Document})
-"""There are no others, and no subclasses: what they add could not be saved."""
+"""All part types. Subclasses are not allowed, because their fields could not be saved."""
 
 
 def parts_of(content: object, where: str) -> tuple[Part, ...]:
-    """The parts that were meant by one text, one part, or several of either.
+    """Return the parts given as one text, one part, or several of either.
 
     Raises:
-        FormatError: Something is no text and no part.
+        FormatError: A value is neither a text nor a part.
     """
     if isinstance(content, str):
         return (Text(content),)
@@ -151,5 +151,5 @@ def parts_of(content: object, where: str) -> tuple[Part, ...]:
 
 
 def joined_text(parts: tuple[Part, ...]) -> str:
-    """The texts among the parts, one a line."""
+    """Return the texts among the parts, joined by line breaks."""
     return "\n".join(part.text for part in parts if isinstance(part, Text))

@@ -72,8 +72,8 @@ def _row_bytes(header: memoryview) -> int | None:
     if depth not in _DEPTHS.get(colour, ()) or compression or filtering or interlacing > 1:
         return None
     total = 0
-    for left, top, across, down in _ADAM7 if interlacing else ((0, 0, 1, 1),):
-        columns, rows = -((left - width) // across), -((top - height) // down)
+    for first_column, first_row, column_step, row_step in _ADAM7 if interlacing else ((0, 0, 1, 1),):
+        columns, rows = -((first_column - width) // column_step), -((first_row - height) // row_step)
         if columns > 0 and rows > 0:
             total += rows * (1 + (columns * depth * _CHANNELS[colour] + 7) // 8)
     return total

@@ -1,6 +1,6 @@
-"""Names made safe to print: tool names, ids, titles and paths come from outside, and a terminal obeys what it is sent.
+"""Makes names safe to print. Tool names, ids, titles and paths come from outside, and a terminal executes the escape codes in them.
 
-They also stand in placeholders and notes, where a model reads them: there a name is one short line too.
+Names also appear in placeholders and notes that a model reads. There, too, a name is one short line.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def printable(text: str) -> str:
-    """The text on one line, without anything that a terminal would act on.
+    """Return the text on one line, without anything that a terminal would execute.
 
-    Line breaks and tabs become spaces. Control characters (ESC and the like), invisible format characters (which can
-    reverse the text around them) and variation selectors go; what has no agreed look becomes U+FFFD.
+    Line breaks and tabs become spaces. Control characters (ESC and the like), invisible format characters (which can reverse the text
+    around them) and variation selectors are removed. Characters without an agreed appearance become U+FFFD.
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(map(_shown, text))
+    return "".join(map(_printable_character, text))
 
 
 def short_name(text: str, most: int) -> str:
@@ -27,12 +27,12 @@ def short_name(text: str, most: int) -> str:
     return printable(text[:most])
 
 
-def _shown(character: str) -> str:
+def _printable_character(character: str) -> str:
     if character in _SPACES:
         return " "
     kind = unicodedata.category(character)
     if kind in {"Cc", "Cf"} or "\ufe00" <= character <= "\ufe0f":
         return ""
-    if kind in {"Cn", "Co", "Cs"}:  # not in this Python's tables, private, half a character: nobody knows how wide they are
+    if kind in {"Cn", "Co", "Cs"}:  # not in this Python's tables, private, or half a character: of unknown width
         return _REPLACEMENT
     return " " if kind == "Zs" else character

@@ -1,4 +1,4 @@
-"""`ReadOnlySession`: a session seen by somebody who must not change it."""
+"""`ReadOnlySession`: a live view of a session that refuses every change."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .session import Session
 _SLOT = "_source"
 
 
-def _refused(name: str) -> Any:
+def _refusing(name: str) -> Any:
     def refuse(*_: object, **__: object) -> NoReturn:
         raise ReadOnlyError(name)
 
     refuse.__name__ = name
-    refuse.__doc__ = "Refused: raises ReadOnlyError."
+    refuse.__doc__ = "Raise ReadOnlyError: this session cannot be changed."
     return refuse
 
 
 class ReadOnlySession(Session):
-    """A live view of a session: it sees all that happens there, and every edit of it raises `ReadOnlyError`.
+    """A live view of a session. It shows every change made there, and raises `ReadOnlyError` for every change made here.
 
-        seen = session.read_only()
-        manager.process_session(seen)
+        view = session.read_only()
+        manager.process_session(view)
 
-    It is a `Session` to whatever reads one: managers, converters, queries, `to_dict`. Copies and forks of it are sessions that may
-    be changed. `metadata` cannot be assigned to; values nested in it are the session's own.
+    Everything that reads a `Session` accepts it: managers, converters, queries, `to_dict`. Copies and forks of it can be changed.
+    `metadata` cannot be assigned to; values nested in it are the session's own.
     """
 
     __slots__ = (_SLOT,)
@@ -39,7 +39,7 @@ class ReadOnlySession(Session):
     def __init__(self, source: Session) -> None:
         """
         Args:
-            source: The session to see.
+            source: The session to show.
         """
         object.__setattr__(self, _SLOT, source)
 
@@ -53,10 +53,10 @@ class ReadOnlySession(Session):
         return f"<read-only {super().__repr__()[1:]}"
 
     def __reduce__(self) -> tuple[Callable[..., ReadOnlySession], tuple[Session]]:
-        # A copy sees the same session; a deep copy or a pickle sees a copy of its own.
+        # A copy shows the same session; a deep copy or a pickle shows a copy of it.
         return ReadOnlySession, (self._source,)
 
-    # What `Record` keeps in slots is the source's, always as it is now.
+    # Attributes that `SessionLog` keeps in slots are read from the source each time.
 
     @property
     def id(self) -> str:  # type: ignore[override]
@@ -81,8 +81,16 @@ class ReadOnlySession(Session):
         return self._source._place_map()
 
     @property
+    def _conversions(self) -> dict[str, object]:  # type: ignore[override]
+        return self._source._conversions
+
+    @property
     def _breaks(self) -> frozenset[str]:  # type: ignore[override]
         return self._source._breaks
+
+    @property
+    def _ends(self) -> frozenset[str]:  # type: ignore[override]
+        return self._source._ends
 
     @property
     def _settled(self) -> int:  # type: ignore[override]
@@ -97,29 +105,31 @@ class ReadOnlySession(Session):
         return self._source._origin
 
     def read_only(self) -> ReadOnlySession:
-        """This view itself."""
+        """Return this view itself."""
         return self
 
-    append = _refused("append")
-    add_message = _refused("add_message")
-    add_context = _refused("add_context")
-    add_function_call = _refused("add_function_call")
-    add_function_output = _refused("add_function_output")
-    add_handoff = _refused("add_handoff")
-    add_config_update = _refused("add_config_update")
-    pin = _refused("pin")
-    unpin = _refused("unpin")
-    insert = _refused("insert")
-    insert_many = _refused("insert_many")
-    truncate = _refused("truncate")
-    summarize = _refused("summarize")
-    cleanup = _refused("cleanup")
-    merge = _refused("merge")
-    merge_result = _refused("merge_result")
-    merge_with_summary = _refused("merge_with_summary")
-    restore_seams = _refused("restore_seams")
+    append = _refusing("append")
+    add_message = _refusing("add_message")
+    add_context = _refusing("add_context")
+    add_function_call = _refusing("add_function_call")
+    add_function_output = _refusing("add_function_output")
+    add_response = _refusing("add_response")
+    add_tool_results = _refusing("add_tool_results")
+    add_handoff = _refusing("add_handoff")
+    add_config_update = _refusing("add_config_update")
+    pin = _refusing("pin")
+    unpin = _refusing("unpin")
+    insert = _refusing("insert")
+    insert_many = _refusing("insert_many")
+    truncate = _refusing("truncate")
+    summarize = _refusing("summarize")
+    cleanup = _refusing("cleanup")
+    merge = _refusing("merge")
+    merge_result = _refusing("merge_result")
+    merge_with_summary = _refusing("merge_with_summary")
+    restore_seams = _refusing("restore_seams")
 
 
 def source_of(session: Session) -> Session:
-    """The session itself: what a read-only one shows."""
+    """Return the session that a read-only one shows; any other session is returned unchanged."""
     return getattr(session, _SLOT) if isinstance(session, ReadOnlySession) else session

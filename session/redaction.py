@@ -1,11 +1,11 @@
-"""How a value that is wrong, or what somebody else wrote, may stand in a message, a log or a repr: any of it can be a key.
+"""Shows wrong values and foreign text in messages, logs and reprs without leaking keys: any of them can be a key.
 
-1. A figure, True, False and None stand as they are; an integer too long to read, by its bits.
-2. A name or an id (`short`) stands as it is up to `SHOWN` characters, unless it looks like a key.
-3. Any other text (`veiled`) is told by its length and its first `LETTERS` characters, any other value by its type.
-4. In the words of others (`redacted`), whatever looks like a key keeps its first `LETTERS` characters.
+1. Numbers, True, False and None are shown as they are; an integer too long to read only by its number of bits.
+2. A name or an id (`short`) is shown as it is up to `SHOWN` characters, unless it looks like a key.
+3. Any other text (`veiled`) is shown by its length and its first `LETTERS` characters, any other value by its type.
+4. In foreign text (`redacted`), everything that looks like a key keeps only its first `LETTERS` characters.
 
-Nothing here fails: `repr` does on integers of 5,000 digits and on deep nesting, and takes gigabytes for large data.
+Nothing here can fail. `repr` can: on integers of 5,000 digits and on deep nesting. It also takes gigabytes for large data.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import re
 from .printable import printable
 
 SHOWN = 60
-"""Characters of a name that a message repeats."""
+"""Characters of a name that a message shows."""
 LETTERS = 4
-"""Characters of any other text."""
+"""Characters of any other text that a message shows."""
 
 _KEY = re.compile(
     r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=%25[0-9A-Fa-f]{2})|(?<=\\[abfnrtv0])|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})"
@@ -28,23 +28,23 @@ _KEY = re.compile(
     r"|sk-ant-[a-z]{2,9}[0-9]{2}-[\w.~+/=-]{8,}",
     re.ASCII,
 )
-"""The beginnings that providers give their keys, and any long run of letters and digits.
+"""Known prefixes of keys, and any long run of letters and digits.
 
-A beginning may follow an escape (`%20`, `\\n`, `\\u0022`) or what is left of a terminal's colour (`[31m`), though they end in a letter or a
-digit. The beginning of Anthropic's keys is like nothing else, and may follow anything.
+A prefix may follow an escape (`%20`, `\\n`, `\\u0022`) or the rest of a terminal colour (`[31m`), though these end in a letter or a
+digit. The prefix of Anthropic's keys is unmistakable, and may follow anything.
 """
 _RUN_LETTERS = 36
 _RUN = re.compile(rf"(?<![\w/+-])(?>(?:[a-z]+[_-])*)([\w/+-]{{{_RUN_LETTERS},}}={{0,2}})", re.ASCII)
-"""A long run of the characters of a key, after words such as `chatcmpl-` that begin an id."""
+"""A long run of key characters, after words such as `chatcmpl-` that begin an id."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CHANGES = 5
-"""A run is random if its case or kind changes, inside its words, once in so many characters: 40 characters hold some 15 changes, and names
-and paths only a few.
+"""A run is random if inside its words its case or kind changes at least once in 5 characters. 40 random characters hold some 15
+changes; names and paths only a few.
 """
 
 
 def short(value: object) -> str:
-    """Return a name or an id as a message may show it, in at most some 80 characters."""
+    """Return a name or an id as a message may show it, in at most about 80 characters."""
     if isinstance(value, str):
         text = str.__str__(value)
         return repr(text) if is_name(text) else veiled(text)
@@ -52,9 +52,9 @@ def short(value: object) -> str:
 
 
 def is_name(text: str) -> bool:
-    """True if the text may stand in a message as it is: at most `SHOWN` characters that do not look like a key."""
-    shown = printable(text[: SHOWN + 1])
-    return len(text) <= SHOWN and redacted(shown) == shown
+    """True if a message may show the text as it is: at most `SHOWN` characters that do not look like a key."""
+    visible = printable(text[: SHOWN + 1])
+    return len(text) <= SHOWN and redacted(visible) == visible
 
 
 def veiled(value: object) -> str:
@@ -72,9 +72,9 @@ def veiled(value: object) -> str:
 
 
 def redacted(text: str) -> str:
-    """Return a text without what looks like a key: `sk-a…` for `sk-ant-api03-…`.
+    """Return a text in which everything that looks like a key is shortened: `sk-a…` for `sk-ant-api03-…`.
 
-    A key is recognised only if no invisible character stands in it: remove those first, with `printable`.
+    A key with an invisible character in it is not recognized: remove those first, with `printable`.
     """
     text = _RUN.sub(lambda match: _cut(match) if _is_random(match[1]) else match[0], text)
     return _KEY.sub(_cut, text)
@@ -85,7 +85,7 @@ def _cut(match: re.Match[str]) -> str:
 
 
 def _is_random(run: str) -> bool:
-    """True if the run, or what stands between two slashes of it, mixes upper case, lower case and digits as no path or name does."""
+    """True if the run, or a part of it between slashes, mixes upper case, lower case and digits as no path or name does."""
     return any(_is_mixed(part) for part in (run, *run.split("/")) if len(part) >= _RUN_LETTERS)
 
 

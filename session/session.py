@@ -1,54 +1,96 @@
-"""`Session`: the log of a conversation, and all that can be done to one. What it holds and how it grows lives in `record.py`."""
+"""`Session`: the log of a conversation with its edits, copies, merges and conversions. Appending and queries live in `session_log.py`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace as changed
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from .errors import UnknownItemError
-from .items import Item, Message
-from .record import AnyItem, Record, reported
+from .items import FunctionCallOutput, Item, Message
+from .session_log import AnyItem, SessionLog, settled_after_removal
 from .stack import with_room
 
 if TYPE_CHECKING:
-    from .excerpts import Excerpt
     from .providers.anthropic import AnthropicMessages
     from .providers.google import GoogleContents
     from .read_only import ReadOnlySession
-    from .summarizers import Summarizer
+    from .rewrite import Excerpt
+    from .summarizers import Summarizer, Summarizing
 
 
-class Session(Record):
-    """The ordered log of everything said in a conversation.
+class Session(SessionLog):
+    """The ordered log of a conversation: messages, reasoning, tool calls and their outputs.
 
         session = Session()
         session.add_message("system", "You are terse.")
         session.add_message("user", "What is in main.py?")
 
-    Items are frozen and their ids unique. Appending is O(1); every other edit takes a new list, so that snapshots
-    (`items`, views) stay what they were, and whoever follows the log can tell an edit from growth.
+    Items are frozen and their ids unique. Appending is O(1). Every other edit makes a new list, so snapshots (`items`, views) never
+    change, and code that tracks the log can tell an edit from growth.
 
-    A session is for one thread at a time; snapshots taken from it may be read by any, while it goes on growing.
+    Use a session in one thread at a time. Snapshots of it can be read in any thread while it grows.
 
     Attributes:
         id: The session's own id.
-        metadata: JSON values to carry along, yours to change. What cannot be saved is a FormatError when it is saved, copied or forked.
+        metadata: JSON values of your own. A value that cannot be saved raises FormatError when the session is saved, copied or forked.
     """
 
     __slots__ = ()
 
     @classmethod
     def empty(cls) -> Session:
-        """A session without items."""
+        """Return a session without items."""
         return Session()
+
+    # Answers of a provider
+
+    def add_response(self, response: object, *, agent_id: str | None = None, extra: Mapping[str, Any] | None = None) -> list[Item]:
+        """Append a provider's answer and return its items: reasoning with its signatures, texts and calls, with the reported usage.
+
+            session.add_response(client.messages.create(**manager.anthropic_request(session, …)), extra=manager.answer_notes(session))
+            session.add_tool_results({call.call_id: run(call) for call in …})
+
+        Args:
+            response: A response of Anthropic's Messages, OpenAI's Chat Completions or Responses, or Google's Gemini: an SDK object, its
+                JSON values, or a list of all chunks or events of a stream.
+            agent_id: The agent that answered.
+            extra: JSON values to store with the first item, such as `manager.answer_notes(session)`. The first item also carries the
+                usage, and the model's name as `extra["model"]`.
+
+        Raises:
+            FormatError: It is no such response; `.where` names the place. Nothing is appended.
+        """
+        from .providers.response import append_response
+
+        return append_response(self, response, agent_id, extra)
+
+    def add_tool_results(self, results: object, *, is_error: bool | Collection[str] = False) -> list[FunctionCallOutput]:
+        """Append the results of several tool calls and return their outputs.
+
+            session.add_tool_results({"call_1": "42 files", "call_2": {"size": 7}, "call_3": OSError("disk full")})
+            session.add_tool_results([{"type": "tool_result", "tool_use_id": "call_4", "content": "ok"}])
+
+        Args:
+            results: Results by call id: texts, images, documents, lists of these, exceptions (which count as errors), or any JSON value.
+                Or a list of tool results as a provider's request takes them: Anthropic's `tool_result` blocks, `tool` messages of Chat
+                Completions, `function_call_output` items of Responses, Gemini's function responses, or messages that hold them.
+            is_error: True if all the tools failed, or the ids of the calls that failed.
+
+        Raises:
+            FormatError: No call with such an id waits for its output, or a result has none of these forms. Nothing is appended.
+            DuplicateItemError: Two results have the same call id. Nothing is appended.
+        """
+        from .providers.tool_results import append_results
+
+        return append_results(self, self._calls().unanswered(), results, is_error)
 
     # Edits in place
 
     def pin(self, id: str) -> Item:
-        """The item's pinned twin, which now stands in its place.
+        """Replace the item by its pinned twin, and return that.
 
         Raises:
             UnknownItemError: No item has this id.
@@ -56,7 +98,7 @@ class Session(Record):
         return self._set_pinned(id, True)
 
     def unpin(self, id: str) -> Item:
-        """The item's unpinned twin, which now stands in its place.
+        """Replace the item by its unpinned twin, and return that.
 
         Raises:
             UnknownItemError: No item has this id.
@@ -64,113 +106,124 @@ class Session(Record):
         return self._set_pinned(id, False)
 
     def insert(self, item: AnyItem) -> AnyItem:
-        """The item, now after the last one that is not younger. A log need not be in order of time: see `merge`.
+        """Insert an item after the last one that is not younger, and return it. A log need not be ordered by time: see `merge`.
 
-        Nothing is put into a response: where its place would be there, it comes right after the response.
+        Nothing is inserted into a response: if the place is inside one, the item goes right after the response.
 
         Raises:
-            DuplicateItemError: Its id is taken.
-            FormatError: It is no item.
+            DuplicateItemError: Its id is in use.
+            FormatError: It is not an item.
         """
-        self.insert_many([item])  # type: ignore[list-item]  # what is no Item is refused
+        self.insert_many([item])  # type: ignore[list-item]  # other types are refused
         return item
 
     def insert_many(self, items: Iterable[Item]) -> list[Item]:
-        """The items, each now where `insert` would have put it, one after the other, the oldest first. All come in, or none.
+        """Insert several items as `insert` does, the oldest first, and return them. If one is refused, none is inserted.
 
         Raises:
-            DuplicateItemError: An id is taken, or given twice.
-            FormatError: Something is no item.
+            DuplicateItemError: An id is in use, or occurs twice.
+            FormatError: A value is not an item.
         """
-        from .editing import checked_new, inserted
+        from .edits import check_new_items, insert_by_time
 
-        new = checked_new(self, items)
+        new = check_new_items(self, items)
         if not new:
             return new
         in_order = sorted(new, key=lambda item: item.created_at)
         if not self._length or self._items[self._length - 1].created_at <= in_order[0].created_at:
-            for item in in_order:  # the log as it grows: nothing of it need be read
+            for item in in_order:  # the log only grows
                 self.append(item)
         else:
-            self._become(inserted(self, in_order))
+            self._set_items(insert_by_time(self, in_order))
         return new
 
     def truncate(self, max_items: int | None = None, max_tokens: int | None = None) -> Session:
-        """This session, rewritten: its oldest units are gone until it keeps the limits, or nothing is left that may go.
+        """Drop the oldest units until the log meets the limits or nothing more may go, and return this session.
 
-        A unit is a response's reasoning, its calls and their outputs, or one item: calls and outputs never part. What stays: items of
-        category SYSTEM, system and developer messages, handoffs, config updates, summaries, pinned items, the last user message,
-        calls that wait for their outputs, and the units those are in. Within the limits nothing changes. To show a model less and
-        keep the log, use a manager's `process_session`.
+        A unit is a response's reasoning, its calls and their outputs, or a single item: a call and its output are never separated.
+        These stay: items of category SYSTEM, system and developer messages, handoffs, config updates, summaries, pinned items, the last
+        user message, calls that wait for their outputs, and the units of all these. To show a model less but keep the log, use a
+        manager's `process_session`.
 
         Args:
-            max_items: Items the log may have; None for any number.
-            max_tokens: Tokens it may have, as `estimated_tokens` counts them; None for any number.
+            max_items: Number of items the log may have; None for no limit.
+            max_tokens: Tokens it may have, as `estimated_tokens` counts them; None for no limit.
 
         Raises:
-            FormatError: A limit is no whole number of 0 or more.
+            FormatError: A limit is not a whole number of 0 or more.
         """
-        from .editing import truncated
+        from .edits import truncate_log
 
-        found = truncated(self, max_items, max_tokens)
-        if found is not None:
-            self._become(found)
+        excerpt = truncate_log(self, max_items, max_tokens)
+        if excerpt is not None:
+            self._set_items(excerpt)
         return self
 
-    async def summarize(self, llm: Summarizer, *, keep_recent_turns: int = 3) -> Session:
-        """This session, rewritten: one summary stands for all before the last turns.
+    async def summarize(self, llm: Summarizer | Summarizing, *, keep_recent_turns: int = 3) -> Session:
+        """Replace everything before the last turns by one summary, and return this session.
 
-        An earlier summary is folded into it. System and developer messages, handoffs, config updates, items of category SYSTEM,
-        pinned items, calls that wait for their outputs, and the units those are in stay as they are. What is appended while the
-        summary is written stays too. Where there is nothing to sum up, `llm` is not asked.
+        An earlier summary is merged into the new one. These stay: system and developer messages, handoffs, config updates, items of
+        category SYSTEM, pinned items, calls that wait for their outputs, the units of all these, and items appended while the summary
+        is written. If there is nothing to summarize, `llm` is not called.
 
-        The summary is an assistant message with `extra={"summary": True}`; its time is that of the last item it stands for.
+        The summary is an assistant message with `extra={"summary": True}`; its time is that of the last item it replaces. If it is blank,
+        a UserWarning is issued and the log is unchanged.
 
         Args:
-            llm: Who writes it.
-            keep_recent_turns: Turns that stay as they are; with 0 everything is summed up.
+            llm: The summarizer: an async function from a prompt to a text, or a `context_window.Model`.
+            keep_recent_turns: Turns to leave unchanged; 0 summarizes everything.
 
         Raises:
-            SummaryError: `llm` failed or gave no text, or what was to be summed up is gone by now. The log is as it was.
+            SummaryError: `llm` failed or returned something that is not a text, or the items to summarize were removed meanwhile. The log
+                is unchanged.
             FormatError: An argument has the wrong type.
         """
-        from .summary import check_summarizer, job, replaced, written
+        from .summary import EmptySummaryError, check_summarizer, plan_summary, replace_with_summary, request_summary, warn_unchanged
 
-        check_summarizer(llm)
-        due = job(self, keep_recent_turns)
-        if due is not None:
-            text = await written(llm, due.prompt)
-            self._become(replaced(self, due, text))
+        summarizer = check_summarizer(llm)
+        task = plan_summary(self, keep_recent_turns)
+        if task is not None:
+            try:
+                text = await request_summary(summarizer, task.prompt)
+            except EmptySummaryError as error:
+                warn_unchanged(f"summarize: {error.problem}")
+                return self
+            self._set_items(replace_with_summary(self, task, text))
         return self
 
     def cleanup(self) -> None:
-        """Lets go of all items, indexes and metadata. The session is empty then, and may be used again.
+        """Drop all items, indexes and metadata. The session is empty then, and may be used again.
 
-        What others hold stays whole: items, snapshots, views, copies, and lists shared with them.
+        Items, snapshots, views and copies that others hold stay complete.
         """
         self._rewrite([])
         self._breaks = frozenset()
         self._origin = None
         self.metadata = {}
 
-    # What is in force
+    # Configuration
 
     def active_config_at(self, target: str | int | None = None) -> tuple[str | None, tuple[str, ...] | None]:
-        """`(instructions, tools)` that config updates put in force, after the item at a place; None for what none of them set.
+        """Return `(instructions, tools)` in force just after an item; None where nothing sets them.
+
+        The instructions are those that a request sends there, with a blank line between them: system and developer messages and config
+        updates alike. A config update with instructions replaces the earlier ones of its agent and of no agent. It replaces all of them
+        if it has no agent, or if the last handoff before it is to its agent. Pinned instructions stay. The tools are those of the last
+        update that names any.
 
         Args:
-            target: An item's id, its position (counted from the end if negative), or None for the end of the log.
+            target: An item's id, its position (negative: from the end), or None for the end of the log. An id that no item has, such as
+                one that a trim removed, also means the end.
 
         Raises:
-            UnknownItemError: No item has this id.
             PositionError: No item has this position.
-            FormatError: It is neither.
+            FormatError: `target` is neither of these.
         """
-        from .copying import active_config
+        from .copies import active_config
 
         return active_config(self, target)
 
-    # Sessions made of it
+    # Copies and forks
 
     def copy(
         self,
@@ -183,7 +236,7 @@ class Session(Record):
         tools: Iterable[str | Callable[..., object]] | None = None,
         filter_agent_id: str | None = None,
     ) -> Session:
-        """A new session of the same items, or of some of them. It has an id of its own, and the metadata.
+        """Return a new session with all or some of the items. It has an id of its own, and the same metadata.
 
         Args:
             exclude_system_messages: Leave out messages of role system.
@@ -191,151 +244,177 @@ class Session(Record):
             exclude_empty_messages: Leave out messages that hold nothing but white space.
             exclude_handoffs: Leave out handoffs.
             exclude_config_updates: Leave out config updates.
-            tools: Keep calls of these tools alone, with their outputs: names, or the functions themselves. None keeps all calls, an
-                empty list none. Where none of a response's calls stays, its reasoning goes too: providers take it back only with them.
-            filter_agent_id: Keep this agent's items alone, beside those of no agent, handoffs and config updates. An output goes with
-                its call.
+            tools: Keep only calls of these tools, with their outputs: names, or the functions themselves. None keeps all calls, an empty
+                list none. If all calls of a response go, its reasoning goes too: providers accept reasoning only with its calls.
+            filter_agent_id: Keep only items of this agent, handoffs, and config updates and system and developer messages of no agent. An
+                output stays if its call does.
 
         Raises:
-            FormatError: `tools` holds what is neither a name nor a function, or `filter_agent_id` is no text.
+            FormatError: `tools` holds a value that is neither a name nor a function, or `filter_agent_id` is not a str.
         """
-        from .copying import Choice, agent_name, tool_names, without
-        from .excerpts import read
+        from .copies import CopyFilter, clean_agent_id, remaining_positions, tool_names
+        from .rewrite import index_log
 
-        choice = Choice(
+        copy_filter = CopyFilter(
             system_messages=exclude_system_messages,
             instructions=exclude_instructions,
             empty_messages=exclude_empty_messages,
             handoffs=exclude_handoffs,
             config_updates=exclude_config_updates,
             tools=tool_names(tools),
-            agent_id=agent_name(filter_agent_id, "copy.filter_agent_id"),
+            agent_id=clean_agent_id(filter_agent_id, "copy.filter_agent_id"),
         )
-        log = read(self)
-        return self._made(log.excerpt(without(log, lambda place: choice.excludes(log.items[place]))))
+        log = index_log(self)
+        return self._derive(log.excerpt(remaining_positions(log, lambda place: copy_filter.excludes(log.items[place]))))
 
     def fork(self) -> Session:
-        """A new session of the same items, which goes its own way; `metadata["forked_from"]` is this one's id."""
-        from .excerpts import Excerpt
+        """Return an independent session with the same items; `metadata["forked_from"]` is this session's id."""
+        from .rewrite import Excerpt
 
-        return self._made(Excerpt(list(self.items), self.response_breaks), forked=True)
+        return self._derive(Excerpt(list(self.items), self.response_breaks), is_fork=True)
 
     def fork_filtered(self, recent_turns: int = 3, tools: Iterable[str | Callable[..., object]] | None = None) -> Session:
-        """A new session for an agent that takes over: instructions, the config in force, handoffs, the summary, the last turns.
+        """Return a new session for an agent that takes over: instructions, the config in force, handoffs, the summary, the last turns.
 
-        The config is one update behind the leading instructions. `metadata["forked_from"]` is this session's id.
+        Instructions that a config update replaced are left out. The config comes after the leading instructions: one update, or one for
+        each agent that has instructions of its own. `metadata["forked_from"]` is this session's id.
 
         Args:
-            recent_turns: Turns that come along, at least 1.
+            recent_turns: Number of last turns to take along, at least 1.
             tools: As in `copy`.
 
         Raises:
-            FormatError: `recent_turns` is below 1, or `tools` holds what is neither a name nor a function.
+            FormatError: `recent_turns` is below 1, or `tools` holds a value that is neither a name nor a function.
         """
-        from .branching import filtered
+        from .forks import filtered_fork
 
-        return self._made(filtered(self, recent_turns, tools), forked=True)
+        return self._derive(filtered_fork(self, recent_turns, tools), is_fork=True)
 
     def fork_brief(
         self, instructions: str, task_brief: str | None = None, agent_id: str | None = None, *, recent_turns: int = 0
     ) -> Session:
-        """A new session for an agent with a task of its own: its instructions, the last turns if wanted, and the task.
+        """Return a new session for an agent with a task of its own: its instructions, the last turns if requested, and the task.
 
-        Of the last turns neither instructions nor config updates come along, nor calls without an output. The last handoff does, if it
-        hands over to this agent. `metadata["forked_from"]` is this session's id.
+        The last turns come without instructions, config updates and unanswered calls. The last handoff comes along if it is to this
+        agent. `metadata["forked_from"]` is this session's id.
 
         Args:
-            instructions: What the agent is to be, its system message.
-            task_brief: What it is to do, its last user message.
-            agent_id: Whose these two messages are.
-            recent_turns: Turns that come along.
+            instructions: The agent's instructions: the system message.
+            task_brief: The agent's task: the last user message.
+            agent_id: The agent these two messages belong to.
+            recent_turns: Number of last turns to take along.
 
         Raises:
-            FormatError: The instructions say nothing, or `recent_turns` is no whole number of 0 or more.
+            FormatError: The instructions are empty, or `recent_turns` is not a whole number of 0 or more.
         """
-        from .branching import brief
+        from .forks import brief_fork
 
-        return self._made(brief(self, instructions, task_brief, agent_id, recent_turns), forked=True)
+        return self._derive(brief_fork(self, instructions, task_brief, agent_id, recent_turns), is_fork=True)
 
     def read_only(self) -> ReadOnlySession:
-        """A view that sees this session as it grows and changes, and refuses to change it."""
+        """Return a live view of this session that refuses every change."""
         from .read_only import ReadOnlySession
 
         return ReadOnlySession(self)
 
-    # Other sessions brought in
+    # Merging
 
     async def merge(self, other: Session) -> Session:
-        """This session, rewritten: the other's items are in it, by time, each once.
+        """Insert the other session's items by time, each once, and return this session.
 
-        Each log keeps its order, so that a summary stays before what it was put before, however young it is; at equal times this
-        session's items come first. Nothing is put into a response, nor between it and its outputs. Where both answer one call, this
-        session's answer counts. An item that only has the id of one here, and says something else, comes in under another id. What a
-        provider reported of a prompt that was not this session's is left behind.
+        - Each log keeps its order, so a summary stays before the items it was put before, although it is younger. At equal times this
+          session's items come first.
+        - Nothing is inserted into a response, nor between a response and its outputs.
+        - If both have an output for one call, this session's counts.
+        - An item that shares its id with a different item here gets a new id.
+        - Reported usage of a prompt that was not this session's is removed.
 
         Raises:
-            FormatError: `other` is no session.
+            FormatError: `other` is not a session.
         """
-        from .merging import check_other, merged
+        from .merge import check_session, merge_logs
 
-        check_other(other, "merge.other")
-        found = merged(self, other)
-        if found is not None:
-            self._become(found)
+        check_session(other, "merge.other")
+        excerpt = merge_logs(self, other)
+        if excerpt is not None:
+            self._set_items(excerpt)
         return self
 
     async def merge_result(self, other: Session, *, agent_id: str | None = None) -> Session:
-        """This session, with the last assistant message of the other appended. The same message again is passed over.
+        """Append the last assistant message of the other session, and return this session. A message that is already here is ignored.
 
-        Where calls of the same agent wait for their outputs, the message comes in at the end of their response: it interrupts none.
+        If the other session has no assistant message with content, a UserWarning is issued and this log is unchanged. While calls of the
+        same agent wait for their outputs, the message goes to the end of their response and interrupts none of them.
 
         Args:
-            other: Whose result it is.
-            agent_id: The agent it belongs to here; None leaves the agent it has.
+            other: The session with the result.
+            agent_id: The agent it belongs to here; None keeps its agent.
 
         Raises:
-            FormatError: `other` is no session, or its assistant said nothing.
+            FormatError: `other` is not a session.
         """
-        from .merging import check_other, result_of
+        from .merge import check_session, final_message
+        from .summary import warn_unchanged
 
-        check_other(other, "merge_result.other")
-        self._say(result_of(other, agent_id))
+        check_session(other, "merge_result.other")
+        message = final_message(other, agent_id)
+        if message is None:
+            warn_unchanged("merge_result: the other session has no assistant message with content")
+        else:
+            self._add_foreign_message(message)
         return self
 
-    async def merge_with_summary(self, other: Session, *, llm: Summarizer, agent_id: str | None = None) -> Session:
-        """This session, with a summary of the other appended: an assistant message headed `[Sub-agent Summary]`.
+    async def merge_with_summary(self, other: Session, *, llm: Summarizer | Summarizing, agent_id: str | None = None) -> Session:
+        """Append a summary of the other session, and return this session. It is an assistant message headed `[Sub-agent Summary]`.
 
-        Its time is that of the last item of either log.
+        Its time is that of the last item of either log. If the summary is blank, or the other session has nothing to summarize, a
+        UserWarning is issued and this log is unchanged.
 
         Args:
-            other: What is summed up, its instructions left out.
-            llm: Who writes the summary.
-            agent_id: The agent whose work it sums up.
+            other: The session to summarize, without its instructions.
+            llm: The summarizer: an async function from a prompt to a text, or a `context_window.Model`.
+            agent_id: The agent whose work it summarizes.
 
         Raises:
-            SummaryError: `llm` failed or gave no text. The log is as it was.
-            FormatError: An argument has the wrong type, or nothing was said in `other`.
+            SummaryError: `llm` failed or returned something that is not a text. The log is unchanged.
+            FormatError: An argument has the wrong type.
         """
-        from .copying import agent_name
-        from .merging import check_other
-        from .summary import SUB_AGENT_HEADER, check_summarizer, headed, prompt_of, written
+        from .copies import clean_agent_id
+        from .merge import check_session
+        from .summary import (
+            SUB_AGENT_HEADER,
+            EmptySummaryError,
+            check_summarizer,
+            request_summary,
+            sub_agent_prompt,
+            warn_unchanged,
+            with_header,
+        )
 
-        check_other(other, "merge_with_summary.other")
-        check_summarizer(llm)
-        agent_name(agent_id, "merge_with_summary.agent_id")  # before anybody is paid for a summary
-        prompt, last = prompt_of(other), other.items[-1].created_at
-        text = headed(SUB_AGENT_HEADER, await written(llm, prompt))
+        check_session(other, "merge_with_summary.other")
+        summarizer = check_summarizer(llm)
+        clean_agent_id(agent_id, "merge_with_summary.agent_id")  # before a summary is paid for
+        prompt = sub_agent_prompt(other)
+        if prompt is None:
+            warn_unchanged("merge_with_summary: the other session has nothing to summarize")
+            return self
+        last = other.items[-1].created_at
+        try:
+            text = with_header(SUB_AGENT_HEADER, await request_summary(summarizer, prompt))
+        except EmptySummaryError as error:
+            warn_unchanged(f"merge_with_summary: {error.problem}")
+            return self
         time = max([last, *(item.created_at for item in self.items[-1:])])
         self.append(Message("assistant", text, agent_id=agent_id, created_at=time, extra={"summary": True}))
         return self
 
-    # Saving and sending
+    # Saving and converting
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole session as JSON values, the caller's to change; images as base64.
+        """Return the whole session as JSON values that you may change; images are base64.
 
         Raises:
-            FormatError: `metadata` or an item's `extra` was given a value that JSON cannot hold.
+            FormatError: `metadata` or an item's `extra` holds a value that JSON cannot.
         """
         from .serial import session_to_dict
 
@@ -343,16 +422,18 @@ class Session(Record):
 
     @classmethod
     def from_dict(cls, data: object, *, read_files_below: str | os.PathLike[str] | None = None) -> Session:
-        """The session that `to_dict` saved. No file that the data names is opened, unless it is in a folder that the caller names.
+        """Return the session that `to_dict` saved. Opens no file that the data names, except below a folder that you pass.
+
+        Also reads `{"items": […]}`, which VideoSDK's `ChatContext.to_dict` returns. The session then gets a new id.
 
         Args:
             data: The values.
-            read_files_below: A folder. Where an image has no bytes, only a path, and the path lies in this folder, its file is
-                read. A relative path is resolved against the folder. A file that is outside, reached by a link, larger than 32 MiB
-                or no image is not read: that image stays a path, and is sent as a note.
+            read_files_below: A folder. If an image has only a path, and the path is in this folder, its file is read. A relative path is
+                resolved against the folder. A file outside of it, reached by a link, larger than 32 MiB or without the header of an
+                image is not read: that image keeps only its path, and is sent as a note.
 
         Raises:
-            FormatError: The data is damaged, of an unknown version, or no session, or there is no such folder; `.where` names the
+            FormatError: The data is damaged, of an unknown version, or not a session, or the folder does not exist; `.where` names the
                 place.
         """
         from .serial import session_from_dict
@@ -360,47 +441,59 @@ class Session(Record):
         return with_room(lambda: session_from_dict(data, read_files_below))
 
     def to_anthropic_messages(self, *, caching: bool = False) -> AnthropicMessages:
-        """`(messages, system)` for Anthropic's Messages API. See `session.providers.anthropic`."""
+        """Return `(messages, system)` for Anthropic's Messages API. See `session.providers.anthropic`.
+
+        You may change the values, and no later request shows it. Requests made before share messages with this one.
+        """
         from .providers.anthropic import to_anthropic
 
         return to_anthropic(self, caching=caching)
 
-    def to_openai_messages(self, *, reasoning_model: bool = False) -> list[dict[str, Any]]:
-        """The messages for OpenAI's Chat Completions API. See `session.providers.openai_chat`.
+    def to_openai_messages(self, *, reasoning_model: bool = False) -> list[Any]:
+        """Return the messages for OpenAI's Chat Completions API. See `session.providers.openai_chat`.
 
         Args:
-            reasoning_model: Whether system messages go out as developer messages, as reasoning models want them.
+            reasoning_model: True to send system messages as developer messages, as reasoning models expect.
         """
         from .providers.openai_chat import to_openai_chat
 
         return to_openai_chat(self, reasoning_model=reasoning_model)
 
-    def to_openai_responses(self) -> list[dict[str, Any]]:
-        """The input items for OpenAI's Responses API. See `session.providers.openai_responses`."""
+    def to_openai_responses(self) -> list[Any]:
+        """Return the input items for OpenAI's Responses API. See `session.providers.openai_responses`."""
         from .providers.openai_responses import to_openai_responses
 
         return to_openai_responses(self)
 
     async def to_google_contents(self, *, thought_signatures: Mapping[str, str | bytes] | None = None) -> GoogleContents:
-        """`(contents, system)` for Google's Gemini API, made in a thread, so that no loop waits. See `session.providers.google`.
+        """Return `(contents, system)` for Google's Gemini API, made in a thread. See `session.providers.google`.
 
         Args:
-            thought_signatures: By call id, the signature that a call's metadata does not hold.
+            thought_signatures: By call id, signatures that are not in the calls' metadata.
         """
         import asyncio
 
         from .providers.google import to_google
 
-        # The log may grow meanwhile; what is converted is the log as it is now.
-        now = Session.showing(self, list(self.items), breaks=self._breaks, settled=self._settled)
-        return await asyncio.to_thread(to_google, now, thought_signatures=thought_signatures)
+        # The log may grow meanwhile. The snapshot is converted.
+        snapshot = Session.showing(
+            self,
+            self._items,
+            breaks=self._breaks,
+            settled=self._settled,
+            ends=self._ends,
+            length=self._length,
+            conversions=self._conversions,
+            usage_noted_after=self.usage_noted_after,
+        )
+        return await asyncio.to_thread(to_google, snapshot, thought_signatures=thought_signatures)
 
     @classmethod
     def from_anthropic(cls, messages: object, system: object = None) -> Session:
-        """The session that these messages of Anthropic's API tell. See `session.providers.anthropic`.
+        """Return the session that these messages of Anthropic's API describe. See `session.providers.anthropic`.
 
         Raises:
-            FormatError: They are none; `.where` names the place.
+            FormatError: They are not such messages; `.where` names the place.
         """
         from .providers.anthropic import from_anthropic
 
@@ -408,10 +501,10 @@ class Session(Record):
 
     @classmethod
     def from_openai(cls, messages: object) -> Session:
-        """The session that these messages of OpenAI's Chat Completions API tell. See `session.providers.openai_chat`.
+        """Return the session that these messages of OpenAI's Chat Completions API describe. See `session.providers.openai_chat`.
 
         Raises:
-            FormatError: They are none; `.where` names the place.
+            FormatError: They are not such messages; `.where` names the place.
         """
         from .providers.openai_chat import from_openai_chat
 
@@ -419,10 +512,10 @@ class Session(Record):
 
     @classmethod
     def from_openai_responses(cls, items: object) -> Session:
-        """The session that these items of OpenAI's Responses API tell. See `session.providers.openai_responses`.
+        """Return the session that these items of OpenAI's Responses API describe. See `session.providers.openai_responses`.
 
         Raises:
-            FormatError: They are none; `.where` names the place.
+            FormatError: They are not such items; `.where` names the place.
         """
         from .providers.openai_responses import from_openai_responses
 
@@ -430,10 +523,10 @@ class Session(Record):
 
     @classmethod
     def from_google(cls, contents: object, system: object = None) -> Session:
-        """The session that these contents of Google's Gemini API tell. See `session.providers.google`.
+        """Return the session that these contents of Google's Gemini API describe. See `session.providers.google`.
 
         Raises:
-            FormatError: They are none; `.where` names the place.
+            FormatError: They are not such contents; `.where` names the place.
         """
         from .providers.google import from_google
 
@@ -441,43 +534,44 @@ class Session(Record):
 
     # Inside
 
-    def _made(self, found: Excerpt, *, forked: bool = False) -> Session:
-        """A session of its own with these items."""
-        made = Session(metadata={**self.metadata, "forked_from": self.id} if forked else self.metadata)
-        whole = len(found.items) == len(self.items) and all(map(is_, found.items, self.items))
-        made._rewrite(found.items)
-        made.restore_seams(found.breaks, *((self.settled, self.settled_tokens) if whole else (reported(found.items), None)))
-        return made
+    def _derive(self, excerpt: Excerpt, *, is_fork: bool = False) -> Session:
+        """Return a new session with these items."""
+        derived = Session(metadata={**self.metadata, "forked_from": self.id} if is_fork else self.metadata)
+        is_complete = len(excerpt.items) == len(self.items) and all(map(is_, excerpt.items, self.items))
+        derived._rewrite(excerpt.items)
+        settled = (self._settled, self._settled_tokens) if is_complete else (settled_after_removal(excerpt.items), None)
+        derived.restore_seams(excerpt.breaks, *settled, self._ends)
+        return derived
 
-    def _become(self, found: Excerpt) -> None:
-        """Takes on these items: as growth where they go on from those there are, else as an edit."""
+    def _set_items(self, excerpt: Excerpt) -> None:
+        """Change to these items: by appending if the log only grows, else as an edit."""
         length = self._length
-        if len(found.items) >= length and all(map(is_, self.items, found.items)):
-            for item in found.items[length:]:
+        if len(excerpt.items) >= length and all(map(is_, self.items, excerpt.items)):
+            for item in excerpt.items[length:]:
                 self.append(item)
         else:
-            there = {item.id for item in found.items}
-            shorter = any(item.id not in there for item in self.items)
-            self._rewrite(found.items)
-            self._settled = max(self._settled, reported(found.items) if shorter else 0)
-        self._breaks = found.breaks
+            ids = {item.id for item in excerpt.items}
+            is_shorter = any(item.id not in ids for item in self.items)
+            self._rewrite(excerpt.items)
+            self._settled = max(self._settled, settled_after_removal(excerpt.items) if is_shorter else 0)
+        self._breaks = excerpt.breaks
 
-    def _say(self, message: Message) -> None:
-        """Brings in a message of another log, unless this log holds it: at the end, where it stands apart from an answer before it.
+    def _add_foreign_message(self, message: Message) -> None:
+        """Append a message of another log as a response of its own, unless this log already has it.
 
-        While calls of the same agent are being run, it is a part of the response that they are in: see `merging.beside_calls`.
+        While calls of the same agent wait for their outputs, it becomes part of their response: see `merge.insert_while_calls_run`.
         """
-        from .merging import beside_calls, id_here
-        from .sameness import under
+        from .identity import with_id
+        from .merge import insert_while_calls_run, local_id
         from .units import is_answer
 
-        item_id = id_here(self, message)
+        item_id = local_id(self, message)
         if self.position(item_id) is not None:
             return
-        message = under(message, item_id)
-        found = beside_calls(self, message)
-        if found is not None:
-            self._become(found)
+        message = with_id(message, item_id)
+        excerpt = insert_while_calls_run(self, message)
+        if excerpt is not None:
+            self._set_items(excerpt)
             return
         last = self._items[self._length - 1] if self._length else None
         self.append(message)

@@ -1,4 +1,4 @@
-"""Room on the stack for what nests: JSON encoders and decoders recurse, and a caller may have used up most of the recursion limit."""
+"""Stack space for nested data: JSON encoders and decoders recurse, and the caller may have used most of the recursion limit."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 
 def with_room(function: Callable[[], T]) -> T:
-    """Return what the function returns, called with at least half of the recursion limit free.
+    """Call the function with at least half of the recursion limit free, and return its result.
 
-    Where the caller has used more than half, the function runs in a thread, whose stack is empty. So what can be read does not
-    depend on how deep the caller stands.
+    If the caller has used more than half, the function runs in a thread, whose stack is empty. So nested data is readable or not
+    regardless of how deep the caller is.
     """
     try:
-        sys._getframe(sys.getrecursionlimit() // 2)  # noqa: SLF001 - the only cheap way to ask
+        sys._getframe(sys.getrecursionlimit() // 2)  # noqa: SLF001 - the only cheap test
     except ValueError:  # the stack is not that deep
         return function()
     results: list[T] = []

@@ -1,21 +1,21 @@
-"""What a provider reported for one request."""
+"""`Usage`: tokens that a provider reported for one request."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .door import MAX_COUNT, check_count
+from .sanitize import MAX_COUNT, check_count
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a provider reported for one request.
+    """Tokens that a provider reported for one request.
 
     Attributes:
         input_tokens: Prompt tokens neither read from nor written to a cache.
         cache_read_tokens: Prompt tokens read from a cache.
         cache_write_tokens: Prompt tokens written to a cache.
-        output_tokens: Tokens of the answer.
+        output_tokens: Tokens of the response.
     """
 
     input_tokens: int = 0

@@ -1,6 +1,6 @@
-"""The command line: `main`, and how every fault ends in one line and an exit code. Each command has a file of its own here.
+"""The command line: `main`, which turns every error into one line and an exit code. Each command has a file of its own.
 
-To add a command, write its file and name it below. Nothing slow is imported before a command runs: `--help` must be quick.
+To add a command, write its file and add it to the loop below. Nothing slow is imported before a command runs: `--help` must be fast.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..errors import ContextOverflowError, ContextWindowError
 from .chat import chat
 from .convert import convert
 from .demo import demo
+from .gateway import gateway
 from .models import models
 from .output import (
     BAD_INPUT,
@@ -27,10 +28,10 @@ from .output import (
     INTERRUPTED,
     PROGRAM,
     complain,
-    fault_of,
+    error_text,
     guard_terminal,
     prepare_streams,
-    reader_may_go,
+    tolerate_closed_pipe,
 )
 from .plan import plan
 from .process import process
@@ -40,10 +41,10 @@ EPILOG = """\b
 Examples:
   context-window demo
   context-window usage session.jsonl
-  context-window process session.jsonl --max-tokens 32000 -o trimmed.json
+  context-window process session.jsonl --max-tokens 80000 -o trimmed.json
   context-window convert rollout.jsonl --to openai -o messages.json
 
-Exit codes: 0 done; 1 a promise broken, such as over budget with --strict; 2 bad input or usage.
+Exit codes: 0 success; 1 the result breaks a requested limit (--strict); 2 bad input or usage.
 """
 
 
@@ -55,33 +56,33 @@ Exit codes: 0 done; 1 a promise broken, such as over budget with --strict; 2 bad
 @click.version_option(__version__, prog_name=PROGRAM)
 @click.pass_context
 def commands(context: click.Context) -> None:
-    """Show what fills a model's context window, and trim it to fit."""
+    """Show what fills a model's context window, and trim sessions to fit it."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         context.exit(BAD_INPUT)
 
 
-for command in (demo, usage, plan, process, convert, models, chat):
+for command in (demo, usage, plan, process, convert, models, chat, gateway):
     commands.add_command(command)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Runs the command line and exits with its code.
+    """Run the command line and exit with its code.
 
     Args:
-        args: The arguments; those of the process where not given.
+        args: The arguments. Default: those of the process.
     """
     prepare_streams()
     guard_terminal()
-    logging.getLogger("context_window").addHandler(logging.NullHandler())  # what it logs, the commands say in their own words
+    logging.getLogger("context_window").addHandler(logging.NullHandler())  # the commands report these events themselves
     sys.exit(run(args))
 
 
 def run(args: Sequence[str] | None = None) -> int:
-    """The exit code of the command line, run with these arguments. Every fault is one line on standard error."""
+    """Run the command line and return its exit code. Every error is one line on standard error."""
     try:
         code = commands.main(args=None if args is None else list(args), prog_name=PROGRAM, standalone_mode=False)
-        with reader_may_go():
+        with tolerate_closed_pipe():
             sys.stdout.flush()
     except click.exceptions.Exit as end:
         return end.exit_code
@@ -98,6 +99,6 @@ def run(args: Sequence[str] | None = None) -> int:
         complain(str(error))
         return BROKEN_PROMISE
     except (SessionError, ContextWindowError, OSError) as error:
-        complain(fault_of(error))
+        complain(error_text(error))
         return BAD_INPUT
     return code if isinstance(code, int) else DONE

@@ -1,4 +1,4 @@
-"""`context-window chat`: a coding assistant in the terminal, and transcripts gone through turn by turn."""
+"""`context-window chat`: a coding assistant in the terminal, and the replay of transcripts turn by turn."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import BadInputError, reader_may_go, show
-from .readable import READABLE
-from .settings import Settings, max_tokens_option, read_files_option
+from .options import READABLE_FORMATS, Settings, max_tokens_option, read_files_option
+from .output import BadInputError, show, tolerate_closed_pipe
 
 if TYPE_CHECKING:
     from session.session import Session
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
     from ..repl.terminal import Terminal
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
-"""Where the client looks for a key."""
+"""Environment variables in which the client looks for a key."""
 MODEL = "claude-sonnet-5-5"
-"""The model where none is named."""
+"""The default model."""
 TOOL_CALLS = 40
-"""Tool calls that a turn may have: to look around in a project takes more than the loop's default."""
+"""Maximum tool calls per turn. Exploring a project takes more than the loop's default."""
 
 EPILOG = """\b
 Examples:
@@ -39,71 +38,72 @@ Examples:
 """
 
 
-@click.command(epilog=READABLE + EPILOG)
-@click.option("--model", metavar="NAME", help="The model. Default: ANTHROPIC_MODEL, else a current one; in a replay, the transcript's.")
+@click.command(epilog=READABLE_FORMATS + EPILOG)
+@click.option("--model", metavar="NAME", help=f"Model to use. Default: ANTHROPIC_MODEL, else {MODEL}; in a replay, the transcript's.")
 @max_tokens_option
-@click.option("--continue", "resume", is_flag=True, help="Go on with the last session.")
-@click.option("--replay", "transcript", metavar="TRANSCRIPT", help="Go through a session log instead; needs no key and no network.")
-@click.option("--auto", is_flag=True, help="With --replay: all turns, without waiting for Enter.")
-@click.option("--session", "session_id", metavar="ID", help="With --replay: the session to take, where there are several.")
+@click.option("--continue", "resume", is_flag=True, help="Continue the last session.")
+@click.option("--replay", "transcript", metavar="TRANSCRIPT", help="Replay a session log instead. Needs no key and no network.")
+@click.option("--auto", is_flag=True, help="With --replay: show all turns without waiting for Enter.")
+@click.option("--session", "session_id", metavar="ID", help="With --replay: session to use if the transcript has several.")
 @read_files_option
-@click.option("--debug", is_flag=True, help="Let a fault of the program end the chat with Python's traceback, and show warnings.")
+@click.option("--debug", is_flag=True, help="On an error in the program, exit with Python's traceback; also show warnings.")
 def chat(transcript: str | None, resume: bool, auto: bool, session_id: str | None, debug: bool, **options: Any) -> None:
-    """Talk to a coding assistant, and see what fills its window.
+    """Talk to a coding assistant and see what fills its context window.
 
-    It can read, list and search files of the working directory, nothing else. Before it reads a file that may hold secrets, such as
-    .env or a private key, you are asked; without a terminal it cannot. The API is Anthropic's: the key is taken from
-    ANTHROPIC_API_KEY, another address from ANTHROPIC_BASE_URL. Sessions are kept on this machine (CONTEXT_WINDOW_HOME says
-    in which folder), for --continue and /load.
+    The assistant can read, list and search files in the working directory, and nothing else. You are asked before it reads a file
+    that may hold secrets, such as .env or a private key; without a terminal, such files are not read. The chat uses Anthropic's API
+    with the key in ANTHROPIC_API_KEY, at the address in ANTHROPIC_BASE_URL if that is set. Sessions are saved on this machine, for
+    --continue and /load; CONTEXT_WINDOW_HOME sets the folder.
 
-    With --replay no model is asked: each Enter shows the next turn of the transcript, and what the window held then.
+    --replay calls no model: each Enter shows the next turn of the transcript and the content of the window at that point.
     """
     settings = Settings(**options)
     if transcript is not None:
         if resume:
-            raise BadInputError("--continue goes on with a session of yours, --replay shows another: pass one of them")
+            raise BadInputError("--continue resumes your last session and --replay shows a transcript: use one of them")
         _replay(transcript, session_id, settings, auto=auto, debug=debug)
         return
     if auto or session_id is not None:
-        raise BadInputError(f"{'--auto' if auto else '--session'} goes with --replay TRANSCRIPT")
+        raise BadInputError(f"{'--auto' if auto else '--session'} needs --replay TRANSCRIPT")
     with warnings.catch_warnings():
         if not debug and not sys.warnoptions:
-            warnings.simplefilter("ignore")  # those of libraries, in the middle of an answer: they are for programmers
+            warnings.simplefilter("ignore")  # warnings of libraries would appear in the middle of an answer
         _talk(settings, resume=resume, debug=debug)
 
 
 def _talk(settings: Settings, *, resume: bool, debug: bool) -> None:
-    from ..repl.chat import Chat, ChatError, News
+    from ..repl.chat import Chat, ChatError, Notices
+    from ..repl.chat_loop import run_chat
     from ..repl.commands import NAMES
-    from ..repl.live import AnthropicAccess, begun
-    from ..repl.places import SESSIONS, folder, history_in
-    from ..repl.sessions import goodbye, welcome
-    from ..repl.terminal import run_chat
+    from ..repl.model_access import AnthropicAccess, new_session
+    from ..repl.session_commands import goodbye, welcome
+    from ..repl.storage_paths import SESSIONS, data_folder, history_file
     from ..repl.workspace import Workspace
-    from .files import Files
+    from .chat_files import ChatFiles
 
     if not any(os.environ.get(name) for name in KEYS):
-        raise BadInputError(f"{KEYS[0]} is not set: export your key, or look at a session log with --replay TRANSCRIPT, which needs none")
+        raise BadInputError(f"{KEYS[0]} is not set: export your key, or replay a session log with --replay TRANSCRIPT, which needs no key")
     for name in KEYS:
         key = os.environ.get(name, "")
         if key != key.strip() or not key.isprintable():
-            raise BadInputError(f"{name} holds blanks, a line break or another sign that no key has: export the key alone")
+            raise BadInputError(f"{name} contains blanks, a line break or another character that keys never have: export just the key")
     directory = str(Path.cwd())
     try:
-        place = folder()
-        history = history_in(place)
+        chat_folder = data_folder()
+        history = history_file(chat_folder)
     except ChatError as error:
         raise BadInputError(str(error)) from None
-    with _opened(place / SESSIONS) as keeper:
-        session = _resumed(keeper) if resume else begun(directory)
-        named = session.metadata.get("model")
-        model = settings.model or (named if isinstance(named, str) and named else None) or os.environ.get("ANTHROPIC_MODEL") or MODEL
-        news = News()
-        manager, _ = replace(settings, model=model, max_tool_calls=TOOL_CALLS).manager(session, news.hear)
-        files = Files(read_files_below=settings.read_files_below)
-        chat = Chat(manager, session, news, files.write, files.read, keeper=keeper)
+    with _open_store(chat_folder / SESSIONS) as store:
+        session = _last_session(store) if resume else new_session(directory)
+        recorded_model = session.metadata.get("model")
+        recorded_model = recorded_model if isinstance(recorded_model, str) else None
+        model = settings.model or recorded_model or os.environ.get("ANTHROPIC_MODEL") or MODEL
+        notices = Notices()
+        manager, _ = replace(settings, model=model, max_tool_calls=TOOL_CALLS).manager(session, notices.add_event)
+        files = ChatFiles(read_files_below=settings.read_files_below)
+        chat = Chat(manager, session, notices, files.write, files.read, store=store)
         terminal = _terminal(NAMES, history, debug=debug)
-        may_read = terminal.questions.may_read if terminal.questions is not None else None
+        may_read = terminal.permission_prompt.may_read if terminal.permission_prompt is not None else None
         try:
             access = AnthropicAccess(chat, Workspace(directory, allow_secret=may_read))
             chat.check_model(model)
@@ -112,73 +112,72 @@ def _talk(settings: Settings, *, resume: bool, debug: bool) -> None:
         chat.model = session.metadata["model"] = model
         terminal.show_all(welcome(chat, directory))
         run_chat(chat, terminal, access)
-        if chat.begun:
+        if chat.has_started:
             terminal.show_all(goodbye(chat))
 
 
-def _resumed(keeper: SessionStore) -> Session:
-    """The last session."""
+def _last_session(store: SessionStore) -> Session:
+    """Return the last session."""
     from session.errors import StoreDamagedError
 
     try:
-        last = keeper.latest()
+        last = store.latest()
         if last is None:
-            raise BadInputError("there is no session to go on with yet; start one without --continue")
-        return keeper.load(last.id)
+            raise BadInputError("there is no session to continue yet; start one without --continue")
+        return store.load(last.id)
     except StoreDamagedError as error:
-        raise BadInputError(f"{error}; without --continue the chat begins a new session") from None
+        raise BadInputError(f"{error}; start a new session without --continue") from None
 
 
-def _opened(path: Path) -> SessionStore:
-    """The file of sessions."""
+def _open_store(path: Path) -> SessionStore:
+    """Open the file of saved sessions."""
     from session.errors import StoreDamagedError
     from session.store import SessionStore
 
     try:
         return SessionStore(path)
     except StoreDamagedError as error:
-        raise BadInputError(f"{error}; move it elsewhere, and the chat begins a new one") from None
+        raise BadInputError(f"{error}; move it elsewhere, and the chat will create a new one") from None
 
 
 def _replay(transcript: str, session_id: str | None, settings: Settings, *, auto: bool, debug: bool) -> None:
-    from ..repl.chat import Chat, News
-    from ..repl.commands import REPLAYED
+    from ..repl.chat import Chat, Notices
+    from ..repl.chat_loop import run_replay
+    from ..repl.commands import REPLAY_NAMES
     from ..repl.replay import Replay, empty_copy
-    from ..repl.terminal import run_replay
-    from .files import Files
-    from .reading import STDIN, read_one
+    from .chat_files import ChatFiles
+    from .read_transcript import STDIN, read_one
 
     if transcript == STDIN and not auto:
-        raise BadInputError("standard input is the transcript, so that Enter cannot be read from it; add --auto")
+        raise BadInputError("the transcript comes from standard input, so Enter cannot be read from it; add --auto")
     log = read_one(transcript, session_id, settings.read_files_below).session
-    news = News()
-    manager, _ = settings.manager(log, news.hear)
-    files = Files([transcript], settings.read_files_below)
-    chat = Chat(manager, empty_copy(log), news, files.write, files.read, model=manager.usage().model, replaying=True)
-    run_replay(chat, Replay(log), _terminal(REPLAYED, asks=not auto, debug=debug), auto=auto)
+    notices = Notices()
+    manager, _ = settings.manager(log, notices.add_event)
+    files = ChatFiles([transcript], settings.read_files_below)
+    chat = Chat(manager, empty_copy(log), notices, files.write, files.read, model=manager.usage().model, is_replay=True)
+    run_replay(chat, Replay(log), _terminal(REPLAY_NAMES, is_interactive=not auto, debug=debug), auto=auto)
 
 
-def _terminal(names: Sequence[str], history: Path | None = None, *, asks: bool = True, debug: bool = False) -> Terminal:
-    from ..repl.editor import Editor, PlainReader
-    from ..repl.live import Voice
-    from ..repl.questions import Questions
-    from ..repl.terminal import Terminal
+def _terminal(names: Sequence[str], history: Path | None = None, *, is_interactive: bool = True, debug: bool = False) -> Terminal:
+    from ..repl.line_editor import LineEditor, PlainReader
+    from ..repl.permission_prompt import PermissionPrompt
+    from ..repl.terminal import Output, Terminal
 
-    voice = Voice(show, _write, _layout)
-    if asks and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
-        editor = Editor(names, history)
-        return Terminal(editor, voice, debug, Questions(editor.confirm))
-    return Terminal(PlainReader(), voice, debug)
+    output = Output(show, _write, _layout)
+    if is_interactive and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
+        editor = LineEditor(names, history)
+        return Terminal(editor, output, debug, PermissionPrompt(editor.confirm))
+    return Terminal(PlainReader(), output, debug)
 
 
 def _layout() -> tuple[int, Glyphs]:
     from ..display.glyphs import glyphs_for
-    from ..display.rendering import screen_width
+    from ..display.render import screen_width
 
     return screen_width(), glyphs_for(sys.stdout.encoding)
 
 
 def _write(text: str) -> None:
-    with reader_may_go():
+    with tolerate_closed_pipe():
         sys.stdout.write(text)
         sys.stdout.flush()

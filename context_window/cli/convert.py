@@ -1,16 +1,15 @@
-"""`context-window convert`: a transcript of any tool as a session, or as the messages of any provider."""
+"""`context-window convert`: a transcript as a saved session, or as a provider's messages."""
 
 from __future__ import annotations
 
 import click
 
 from ..printable import printable
+from .export import SESSION, export, to_option
+from .options import READABLE_FORMATS, read_files_option, session_option
 from .output import BrokenPromiseError, complain, say, say_aside, say_values
-from .payloads import SESSION, payload_of, to_option
-from .readable import READABLE
-from .saving import STDOUT, Target, force_option
-from .settings import read_files_option
-from .telling import refused
+from .problem_text import refused
+from .safe_write import STDOUT, Target, force_option
 
 EPILOG = """\b
 Examples:
@@ -20,34 +19,35 @@ Examples:
 """
 
 
-@click.command(epilog=READABLE + EPILOG)
+@click.command(epilog=READABLE_FORMATS + EPILOG)
 @click.argument("path", metavar="IN")
-@click.option("-o", "--output", "out", required=True, metavar="OUT", help="The file to write; - for standard output.")
+@click.option("-o", "--output", "out", required=True, metavar="OUT", help="File to write, or - for standard output.")
 @to_option
-@click.option("--session", "session_id", metavar="ID", help="The session to take, where there are several; its first letters do.")
+@session_option
 @read_files_option
-@click.option("--strict", is_flag=True, help="Write nothing and exit 1 where a provider would refuse it as a request.")
+@click.option("--strict", is_flag=True, help="Write nothing and exit with 1 if the provider would refuse the result as a request.")
 @force_option
-@click.option("--json", "as_json", is_flag=True, help="What was done as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary of the conversion as JSON.")
 def convert(
     path: str, out: str, to: str, session_id: str | None, read_files_below: str | None, strict: bool, force: bool, as_json: bool
 ) -> None:
-    """Write a transcript in another form, whole: nothing is trimmed.
+    """Convert a transcript to another format, without trimming it.
 
-    IN is a session log, a saved session, a provider's messages, or - for standard input. It is never changed. A log that
-    ends in the model's answer is no request; that is said, and written all the same.
+    IN is a session log, a saved session, a provider's messages, or - for standard input. It is never changed. If the provider would
+    refuse the result as a request (for example, because the log ends with the model's answer), a warning is printed and OUT is
+    written anyway.
 
-    OUT is created for its owner alone. An existing file is replaced only if it is empty or an earlier save of the same session,
+    OUT is readable only by its owner. An existing file is replaced only if it is empty or an earlier save of the same session,
     or with --force.
     """
-    from .reading import read_one
+    from .read_transcript import read_one
 
     target = Target(out, [path], session=to == SESSION, force=force)
     transcript = read_one(path, session_id, read_files_below)
     target.permit(transcript.session)
-    payload = payload_of(transcript.session, to)
+    payload = export(transcript.session, to)
     if payload.violations and strict:
-        raise BrokenPromiseError(f"{refused(payload.violations)}. Nothing was written")
+        raise BrokenPromiseError(f"{refused(payload.violations)}. Nothing was written; to write it anyway, leave out --strict")
     target.write(payload.content)
     if payload.violations:
         complain(refused(payload.violations))
@@ -60,7 +60,7 @@ def convert(
         "session_id": transcript.session.id,
         "items": len(transcript.session.items),
         "length": payload.length,
-        "violations": [one._asdict() for one in payload.violations],
+        "violations": [violation._asdict() for violation in payload.violations],
     }
     if target.name == STDOUT:
         say_aside(figures if as_json else line)
@@ -71,5 +71,5 @@ def convert(
 
 
 def _counted(number: int, unit: str) -> str:
-    """The number with its unit, which is in the plural."""
+    """Return the number with its unit, which is passed in the plural."""
     return f"{number:,} {unit.removesuffix('s') if number == 1 else unit}"

@@ -1,4 +1,4 @@
-"""`context-window models`: what is known of the models that can be named."""
+"""`context-window models`: windows, prices and tokenizers of the known models."""
 
 from __future__ import annotations
 
@@ -26,36 +26,37 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @click.argument("words", nargs=-1, metavar="[FILTER]...")
-@click.option("--json", "as_json", is_flag=True, help="The same as JSON, one model a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print the models as JSON, one per line.")
 def models(words: tuple[str, ...], as_json: bool) -> None:
     """List the known models: windows, prices, tokenizers, images.
 
-    FILTER is a part of the name, or several, in any case. A name in the spelling of a provider or reseller shows the model that it
-    means.
+    FILTER is one or more parts of a name, in upper or lower case. The full name of a model works in the spelling of any provider or
+    reseller.
     """
-    from ..display.models import draw_models
-    from ..models import PRICED_ON, alike, find_models
+    from ..display.models import model_lines
+    from ..models import PRICED_ON, find_models, similar_names
 
-    asked = " ".join(words)
-    found = list(find_models(asked))
-    if not found:
-        near = alike(asked)
-        hint = f"did you mean {', '.join(near)}?" if near else "context-window models lists all"
-        raise BadInputError(f"no model is known as {printable(short(asked))}; {hint}")
+    query = " ".join(words)
+    matches = list(find_models(query))
+    if not matches:
+        similar = similar_names(query)
+        hint = f"did you mean {' or '.join(similar)}?" if similar else "`context-window models` lists all models"
+        raise BadInputError(f"no model is named {printable(short(query))}; {hint}")
     if as_json:
-        for model in found:
+        for model in matches:
             say_values(figures(model))
         return
-    show(lambda width, glyphs: draw_models(found, PRICED_ON, width, glyphs))
+    show(lambda width, glyphs: model_lines(matches, PRICED_ON, width, glyphs))
 
 
 def figures(model: Model) -> dict[str, Any]:
-    """What is shown of a model, as JSON values: amounts in tokens, prices in US dollars for a million tokens."""
+    """Return the row of a model as JSON values: amounts in tokens, prices in US dollars per million tokens."""
     prices = model.prices
     return {
         "name": model.name,
         "family": model.family,
         "window": model.window,
+        "input_limit": model.input_limit,
         "output_limit": model.output_limit,
         "prices": None
         if prices is None

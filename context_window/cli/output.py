@@ -1,4 +1,4 @@
-"""What the command line says, and how it ends: streams, colours, one line for each fault. Decides nothing about sessions."""
+"""Output and exit codes of the command line: streams, colours, one line per error. Knows nothing about sessions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from ..display.glyphs import glyphs_for
-from ..display.rendering import Draw, Drawing, screen_width, text_of
+from ..display.render import Draw, Drawing, screen_width, text_of
 from ..printable import escaped, printable, printable_lines
 
 PROGRAM = "context-window"
@@ -24,27 +24,27 @@ PROGRAM = "context-window"
 DONE, BROKEN_PROMISE, BAD_INPUT = 0, 1, 2
 """Exit codes."""
 INTERRUPTED = 130
-"""As shells report an end by Ctrl-C."""
-READER_GONE = 141
-"""As shells report an end because nobody reads the output any more."""
+"""Exit code after Ctrl-C, as in shells."""
+PIPE_CLOSED = 141
+"""Exit code if the reader of the output has gone, as in shells."""
 
 
 class BadInputError(click.ClickException):
-    """What the user gave cannot be worked with; the message says what to do instead."""
+    """The user's input cannot be used. The message says what to do instead."""
 
     exit_code = BAD_INPUT
 
 
 class BrokenPromiseError(click.ClickException):
-    """What the user asked for cannot be kept: over budget, and `--strict`."""
+    """The result breaks a limit that the user asked for with `--strict`."""
 
     exit_code = BROKEN_PROMISE
 
 
 def prepare_streams() -> None:
-    """Lets both streams print anything: what their encoding does not have becomes a question mark, and what nobody can get is nothing."""
+    """Let both streams print any text. Characters that the encoding lacks become question marks; a closed stream discards all."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us, as in `>&-`
+        if getattr(sys, name) is None:  # closed by the parent process, as with `>&-`
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - it stays open until the end
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -53,14 +53,14 @@ def prepare_streams() -> None:
 
 
 def guard_terminal() -> None:
-    """Let nothing that Python itself prints steer the terminal: a traceback, a warning or a log record may quote a transcript."""
+    """Remove control sequences from all that Python itself prints: a traceback, warning or log record may quote a transcript."""
     sys.excepthook = lambda *fault: _say_plainly(traceback.format_exception(*fault))
     sys.unraisablehook = lambda fault: _say_plainly(
         [f"{fault.err_msg or 'Exception ignored in'}: {fault.object!r}\n", *traceback.format_exception(fault.exc_value)]
     )
     threading.excepthook = lambda fault: _say_plainly([] if fault.exc_type is SystemExit else traceback.format_exception(fault.exc_value))
     warnings.showwarning = lambda *warning, **_: _say_plainly([warnings.formatwarning(*warning[:4])])
-    if logging.lastResort is not None:  # what prints a record that no handler takes
+    if logging.lastResort is not None:  # prints records that no handler takes
         logging.lastResort.setFormatter(_PlainFormatter())
 
 
@@ -76,7 +76,7 @@ def _say_plainly(pieces: Iterable[str]) -> None:
 
 
 def wants_colours(stream: TextIO) -> bool:
-    """Whether to send colours: to terminals that know them, unless NO_COLOR is set; anywhere if FORCE_COLOR is."""
+    """True if the stream gets colours: a terminal that knows them, or any stream if FORCE_COLOR is set, but none if NO_COLOR is set."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
@@ -85,84 +85,84 @@ def wants_colours(stream: TextIO) -> bool:
 
 
 def show(draw: Draw) -> None:
-    """Prints what is drawn, at most as wide as the terminal."""
+    """Print a drawing, at most as wide as the terminal."""
     if not wants_colours(sys.stdout):
         say(text_of(draw))
         return
     from rich.console import Console
 
     console = Console(file=sys.stdout, force_terminal=True, color_system="standard", no_color=False, width=screen_width(), height=24)
-    with reader_may_go():
+    with tolerate_closed_pipe():
         console.print(Drawing(draw))
 
 
 def say(text: str = "") -> None:
-    """Prints a text on standard output."""
-    with reader_may_go():
+    """Print a text on standard output."""
+    with tolerate_closed_pipe():
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
 
 def say_content(content: bytes) -> None:
-    """Prints a document of JSON in UTF-8 on standard output: byte for byte, unless that is a terminal."""
-    with reader_may_go():
+    """Print a JSON document in UTF-8 on standard output. It is printed byte for byte, except on a terminal."""
+    with tolerate_closed_pipe():
         sys.stdout.flush()
-        sys.stdout.buffer.write(shown_content(content) if sys.stdout.isatty() else content)
+        sys.stdout.buffer.write(terminal_safe(content) if sys.stdout.isatty() else content)
         sys.stdout.buffer.flush()
 
 
-def shown_content(content: bytes) -> bytes:
-    """Return a JSON document with the same value, in which nothing steers a terminal."""
+def terminal_safe(content: bytes) -> bytes:
+    """Return a JSON document with the same value and without control sequences."""
     return escaped(content.decode(), only_ascii=glyphs_for(sys.stdout.encoding).only_ascii).encode()
 
 
 def say_values(values: dict[str, Any]) -> None:
-    """Prints JSON, one object a line. In ASCII: it must survive any terminal, and name no escape sequence to one."""
+    """Print a JSON object in one line. It is ASCII, so that it passes any terminal and contains no escape sequence."""
     say(json.dumps(values))
 
 
-def fault_of(error: Exception) -> str:
-    """What went wrong, in words: of a fault of the system the file and the reason, without its number."""
+def error_text(error: Exception) -> str:
+    """Return the error in words. An OSError becomes the file and the reason, without the error number."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     return f"{error.filename} cannot be used: {error.strerror}" if error.filename else error.strerror
 
 
-def say_aside(told: dict[str, Any] | str) -> None:
-    """Prints what was done on standard error, where standard output is taken: JSON alone, so that it can be read, or a line of ours."""
-    if isinstance(told, str):
-        complain(told)
+def say_aside(summary: dict[str, Any] | str) -> None:
+    """Print a summary on standard error, because standard output holds the result: a line, or JSON without our program's name."""
+    if isinstance(summary, str):
+        complain(summary)
         return
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(f"{json.dumps(told)}\n")
+        sys.stderr.write(f"{json.dumps(summary)}\n")
         sys.stderr.flush()
 
 
 def complain(message: str) -> None:
-    """Prints one line on standard error."""
-    with contextlib.suppress(OSError, ValueError):  # there may be nobody left to tell
+    """Print one line on standard error."""
+    with contextlib.suppress(OSError, ValueError):  # standard error may be closed
         sys.stderr.write(f"{PROGRAM}: {printable(' '.join(message.split()))}\n")
         sys.stderr.flush()
 
 
 @contextlib.contextmanager
-def reader_may_go() -> Iterator[None]:
-    """Ends quietly where the reader of the output has gone, as in `| head`.
+def tolerate_closed_pipe() -> Iterator[None]:
+    """Exit quietly if the reader of the output has gone, as with `| head`.
 
     Raises:
-        BadInputError: What is printed cannot be written to where it goes, such as a full disk.
+        BadInputError: The output cannot be written, for example because the disk is full.
     """
     try:
         yield
     except BrokenPipeError:
-        _reader_is_gone()
+        _exit_pipe_closed()
     except OSError as error:
-        if error.errno is None or os.name != "nt":  # Windows tells of it as EINVAL
+        if error.errno is None or os.name != "nt":  # Windows reports a closed pipe as EINVAL
             raise BadInputError(f"standard output cannot be written: {error.strerror or error}") from None
-        _reader_is_gone()
+        _exit_pipe_closed()
 
 
-def _reader_is_gone() -> NoReturn:
-    with contextlib.suppress(OSError, ValueError):  # what is still buffered must not fail once more at the interpreter's end
+def _exit_pipe_closed() -> NoReturn:
+    with contextlib.suppress(OSError, ValueError):  # the buffered rest must not fail again when the interpreter exits
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise click.exceptions.Exit(READER_GONE)
+    raise click.exceptions.Exit(PIPE_CLOSED)

@@ -1,4 +1,4 @@
-"""`context-window plan`: what a trim would do, and why. Writes nothing."""
+"""`context-window plan`: what a trim would change, and why. Writes nothing."""
 
 from __future__ import annotations
 
@@ -7,46 +7,63 @@ from typing import Any
 
 import click
 
+from session.items import FunctionCallOutput, Message
+from session.session import Session
+
+from ..trimming.plan import Action, Plan
+from .options import READABLE_FORMATS, Settings, window_options
 from .output import BrokenPromiseError, say_values, show
-from .progress import working
-from .readable import READABLE
-from .settings import Settings, window_options
-from .telling import over_budget
+from .problem_text import over_budget
+from .progress import progress_bar
 
 EPILOG = """\b
 Examples:
-  context-window plan session.jsonl --max-tokens 32000
+  context-window plan session.jsonl --max-tokens 80000
   context-window plan session.jsonl --one-shot --all
+  context-window plan session.jsonl --max-tokens 80000 --strategy extract
   context-window plan session.jsonl --json | jq '.decisions[] | select(.action != "keep")'
 """
 
 
-@click.command(epilog=READABLE + EPILOG)
+@click.command(epilog=READABLE_FORMATS + EPILOG)
 @click.argument("path")
 @window_options
-@click.option("--one-shot", is_flag=True, help="Plan one trim of the whole, exactly to the budget, instead of one at each turn.")
-@click.option("--all", "everything", is_flag=True, help="List every run of changes, however many there are.")
-@click.option("--json", "as_json", is_flag=True, help="The same numbers as JSON, with every decision.")
-def plan(path: str, one_shot: bool, everything: bool, as_json: bool, **options: Any) -> None:
-    """Explain what would be trimmed, and why, without writing anything.
+@click.option(
+    "--one-shot", is_flag=True, help="Plan one trim of the whole log to the budget, instead of one at each turn that exceeded it."
+)
+@click.option("--all", "list_all", is_flag=True, help="List all changes, not just the first 15 groups.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON, with the decision on every item.")
+def plan(path: str, one_shot: bool, list_all: bool, as_json: bool, **options: Any) -> None:
+    """Explain what a trim would change, and why. Writes nothing.
 
     PATH is a session log, a saved session, or - for standard input.
     """
-    from ..display import PlanTold, plan_draw
-    from ..display.plan import MOST
-    from ..display.usage import notes
-    from .reading import read_one
+    from ..display import PlanDisplay, plan_draw
+    from ..display.plan import RUNS_LISTED
+    from ..display.usage import footnotes
+    from .read_transcript import read_one
 
     settings = Settings(**options)
     transcript = read_one(path, settings.session_id, settings.read_files_below)
     manager, budget_from = settings.manager(transcript.session)
-    with working("counting tokens"):
-        planned = manager.plan_session(transcript.session, one_shot=one_shot)
+    with progress_bar("counting tokens"):
+        trim_plan = manager.plan_session(transcript.session, one_shot=one_shot)
     if as_json:
-        said = {"path": path, "session_id": transcript.session.id, "budget_from": budget_from}
-        say_values(said | planned.to_dict())
+        source = {"path": path, "session_id": transcript.session.id, "budget_from": budget_from}
+        say_values(source | trim_plan.to_dict())
     else:
         report = replace(manager.usage(transcript.session), budget_from=budget_from)
-        show(plan_draw(PlanTold(planned, transcript.name, notes(report), most=None if everything else MOST)))
-    if settings.strict and planned.over_budget:
-        raise BrokenPromiseError(over_budget(planned))
+        view = manager.trim_session(transcript.session) if one_shot else manager.process_session(transcript.session)
+        most = None if list_all else RUNS_LISTED
+        show(plan_draw(PlanDisplay(trim_plan, transcript.name, footnotes(report), most=most, example=_largest_extract(trim_plan, view))))
+    if settings.strict and trim_plan.over_budget:
+        raise BrokenPromiseError(over_budget(trim_plan))
+
+
+def _largest_extract(plan: Plan, view: Session) -> str:
+    """Return the text of the extract that frees most, as the model sees it; empty if there is none of a message or output."""
+    extracts = [
+        (decision.after - decision.before, view.get_by_id(decision.item_id)) for decision in plan if decision.action is Action.EXTRACT
+    ]
+    texts = [(freed, item.text) for freed, item in extracts if isinstance(item, Message | FunctionCallOutput)]
+    return min(texts, default=(0, ""))[1]

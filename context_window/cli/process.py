@@ -7,69 +7,71 @@ from typing import Any
 import click
 
 from ..printable import printable
+from .export import SESSION, export, to_option
+from .options import READABLE_FORMATS, Settings, window_options
 from .output import BrokenPromiseError, complain, say, say_aside, say_values
-from .payloads import SESSION, payload_of, to_option
-from .progress import working
-from .readable import READABLE
-from .saving import STDOUT, Target, force_option
-from .settings import Settings, window_options
-from .telling import over_budget, refused
+from .problem_text import over_budget, refused
+from .progress import progress_bar
+from .safe_write import STDOUT, Target, force_option
 
 EPILOG = """\b
 Examples:
-  context-window process session.jsonl --max-tokens 32000 -o trimmed.json
+  context-window process session.jsonl --max-tokens 80000 -o trimmed.json
   context-window process session.jsonl --model claude-sonnet-5-5 --to anthropic -o payload.json
 """
 
 
-@click.command(epilog=READABLE + EPILOG)
+@click.command(epilog=READABLE_FORMATS + EPILOG)
 @click.argument("path")
-@click.option("-o", "--output", "out", required=True, metavar="OUT", help="The file to write; - for standard output.")
+@click.option("-o", "--output", "out", required=True, metavar="OUT", help="File to write, or - for standard output.")
 @to_option
 @window_options
-@click.option("--one-shot", is_flag=True, help="Trim the whole once, exactly to the budget, instead of once at each turn.")
+@click.option("--one-shot", is_flag=True, help="Trim the whole log once to the budget, instead of at each turn that exceeded it.")
 @force_option
-@click.option("--json", "as_json", is_flag=True, help="What was done as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary of the trim as JSON.")
 def process(path: str, out: str, to: str, one_shot: bool, force: bool, as_json: bool, **options: Any) -> None:
-    """Write the trimmed transcript: what a model would be shown.
+    """Trim a transcript and write what the model would see.
 
-    PATH is a session log, a saved session, or - for standard input. It is never changed. A view that ends in the model's answer is
-    no request; that is said, and written all the same. With --strict nothing is written where it does not fit, or where the provider
-    would refuse it.
+    PATH is a session log, a saved session, or - for standard input. It is never changed. If the result does not fit the budget, or
+    the provider would refuse it (for example, because it ends with the model's answer), a warning is printed and OUT is written
+    anyway. With --strict nothing is written then. If the parts that are always kept fill more than nine tenths of the budget, the
+    smallest sensible budget is printed.
 
-    OUT is created for its owner alone. An existing file is replaced only if it is empty, an earlier view of the same session or a save
+    OUT is readable only by its owner. An existing file is replaced only if it is empty, an earlier view of the same session or a save
     of it that loses nothing, or with --force.
     """
-    from ..trimming.summary import headline
-    from .reading import read_one
+    from ..trimming.plan_text import headline, tight_budget
+    from .read_transcript import read_one
 
     settings = Settings(**options)
     target = Target(out, [path], session=to == SESSION, force=force)
     transcript = read_one(path, settings.session_id, settings.read_files_below)
     target.permit(transcript.session)
     manager, budget_from = settings.manager(transcript.session)
-    with working("counting tokens"):
+    with progress_bar("counting tokens"):
         view = manager.trim_session(transcript.session) if one_shot else manager.process_session(transcript.session)
-        planned = manager.plan_session(transcript.session, one_shot=one_shot)
-    if planned.over_budget:
-        fault = over_budget(planned)
+        plan = manager.plan_session(transcript.session, one_shot=one_shot)
+    if plan.over_budget:
+        problem = over_budget(plan)
         if settings.strict:
-            raise BrokenPromiseError(f"{fault}. Nothing was written; without --strict it is")
-        complain(fault)
+            raise BrokenPromiseError(f"{problem}. Nothing was written; to write it anyway, leave out --strict")
+        complain(problem)
+    elif plan.is_tight:
+        complain(tight_budget(plan))
     target.permit(view, transcript.session)
-    payload = payload_of(view, to)
+    payload = export(view, to)
     if payload.violations and settings.strict:
-        raise BrokenPromiseError(f"{refused(payload.violations)}. Nothing was written; without --strict it is")
+        raise BrokenPromiseError(f"{refused(payload.violations)}. Nothing was written; to write it anyway, leave out --strict")
     target.write(payload.content)
     if payload.violations:
         complain(refused(payload.violations))
-    told = {"path": path, "output": target.name, "to": to, "session_id": view.id, "budget_from": budget_from}
-    figures = {name: value for name, value in planned.to_dict().items() if name != "decisions"}
-    figures["violations"] = [one._asdict() for one in payload.violations]
-    line = f"{headline(planned)}; wrote {target.label}"
+    source = {"path": path, "output": target.name, "to": to, "session_id": view.id, "budget_from": budget_from}
+    figures = {name: value for name, value in plan.to_dict().items() if name != "decisions"}
+    figures["violations"] = [violation._asdict() for violation in payload.violations]
+    line = f"{headline(plan)}; wrote {target.label}"
     if target.name == STDOUT:
-        say_aside(told | figures if as_json else line)
+        say_aside(source | figures if as_json else line)
     elif as_json:
-        say_values(told | figures)
+        say_values(source | figures)
     else:
         say(printable(line))

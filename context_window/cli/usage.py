@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .options import READABLE_FORMATS, Settings, window_options
 from .output import BAD_INPUT, BrokenPromiseError, complain, say, say_values, show
-from .progress import working
-from .readable import READABLE
-from .settings import Settings, window_options
+from .progress import progress_bar
 
 if TYPE_CHECKING:
     from ..manager import ContextWindowManager
-    from ..usage import UsageReport
-    from .reading import Transcript
+    from ..usage.report import UsageReport
+    from .read_transcript import Transcript
 
 EPILOG = """\b
 Examples:
@@ -25,100 +24,102 @@ Examples:
 """
 
 
-@click.command(epilog=READABLE + EPILOG)
+@click.command(epilog=READABLE_FORMATS + EPILOG)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @window_options
-@click.option("--json", "as_json", is_flag=True, help="The same numbers as JSON, one object a PATH, each on a line of its own.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON, one line per PATH.")
 def usage(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Show where the tokens of transcripts go.
+    """Show where the tokens of a transcript go.
 
-    A row a category, with its share of the budget; `overhead` is what a request costs beside its items. Then tools by
-    tokens, and the largest items. PATH is a session log, a saved session, or - for standard input.
+    Prints one row per category with its share of the budget, then the tools and the items that use the most tokens. The row
+    `overhead` is what a request costs besides its items, such as tool definitions. PATH is a session log, a saved session, or - for
+    standard input.
     """
     from session.errors import SessionError
 
     from ..errors import ContextWindowError
-    from .reading import read
+    from .read_transcript import read
 
     settings = Settings(**options)
     reports: list[UsageReport] = []
-    faults = 0
+    failures = 0
     for path in paths:
         try:
             transcript = read(path, settings.session_id, settings.read_files_below)
             manager, budget_from = settings.manager(transcript.session)
-            with working("counting tokens"):
+            with progress_bar("counting tokens"):
                 report = replace(manager.usage(transcript.session, title=transcript.name), budget_from=budget_from)
-                others = _others(transcript, manager)
+                other_sizes = _count_others(transcript, manager)
         except (SessionError, ContextWindowError, click.ClickException) as error:
             if len(paths) == 1:
                 raise
-            complain(error.message if isinstance(error, click.ClickException) else str(error))  # the others are shown all the same
-            faults += 1
+            complain(error.message if isinstance(error, click.ClickException) else str(error))  # and go on with the other paths
+            failures += 1
             continue
         if as_json:
-            say_values(report.to_dict() | {"path": path, "other_sessions": others})
+            say_values(report.to_dict() | {"path": path, "other_sessions": other_sizes})
         else:
-            _show(report, others, transcript, first=not reports)
+            _show_report(report, other_sizes, transcript, is_first=not reports)
         reports.append(report)
     if not as_json and len(paths) > 1:
-        _sum_up(reports)
-    if faults:
+        _show_totals(reports)
+    if failures:
         raise click.exceptions.Exit(BAD_INPUT)
     over = [report for report in reports if report.over_budget]
     if settings.strict and over:
         worst = max(over, key=lambda report: -report.available)
         raise BrokenPromiseError(
-            f"{worst.title} is over its budget by {-worst.available:,} tokens; see `context-window plan` for what can go"
+            f"{worst.title} is over its budget by {-worst.available:,} tokens; `context-window plan` shows what can be removed"
         )
 
 
-def _others(transcript: Transcript, manager: ContextWindowManager) -> list[dict[str, Any]]:
-    """The other sessions of a transcript, counted by the same counter. They are in no sum: no request holds them."""
+def _count_others(transcript: Transcript, manager: ContextWindowManager) -> list[dict[str, Any]]:
+    """Return the sizes of the transcript's other sessions. They are in no total, since no request contains them."""
     return [
         {
-            "session_id": one.id,
-            "agent_id": one.metadata.get("agent_id"),
-            "total": (stats := manager.analyze_session(one))["total_tokens"],
+            "session_id": session.id,
+            "agent_id": session.metadata.get("agent_id"),
+            "total": (stats := manager.analyze_session(session))["total_tokens"],
             "items": stats["item_count"],
         }
-        for one in transcript.others
+        for session in transcript.other_sessions
     ]
 
 
-def _show(report: UsageReport, others: list[dict[str, Any]], transcript: Transcript, *, first: bool) -> None:
+def _show_report(report: UsageReport, other_sizes: list[dict[str, Any]], transcript: Transcript, *, is_first: bool) -> None:
     from ..display import usage_draw
     from ..display.glyphs import QUIET
     from ..display.lines import Span, wrapped
-    from ..display.others import draw_others
-    from ..display.usage import WIDEST
+    from ..display.usage import WIDEST, other_session_lines
 
-    if not first:
+    if not is_first:
         say()
     show(usage_draw(report))
     notes = _notes(report, transcript)
     if notes:
-        show(lambda width, glyphs: [[Span(line, QUIET)] for told in notes for line in wrapped(told, min(width, WIDEST), glyphs)])
-    if others:
+        show(lambda width, glyphs: [[Span(line, QUIET)] for note in notes for line in wrapped(note, min(width, WIDEST), glyphs)])
+    if other_sizes:
         say()
-        show(lambda width, glyphs: draw_others(others, transcript.equals, width, glyphs))
+        show(lambda width, glyphs: other_session_lines(other_sizes, transcript.main_count, width, glyphs))
 
 
 def _notes(report: UsageReport, transcript: Transcript) -> list[str]:
-    """What the numbers do not say of themselves."""
+    """Return warnings about parts of requests that the numbers do not include."""
     notes: list[str] = []
     orphans = len(transcript.session.items) - report.items - report.compacted_items
     if orphans > 0:
-        what = "1 output answers no call" if orphans == 1 else f"{orphans:,} outputs answer no call"
-        notes.append(f"{what} in the log: no provider takes that, so no request holds {'it' if orphans == 1 else 'them'}")
-    if transcript.without_system:
-        missing = "the log holds no system prompt and no tool definitions, as tools' logs mostly do not"
-        known = report.reported_tokens is not None
-        notes.append(f"{missing}: {'what the provider reported for them is in the overhead' if known else 'the real requests cost more'}")
+        orphan_text = "1 tool output has no call" if orphans == 1 else f"{orphans:,} tool outputs have no call"
+        notes.append(f"{orphan_text} in the log; providers refuse such outputs, so {'it is' if orphans == 1 else 'they are'} left out")
+    if transcript.lacks_system_prompt:
+        missing = "the log has no system prompt and no tool definitions, like most tools' logs"
+        is_reported = report.reported_tokens is not None
+        notes.append(
+            f"{missing}; {'their tokens, as reported by the provider, are in the overhead' if is_reported else 'real requests cost more'}"
+        )
     return notes
 
 
-def _sum_up(reports: list[UsageReport]) -> None:
+def _show_totals(reports: list[UsageReport]) -> None:
     from ..display.glyphs import STRONG, Glyphs
     from ..display.lines import Line, Span, flow
 

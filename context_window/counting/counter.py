@@ -1,4 +1,4 @@
-"""What counts tokens: the protocol, the 4-characters estimate, and whatever a user counts with, its answers checked."""
+"""The counter protocol, the four-characters estimate, and wrappers that check the answers of a user's counter."""
 
 from __future__ import annotations
 
@@ -6,52 +6,53 @@ from collections.abc import Callable
 from functools import partial
 from math import inf
 from numbers import Real
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from session.estimate import estimate_part, estimate_text
 from session.parts import Document, Image, Part, Text
 
 from ..errors import CountingError
-from ..whole import as_whole
-from .images import ImageRule, documents_of, seed_image_tokens
+from ..validation import as_whole
+from .documents import text_of
+from .images import ImageRule, document_rule_of, estimated_image_tokens
+from .office import office_text
 
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """Counts tokens of texts and parts: whole numbers, 0 or more, the same for the same input.
+    """Counts the tokens of texts and parts: whole numbers, 0 or more, always the same for the same input.
 
-    Counters that compare equal share what they counted: an item that both see is counted once. Several threads may
-    count at once. A counter that knows by what part of its counts it is usually off says so in `expected_error`, which the
-    statistics and displays then show.
+    Counters that compare equal share their counts: an item that both see is counted once. Counters must be thread-safe.
+    A counter may have an attribute `expected_error`, its usual error as a fraction of its counts. Statistics and displays show it.
     """
 
     @property
     def name(self) -> str:
-        """What the displays call it."""
+        """Name of the counter in displays."""
 
     def count_text(self, text: str) -> int:
-        """Tokens of a text."""
+        """Return the tokens of a text."""
 
     def count_part(self, part: Part) -> int:
-        """Tokens of a text, an image or a document."""
+        """Return the tokens of a text, an image or a document."""
 
 
 class CharacterCounter:
-    """Four characters a token, 300 tokens an image: needs no vocabulary, and is too low for most real text.
+    """Four characters per token, 300 tokens per image. Needs no vocabulary, and is too low for most real text.
 
-    It rounds down, but to 1 at least: only nothing costs nothing.
+    Counts are rounded down, but a text that is not empty costs at least 1 token.
     """
 
     name = "4 characters"
     expected_error = 0.3
-    """What it is short of Claude's counts of code; base64 it counts 2.7 times too low."""
+    """Shortfall against Claude's own counts of code. Base64 is counted 2.7 times too low."""
 
     def count_text(self, text: str) -> int:
-        """Tokens of a text."""
+        """Return the tokens of a text."""
         return max(1, estimate_text(text)) if text else 0
 
     def count_part(self, part: Part) -> int:
-        """Tokens of a part."""
+        """Return the tokens of a part."""
         text = part.text if isinstance(part, Text | Document) else None
         return estimate_part(part) if text is None else self.count_text(text)
 
@@ -62,31 +63,66 @@ class CharacterCounter:
         return hash(type(self))
 
 
-class CallableCounter:
-    """A user's function of a text, checked: images and documents go by rule unless it has a `count_part`."""
+class TextMessage(dict[str, str]):
+    """A user's message with one text, as a dict and as an object: `message["content"]`, `message.content`, `message.text`."""
 
-    def __init__(self, function: Callable[[str], int], image_rule: ImageRule = seed_image_tokens) -> None:
+    def __init__(self, text: str) -> None:
+        super().__init__(role="user", content=text)
+        self.role, self.content, self.text = "user", text, text
+
+
+ARGUMENTS: tuple[Callable[[str], object], ...] = (str, TextMessage, lambda text: [TextMessage(text)])
+"""The forms in which a text is passed to a user's function, in the order in which they are tried: a text, a message, a list of messages."""
+
+
+class CallableCounter:
+    """A counter made of a user's function of a text, of a message, or of a list of messages. Its results are checked.
+
+    The function is called with a text. If it raises because it expects a message, it is called with a message that holds the text, and
+    from then on with messages only. Images and documents are counted by the image rule, unless the function has a `count_part` attribute.
+    """
+
+    def __init__(self, function: Callable[[Any], int], image_rule: ImageRule = estimated_image_tokens) -> None:
         self.function = function
         self.image_rule = image_rule
-        self.name = _name(function)
+        self.name = _function_name(function)
+        self._argument: Callable[[str], object] | None = None
 
     def count_text(self, text: str) -> int:
-        """Tokens of a text.
+        """Return the tokens of a text.
 
         Raises:
-            CountingError: The function gave something else than a whole number of 0 or more.
+            CountingError: The function did not return a whole number of 0 or more.
         """
-        return _checked(self.name, self.function(text))
+        if self._argument is None:
+            return self._first_count(text)
+        return _checked_count(self.name, self.function(self._argument(text)))
+
+    def _first_count(self, text: str) -> int:
+        """Count a text, and find out what the function takes. If it takes nothing that we know, raise its first exception."""
+        problem: Exception | None = None
+        for argument in ARGUMENTS:
+            try:
+                result = self.function(argument(text))
+            except (TypeError, AttributeError, LookupError, ValueError) as error:
+                problem = problem or error
+                continue
+            tokens = _checked_count(self.name, result)
+            if text:  # an empty text says nothing: a loop over its characters accepts anything
+                self._argument = argument
+            return tokens
+        assert problem is not None
+        raise problem
 
     def count_part(self, part: Part) -> int:
-        """Tokens of a part.
+        """Return the tokens of a part.
 
         Raises:
-            CountingError: As `count_text`.
+            CountingError: The function did not return a whole number of 0 or more.
         """
-        own = getattr(self.function, "count_part", None)
-        if own is not None:
-            return _checked(self.name, own(part))
+        count_part = getattr(self.function, "count_part", None)
+        if count_part is not None:
+            return _checked_count(self.name, count_part(part))
         return count_by_rule(self, self.image_rule, part)
 
     def __eq__(self, other: object) -> bool:
@@ -97,7 +133,7 @@ class CallableCounter:
 
 
 class CheckedCounter:
-    """A user's own `TokenCounter`, its answers checked as those of functions are."""
+    """A user's own `TokenCounter` whose results are checked."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self.counter = counter
@@ -105,20 +141,20 @@ class CheckedCounter:
         self.expected_error = expected_error_of(counter)
 
     def count_text(self, text: str) -> int:
-        """Tokens of a text.
+        """Return the tokens of a text.
 
         Raises:
-            CountingError: The counter gave something else than a whole number of 0 or more.
+            CountingError: The counter did not return a whole number of 0 or more.
         """
-        return _checked(self.name, self.counter.count_text(text))
+        return _checked_count(self.name, self.counter.count_text(text))
 
     def count_part(self, part: Part) -> int:
-        """Tokens of a part.
+        """Return the tokens of a part.
 
         Raises:
-            CountingError: As `count_text`.
+            CountingError: The counter did not return a whole number of 0 or more.
         """
-        return _checked(self.name, self.counter.count_part(part))
+        return _checked_count(self.name, self.counter.count_part(part))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CheckedCounter) and self.counter == other.counter
@@ -128,36 +164,39 @@ class CheckedCounter:
 
 
 def expected_error_of(counter: object) -> float:
-    """By what part of its counts the counter says that it is usually off; 0 where it does not say."""
-    said = getattr(counter, "expected_error", None)
-    if isinstance(said, bool) or not isinstance(said, Real):
+    """Return the counter's usual error as a fraction of its counts, or 0 if it declares none."""
+    declared = getattr(counter, "expected_error", None)
+    if isinstance(declared, bool) or not isinstance(declared, Real):
         return 0.0
-    error = float(said)
+    error = float(declared)
     return error if 0 < error < inf else 0.0
 
 
 def count_by_rule(counter: TokenCounter, image_rule: ImageRule, part: Part) -> int:
-    """Tokens of a part: texts by the counter, images by the rule, documents by their text or else what the rule's provider takes."""
+    """Return the tokens of a part.
+
+    The counter counts texts, the rule counts images. A document costs its text, or what the rule's provider charges for such a file.
+    """
     if isinstance(part, Text):
         return counter.count_text(part.text)
     if isinstance(part, Image):
         return image_rule(part)
-    if part.text is not None:
-        content = counter.count_text(part.text)
+    if (text := text_of(part)) is not None or (text := office_text(part)) is not None:
+        content = counter.count_text(text)
     else:
-        known = documents_of(image_rule)(part)
-        content = estimate_part(part) if known is None else known
+        pages = document_rule_of(image_rule)(part)
+        content = estimate_part(part) if pages is None else pages
     return content + counter.count_text(part.title) if part.title else content
 
 
-def _checked(counter: str, answer: object) -> int:
-    tokens = as_whole(answer)
+def _checked_count(counter: str, result: object) -> int:
+    tokens = as_whole(result)
     if tokens is not None and tokens >= 0:
         return tokens
-    raise CountingError(counter, answer)
+    raise CountingError(counter, result)
 
 
-def _name(function: Callable[[str], int]) -> str:
+def _function_name(function: Callable[[Any], int]) -> str:
     while isinstance(function, partial):
         function = function.func
     name = str(getattr(function, "name", None) or getattr(function, "__name__", None) or type(function).__name__)

@@ -1,67 +1,92 @@
-"""What a document costs whose text is not known: a price a page, by provider. Documents that are text are their counter's to count.
+"""Token prices of documents that are files: of a PDF per page and for its text, by provider. A document with text is counted by its text.
 
-An estimate, and the roughest of all here: what is written on a page is not looked at.
+These are the roughest estimates in this package: the text of a PDF is measured, not read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 from typing import TypeAlias
 
-from session.estimate import BYTES_A_PAGE, PAGE_TOKENS
+from session.estimate import BYTES_PER_PAGE, PAGE_TOKENS
 from session.parts import Document
 
 from .pdf import is_pdf, pdf_pages
+from .pdf_text import page_size, text_characters
+from .recordings import kind_of, seconds_of
 
 DocumentRule: TypeAlias = Callable[[Document], int | None]
-"""Tokens of a document, its title aside; None where the rule has nothing to say: it is text, or its bytes are elsewhere."""
-
-BYTES_A_TOKEN = 3
-"""Of text that comes as bytes: code and tables have about three bytes a token."""
+"""Returns the tokens of a document without its title; None if it is text, or its bytes are not available or of an unknown kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageRule:
-    """Tokens of a document: so many a page of a PDF, and of other bytes that are text a third of their number.
+    """Tokens of a document: those of the pages of a PDF and of its text, or those of the seconds of a recording.
 
     Attributes:
-        page: Tokens of a page.
+        page: Tokens per page of a PDF whose text cannot be read.
+        image: Tokens per page of any other PDF, besides its text; None if they are `page`. A function of the page's width and height
+            in points, if it depends on them.
+        text: Tokens per 1,000 characters of text in a PDF; 0 if text is free.
+        audio: Tokens per second of sound; 0 if the provider takes none.
+        video: Tokens per second of video, its sound included; 0 if the provider takes none.
     """
 
     page: int
+    image: int | Callable[[int, int], int] | None = None
+    text: int = 0
+    audio: int = 0
+    video: int = 0
 
     def __call__(self, document: Document) -> int | None:
-        """Tokens of the document, or None."""
+        """Return the tokens of the document, or None if the rule does not apply."""
         data = document.data
         if document.text is not None or data is None:
             return None
         if is_pdf(data):
-            return self.page * (pdf_pages(data) or 1 + len(data) // BYTES_A_PAGE)
-        return -(-len(data) // BYTES_A_TOKEN) if _is_text(document.media_type, data) else None
+            return self._pdf_tokens(data)
+        if (kind := kind_of(document.media_type)) and (rate := self.audio if kind == "audio" else self.video):
+            return ceil(rate * seconds_of(data, kind))
+        return None
+
+    def _pdf_tokens(self, data: bytes) -> int:
+        pages = pdf_pages(data)
+        if pages is None:
+            return self.page * (1 + len(data) // BYTES_PER_PAGE)
+        if callable(self.image):
+            return pages * self.image(*page_size(data))
+        characters = None if self.image is None else text_characters(data)
+        if self.image is None or characters is None:
+            return pages * self.page
+        return pages * self.image + -(-characters * self.text // 1_000)
 
 
-claude_pages = PageRule(2_500)
-"""Claude reads the text of a page and looks at the page: https://platform.claude.com/docs/en/build-with-claude/pdf-support speaks of
-1,500 to 3,000 tokens of text, and an image beside it of about 1,580; sparse pages are 1,640 in all, full ones 2,100 to 2,500."""
+claude_pages = PageRule(2_500, image=1_580, text=300)
+"""Claude to 4.6 gets a page's text and its image (https://platform.claude.com/docs/en/build-with-claude/pdf-support): 1,575 to 1,590 for
+the image of a page (3 records of 2 files). The text of a full page costs about 1,000."""
 
-openai_pages = PageRule(1_500)
-"""OpenAI's models, too, get a page's text and its image (https://developers.openai.com/api/docs/guides/pdf-files): some 800 to 1,050
-tokens for a page with little text, 500 more for a full one."""
+claude_high_pages = PageRule(2_750, image=1_580, text=375)
+"""Claude from 4.7 on, whose text costs a quarter more. That the image costs the same is assumed: there is no record of it."""
 
-gemini_2_pages = PageRule(258)
-"""Gemini 2: 258 a page, whatever is on it (https://ai.google.dev/gemini-api/docs/document-processing)."""
+openai_pages = PageRule(1_500, image=215, text=260, audio=10)
+"""OpenAI's models too get a page's text and its image (https://developers.openai.com/api/docs/guides/file-inputs). To GPT-5.3, Chat
+Completions charges 213 to 216 for the image (4 records of 2 files), and Responses some 30 (4 records): it is too high for Responses."""
 
-gemini_pages = PageRule(560)
-"""From Gemini 3 on: at most 560 a page (https://ai.google.dev/gemini-api/docs/media-resolution); 520 for a letter, 532 for an A4."""
+openai_detailed_pages = PageRule(2_000, image=1_000, text=260, audio=10)
+"""From GPT-5.4 on: 993 for the image in Chat Completions (1 record)."""
 
-seed_pages = PageRule(PAGE_TOKENS)
-"""Where the provider is not known."""
+gemini_2_pages = PageRule(258, audio=32, video=300)
+"""Gemini 2: 258 per page, whatever its content (https://ai.google.dev/gemini-api/docs/document-processing)."""
+
+estimated_pages = PageRule(PAGE_TOKENS)
+"""For unknown providers."""
 
 
-def _is_text(media_type: str | None, data: bytes) -> bool:
-    """Whether a provider would read the bytes as text."""
-    kind = (media_type or "").lower()
-    if not kind.startswith("text/") and not kind.endswith(("json", "xml", "yaml", "javascript")):
-        return False
-    return b"\0" not in data[:4096]
+def text_of(document: Document) -> str | None:
+    """Return the text of a document, also if it comes as bytes; None if the document is no text."""
+    name, data = (document.media_type or "").lower(), document.data
+    if data is None or not (name.startswith("text/") or name.endswith(("json", "xml", "yaml", "javascript"))) or b"\0" in data[:4096]:
+        return document.text
+    return data.decode("utf-8", "replace")

@@ -1,7 +1,7 @@
-"""What a provider writes around the parts of a request, by whose tokenizer counts: constants with the records they come from.
+"""Tokens that a provider writes around the parts of a request: constants per provider, with the records they come from.
 
-Fitted on two thirds of recorded requests with the tokens that the provider reported, the other third unseen; the command is in
-`benchmarks/token_accuracy.py`. Where a user's own counter counts, nothing is known, and the plain estimate's figures hold.
+Fitted on two thirds of recorded requests whose tokens the provider reported; the other third was held out. The command is in
+`benchmarks/token_accuracy.py`. For a user's own counter nothing is known, and the plain estimate's figures apply.
 """
 
 from __future__ import annotations
@@ -14,35 +14,41 @@ from session.estimate import CALL_TOKENS, ITEM_TOKENS
 
 from .counter import TokenCounter
 from .ctok_counter import CtokCounter
+from .gemini_tools import GeminiForm
 from .images import ClaudeRule, ImageRule, claude_high_tokens
 from .images_gemini import GeminiRule, GeminiTileRule
 from .images_openai import PatchRule, TileRule
 from .tiktoken_counter import TiktokenCounter
 
-ToolForm: TypeAlias = Literal["json", "functions", "typescript", "declarations"]
+ToolForm: TypeAlias = Literal["json", "functions", "typescript"] | GeminiForm
 
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """Tokens that a provider adds, beside those of texts and parts.
+    """Tokens that a provider adds to those of texts and parts.
 
     Attributes:
-        request: To every request, more than the model's `frame` says.
-        system: To a system or developer message.
-        message: To a user's message, and to whatever has no figure of its own.
-        answer: To a message of the model.
-        call: To a call, its name and arguments aside.
-        argument: To each argument of a call; with it, texts among them are counted as they are, not as JSON. 0: all are counted as JSON.
-        output: To an output, its tool's name and its parts aside.
-        sealed_calls: Whether a signature that a call carries is charged.
-        tools: To a request with tools, their definitions aside, where that does not go by the model.
-        tool: To each tool's definition.
-        nested_tools: What a request with tools costs more where they are in the form of Chat Completions (`{"function": {…}}`).
-        tool_form: How definitions are written for the model: their JSON, functions as Claude is told of them (`told.py`), types of
-            TypeScript, or Gemini's declarations one by one.
-        schema: To a request that asks for an answer of some schema, the schema aside.
-        thinking: To a request with a budget for thinking.
-        task_budget: To a request that tells the model of a budget for its whole task.
+        request: Added to every request, on top of the model's `frame`.
+        system: Added to a system or developer message.
+        message: Added to a user message, and to any item without a figure of its own.
+        answer: Added to a message of the model.
+        call: Added to a call, besides its name and arguments.
+        argument: Added to each argument of a call. If set, texts among the arguments are counted as plain text. If 0, all
+            arguments are counted as JSON.
+        output: Added to an output, besides its tool's name and its parts.
+        file: Added to a document that the model sees as text, besides the text and its title.
+        loaded_tool: Added to an output for each tool that it loads by name (`extra["loaded_tools"]`): its definition, which is in no log.
+        sealed_calls: True if the signature that a call carries is charged.
+        tools: Added to a request with tools, besides their definitions, unless the model has a figure of its own.
+        tool: Added to each tool definition.
+        deferred_tools: Added to a request with tools that are deferred for a search, besides those that were found.
+        nested_tools: Added to a request with tools in the form of Chat Completions (`{"function": {…}}`).
+        tool_form: Form in which the model sees definitions: their JSON, functions as Claude sees them (`anthropic_options.py`),
+            TypeScript types (`typescript_tools.py`), or a form of Gemini's (`gemini_tools.py`).
+        schema: Added to a request for an answer with a schema, besides the schema.
+        chat_schema: Added to such a request in the form of Chat Completions if it has no tools.
+        thinking: Added to a request with a thinking budget.
+        task_budget: Added to a request that states a token budget for the whole task.
     """
 
     request: int = 0
@@ -52,27 +58,33 @@ class Framing:
     call: int = ITEM_TOKENS + CALL_TOKENS
     argument: int = 0
     output: int = ITEM_TOKENS + CALL_TOKENS
+    file: int = 0
+    loaded_tool: int = 0
     sealed_calls: bool = False
     tools: int = 0
     tool: int = 0
+    deferred_tools: int = 0
     nested_tools: int = 0
     tool_form: ToolForm = "json"
     schema: int = 0
+    chat_schema: int = 0
     thinking: int = 0
     task_budget: int = 0
 
 
 PLAIN = Framing()
-"""The estimate's own figures: where nothing is known of the provider, or the counter is a user's."""
+"""The estimate's own figures, for unknown providers and users' own counters."""
 
-OPENAI_4 = Framing(request=3, call=8, output=6, tools=1, tool_form="typescript")
-"""GPT-4o, 4.1 and their small ones. A message is exact: a text and 4, a request 3 (25 records); tools, calls and outputs are fitted on
-66. Median error of all 131 below 1,000 tokens: 21 before, 3 after."""
+OPENAI_4 = Framing(request=3, call=8, output=6, file=20, tools=1, tool_form="typescript", schema=-4, chat_schema=8)
+"""GPT-4o, 4.1 and their small versions. Messages are exact: a message costs its text plus 4, a request 3 (25 records). Tools, calls and
+outputs are fitted on 66 records. Median error of all 131 records below 1,000 tokens: 21 before, 3 after."""
 
-OPENAI_5 = Framing(request=2, answer=6, call=11, output=9, tools=3, nested_tools=81, tool_form="typescript")
-"""GPT-5 and later, and the o series: the model's own messages name their channel, which is 2 more (20 records); tools, calls and outputs
-are fitted on 20. Chat Completions tells these models 81 tokens more about tools than Responses does. Median error of all 54: 8 before,
-0.5 after."""
+OPENAI_5 = Framing(
+    request=2, answer=6, call=11, output=9, file=26, tools=3, nested_tools=81, tool_form="typescript", schema=-4, chat_schema=8
+)
+"""GPT-5 and later, and the o series. The model's own messages name their channel, which costs 2 more (20 records). Tools, calls and
+outputs are fitted on 20 records. Chat Completions adds 81 tokens about tools that Responses does not. Median error of all 54 records:
+8 before, 0.5 after."""
 
 CLAUDE = Framing(
     request=-3,
@@ -82,6 +94,8 @@ CLAUDE = Framing(
     call=22,
     argument=12,
     output=22,
+    file=32,
+    loaded_tool=800,
     tools=496,
     tool=7,
     tool_form="functions",
@@ -89,49 +103,56 @@ CLAUDE = Framing(
     thinking=29,
     task_budget=35,
 )
-"""Claude to 4.6. A message is exact: a text and 3; the model's `frame` has the first message's 3 in it, and system prompts are free.
-With Claude's own tokenizer what is said about tools, a tool, an answer's schema and thinking comes out within 2 tokens (26 records without
-calls, of tools that do not wait to be searched; 8 with schemas). A call and its output cost 39 with a text before them, 42 without, some 54
-where several are made at once, each argument 14, names and texts aside (20 records): what is here is between, outputs as sessions have
-them best. Median error of all 91 below 1,000 tokens: 7 before, 4 after; with Claude's own tokenizer 3 before, 0 after."""
+"""Claude to 4.6. Messages are exact: a message costs its text plus 3. The model's `frame` includes the first message's 3, and system
+prompts are free. With Claude's own tokenizer, the text about tools, a tool, an answer's schema and thinking are right within 2 tokens
+(26 records without calls, of tools that are not deferred for a search; 8 with schemas). A call and its output cost 39 with a text before
+them, 42 without, some 54 if several calls are made at once, and each argument 14, names and texts aside (20 records). The figures used
+lie in between; the outputs of real sessions fit them best. Median error of all 91 records below 1,000 tokens: 7 before, 4 after; with
+Claude's own tokenizer 3 before, 0 after. A tool that a search loads is assumed to cost what it does from 4.7 on, in these tokens."""
 
-CLAUDE_HIGH = replace(CLAUDE, tools=354, tool=8, schema=110)
-"""Claude from 4.7 on. What is said about a schema is as before in its own tokens: of that there is no record, and of tools one conversation
-with Sonnet 5, which cost up to 80 more. Median error of all 8: 28 before, 9 after."""
+CLAUDE_HIGH = replace(CLAUDE, loaded_tool=1_000, tools=354, tool=8, deferred_tools=80, schema=110)
+"""Claude from 4.7 on. The text about a schema is assumed to be the old one in the new tokens: there is no record of it. Of tools there
+is one conversation with Sonnet 5 (3 records), whose tools are deferred: it cost 64 to 97 more than the definitions, which models to 4.6
+do not charge (8 records). A tool that a search loads cost 730 to 1,480 in four
+recorded requests with 16 of them, 1,054 on average; two held-out requests cost 730 and 820."""
 
-GEMINI_2 = Framing(system=1, message=1, answer=1, call=10, output=9, tool_form="declarations")
-"""Gemini to 2.5: messages by 20 records, calls and outputs by 20. Signatures are free. Median error of all 48: 9 before, 3 after."""
+GEMINI_TEXTS = Framing(system=0, message=0, answer=0, call=0, output=0, tool_form="strings")
+"""Vertex AI, and the Gemini API before 2.5. Exact for 20 of 24 records, within 5 tokens for the others."""
 
-GEMINI_3 = Framing(system=1, message=1, answer=1, call=1, output=1, sealed_calls=True, tools=4, tool_form="declarations")
-"""Gemini from 3 on: by 48 records. Signatures of calls are charged (`signature_tokens`), and what else a call costs is in them. Median
-error of all 50 below 1,000 tokens: 33 before, 12 after; of 5 above, 91.5 % before, 0.3 % after."""
+GEMINI_2 = Framing(system=1, message=1, answer=1, call=8, output=7, tool_form="declarations")
+"""Gemini 2.5: messages from 18 records, of which 15 are exact. Declarations are exact if their schema is a JSON schema (4 records), and
+4 or 5 tokens low if it is in Google's own form (5 records). Calls and outputs are fitted on 10 records. Signatures are free."""
+
+GEMINI_3 = Framing(system=1, message=1, answer=1, call=5, output=11, sealed_calls=True, tools=2, tool_form="escaped")
+"""Gemini from 3 on, from 42 records. Declarations are within 4 tokens (10 records without calls). What a call and its output cost depends
+on the signature (`signature_tokens`): of 27 records with calls, half are within 2.2 %."""
 
 OPENAI_4_TILES = frozenset({(85, 170), (2833, 5667)})
 OPENAI_4_PATCHES = frozenset({Fraction("1.62"), Fraction("2.46")})
-"""By what they charge for images, the models before GPT-5 and beside the o series."""
+"""Image prices by which OpenAI's models before GPT-5, other than the o series, are recognized."""
 
 
 def framing_of(counter: TokenCounter) -> Framing:
-    """What the provider adds for which the counter counts: its rule for images tells which one that is.
+    """Return the framing of the provider that the counter counts for, which its image rule identifies.
 
-    Counters that are equal have the same framing, so what is remembered of an item for one holds for the other.
+    Equal counters have equal framings, so an item's remembered counts hold for both.
     """
     if isinstance(counter, TiktokenCounter | CtokCounter):
-        return _framing(counter.image_rule)
+        return _framing_of_rule(counter.image_rule)
     return PLAIN
 
 
 def signature_tokens(signature: str) -> int:
-    """Tokens of the thought signature that a call to Gemini 3 carries: 17 for 80 of its characters.
+    """Return the tokens of the thought signature of a call to Gemini 3: 17 per 80 characters above 150.
 
-    Fitted on 22 records, with signatures from 232 to 12,732 characters. Vertex AI charges nothing for its own (11 records); they can be
-    told by their first letter, since the Gemini API wraps them once more: field 2 of a message, 0x12, begins with E in base64. What
-    begins otherwise is Vertex AI's, or stands for a signature that there is none of.
+    Fitted on 25 records, with signatures from 208 to 12,732 characters. Vertex AI charges nothing for its signatures (11 records).
+    The first letter tells the two apart: the Gemini API wraps a signature once more, in field 2 of a message, and 0x12 begins with E
+    in base64. A signature that begins otherwise is Vertex AI's, or a dummy for a missing one.
     """
-    return len(signature) * 17 // 80 if signature.startswith("E") else 0
+    return max(0, len(signature) - 150) * 17 // 80 if signature.startswith("E") else 0
 
 
-def _framing(rule: ImageRule) -> Framing:
+def _framing_of_rule(rule: ImageRule) -> Framing:
     match rule:
         case ClaudeRule():
             return CLAUDE_HIGH if rule == claude_high_tokens else CLAUDE
@@ -139,6 +160,8 @@ def _framing(rule: ImageRule) -> Framing:
             return OPENAI_4 if (rule.base, rule.tile) in OPENAI_4_TILES else OPENAI_5
         case PatchRule():
             return OPENAI_4 if rule.price in OPENAI_4_PATCHES else OPENAI_5
+        case GeminiTileRule() | GeminiRule() if rule.texts_only:
+            return GEMINI_TEXTS
         case GeminiTileRule():
             return GEMINI_2
         case GeminiRule():

@@ -1,7 +1,7 @@
-"""What an image costs, by its dimensions alone: the same picture in twice the bytes costs the same.
+"""Tokens of an image, from its dimensions alone: the size of the file does not matter.
 
-Here are Claude's rule and the estimate for models of which no rule is known; `images_openai.py` and `images_gemini.py` have theirs.
-Every rule is a value: equal rules count alike, and counters that have equal rules share what they counted.
+This file has Claude's rule and the estimate for unknown models; `images_openai.py` and `images_gemini.py` have the other rules.
+Rules are values: equal rules count alike, so counters with equal rules share their counts.
 """
 
 from __future__ import annotations
@@ -13,25 +13,28 @@ from typing import TypeAlias
 from session.estimate import IMAGE_TOKENS
 from session.parts import Image
 
-from .documents import DocumentRule, claude_pages, seed_pages
+from .documents import DocumentRule, claude_high_pages, claude_pages, estimated_pages
 
 ImageRule: TypeAlias = Callable[[Image], int]
-"""Tokens of an image. Where its size is not known: `seed`, 300 tokens, or what the rule asks of any image where that is more."""
+"""Returns the tokens of an image. If its dimensions are unknown: the most that the provider charges for an image, so that what fits by
+our count fits. Where there is no such maximum: those of a large image, or 300 for an unknown provider."""
 
+STANDARD_TOKENS = 1568
+"""Maximum tokens of an image on Claude up to 4.6."""
 PATCH = 28
-"""Claude's patches have this many pixels a side (Anthropic's documentation of vision, "Calculate image costs")."""
+"""Side of Claude's patches in pixels (Anthropic's documentation of vision, "Calculate image costs")."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaudeRule:
-    """Tokens of an image on Claude: a token a patch, after it was scaled to the largest size within both limits.
+    """Tokens of an image on Claude: one per patch, after scaling the image down to the largest size within both limits.
 
     Source: https://platform.claude.com/docs/en/build-with-claude/vision, "Calculate image costs". Its examples: 1920 x 1080 is
     1,560 tokens in the standard tier and 2,691 in the high one; 3840 x 2160 is 1,560 and 4,784.
 
     Attributes:
-        side: Pixels of the longer side, at most.
-        tokens: Tokens of the image, at most.
+        side: Maximum of the longer side, in pixels.
+        tokens: Maximum tokens of an image.
     """
 
     side: int
@@ -39,22 +42,22 @@ class ClaudeRule:
 
     @property
     def name(self) -> str:
-        """What the displays call it."""
+        """Name of the rule in displays."""
         return f"28 px, to {self.tokens:,}"
 
     @property
     def documents(self) -> DocumentRule:
-        """What the same provider charges for documents."""
-        return claude_pages
+        """The same provider's rule for documents."""
+        return claude_high_pages if self.tokens > STANDARD_TOKENS else claude_pages
 
     def __call__(self, image: Image) -> int:
-        """Tokens of the image."""
+        """Return the tokens of the image."""
         if image.width is None or image.height is None:
-            return IMAGE_TOKENS
-        return _patches(*self._fitted(image.width, image.height))
+            return self.tokens
+        return _patches(*self._scaled(image.width, image.height))
 
-    def _fitted(self, width: int, height: int) -> tuple[int, int]:
-        """The size that the provider scales the image to, its proportions kept: the largest within both limits."""
+    def _scaled(self, width: int, height: int) -> tuple[int, int]:
+        """Return the size to which the provider scales the image: the largest within both limits, in the same proportions."""
         if max(width, height) <= self.side and _patches(width, height) <= self.tokens:
             return width, height
         long, short = max(width, height), min(width, height)
@@ -65,33 +68,33 @@ class ClaudeRule:
                 low = middle
             else:
                 high = middle - 1
-        scaled = max(1, round(short * low / long))
-        return (low, scaled) if width >= height else (scaled, low)
+        scaled_short = max(1, round(short * low / long))
+        return (low, scaled_short) if width >= height else (scaled_short, low)
 
 
-claude_standard_tokens = ClaudeRule(side=1568, tokens=1568)
+claude_standard_tokens = ClaudeRule(side=1568, tokens=STANDARD_TOKENS)
 """Claude up to 4.6."""
 
 claude_high_tokens = ClaudeRule(side=2576, tokens=4784)
 """Claude from 4.7 on."""
 
 
-def seed_image_tokens(image: Image) -> int:
-    """The estimate for a provider whose rule is not known: by size as Claude counts, and 300 tokens where no size is known.
+def estimated_image_tokens(image: Image) -> int:
+    """Return an estimate for an unknown provider: Claude's rule, and 300 tokens if the dimensions are unknown.
 
-    A flat figure would be wrong by a factor of five between an icon and a screenshot.
+    A flat figure would be wrong by a factor of five for an icon or a screenshot.
     """
-    return claude_standard_tokens(image)
+    return IMAGE_TOKENS if image.width is None or image.height is None else claude_standard_tokens(image)
 
 
-def documents_of(rule: ImageRule) -> DocumentRule:
-    """What the provider with this rule for images charges for documents; an estimate where the rule is nobody's."""
-    found: DocumentRule = getattr(rule, "documents", seed_pages)
-    return found
+def document_rule_of(rule: ImageRule) -> DocumentRule:
+    """Return the rule for documents of the provider with this image rule; an estimate if the image rule is no provider's."""
+    document_rule: DocumentRule = getattr(rule, "documents", estimated_pages)
+    return document_rule
 
 
 def rule_name(rule: ImageRule) -> str:
-    """What the displays call a rule: the side of its patches or tiles, and how their tokens are counted."""
+    """Return the rule's name in displays: the side of its patches or tiles, and their price in tokens."""
     return str(getattr(rule, "name", "estimate"))
 
 

@@ -1,6 +1,6 @@
-"""What an image costs on Gemini: tiles up to 2.5, from 3 on a number that its media resolution sets.
+"""Tokens of an image on Gemini: tiles up to 2.5; from 3 on, a number that depends on the request's media resolution.
 
-Media resolution is a setting of the request, not of an image in a log: `detail`, which is OpenAI's, changes nothing here.
+Media resolution is a setting of the request, not of an image in a log. `detail`, which is OpenAI's, has no effect here.
 """
 
 from __future__ import annotations
@@ -9,87 +9,111 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import Literal, TypeAlias
 
-from session.estimate import IMAGE_TOKENS
 from session.parts import Image
 
-from .documents import DocumentRule, gemini_2_pages, gemini_pages
+from .documents import DocumentRule, PageRule, gemini_2_pages
 
 TILE_TOKENS = 258
 SMALL = 384
-"""Pixels a side of an image that is one tile."""
-LEAST_TILE = 256
-"""Pixels a side of the smallest piece that is cut out of an image."""
+"""Largest side, in pixels, of an image that is a single tile."""
+SMALLEST_TILE = 256
+"""Side of the smallest tile in pixels."""
+WIDE_TILES = 6
+"""Tiles of an image of unknown dimensions: those of 16 : 9. Only images that are still wider or higher have more."""
 
 Resolution: TypeAlias = Literal["low", "medium", "high", "ultra_high"]
-MOST: dict[Resolution, int] = {"low": 280, "medium": 560, "high": 1120, "ultra_high": 2240}
-"""Tokens of an image at most (https://ai.google.dev/gemini-api/docs/media-resolution, "Token counts"); `high` is the default."""
+MAXIMUM: dict[Resolution, int] = {"low": 280, "medium": 560, "high": 1120, "ultra_high": 2240}
+"""Maximum tokens of an image (https://ai.google.dev/gemini-api/docs/media-resolution, "Token counts"); `high` is the default."""
 
 
 @dataclass(frozen=True, slots=True)
 class GeminiTileRule:
-    """Tokens of an image on Gemini 2: 258 a tile, and 258 for the whole where it is more than one.
+    """Tokens of an image on Gemini 2: 258 per tile, and 258 for the whole image if it has more than one tile.
 
     Source: https://ai.google.dev/gemini-api/docs/image-understanding, "Token calculation": an image within 384 x 384 pixels is one
-    tile; of others the unit is the shorter side divided by 1.5, and both sides take as many units as they need (its example:
-    960 x 540, unit 360, 3 x 2 tiles). The one for the whole is not on that page; the provider's own counts have it.
+    tile. For larger ones the unit is the shorter side divided by 1.5, and each side is covered by whole units (example: 960 x 540,
+    unit 360, 3 x 2 tiles). The extra tile for the whole image is not on that page, but in the provider's own counts. These also say that
+    2.5 Flash does not cut images into tiles.
+
+    Attributes:
+        has_tiles: False if every image is one tile.
+        texts_only: True if a request costs its texts and media, and nothing around them, as before 2.5 and on Vertex AI.
     """
+
+    has_tiles: bool = True
+    texts_only: bool = False
 
     @property
     def name(self) -> str:
-        """What the displays call it."""
-        return f"768 px, {TILE_TOKENS}"
+        """Name of the rule in displays."""
+        return f"768 px, {TILE_TOKENS}" if self.has_tiles else f"{TILE_TOKENS}"
 
     @property
     def documents(self) -> DocumentRule:
-        """What the same provider charges for documents."""
+        """The same provider's rule for documents."""
         return gemini_2_pages
 
     def __call__(self, image: Image) -> int:
-        """Tokens of the image."""
+        """Return the tokens of the image."""
+        if not self.has_tiles:
+            return TILE_TOKENS
         if image.width is None or image.height is None:
-            return IMAGE_TOKENS
-        cut = tiles(image.width, image.height)
-        return TILE_TOKENS * (cut + 1 if cut > 1 else 1)
+            return TILE_TOKENS * (WIDE_TILES + 1)
+        count = tiles(image.width, image.height)
+        return TILE_TOKENS * (count + 1 if count > 1 else 1)
 
 
 @dataclass(frozen=True, slots=True)
 class GeminiRule:
     """Tokens of an image from Gemini 3 on: as many patches in the image's proportions as the media resolution allows.
 
-    Source: https://ai.google.dev/gemini-api/docs/media-resolution gives what it is at most. How near it comes is what the provider's
-    own counts show, all of which this agrees with: with at most 1,120, it is 33 x 33 for a square and 47 x 23 for 2 : 1.
+    Source of the maximum: https://ai.google.dev/gemini-api/docs/media-resolution. How close an image comes to it is inferred from the
+    provider's own counts, and this rule reproduces every one of them. With a maximum of 1,120, a square has 33 x 33 patches, and
+    2 : 1 has 47 x 23.
 
     Attributes:
         resolution: The request's media resolution.
+        texts_only: True if a request costs its texts and media, and nothing around them, as on Vertex AI.
     """
 
     resolution: Resolution = "high"
+    texts_only: bool = False
 
     @property
     def name(self) -> str:
-        """What the displays call it."""
-        return f"to {MOST[self.resolution]:,}"
+        """Name of the rule in displays."""
+        return f"to {MAXIMUM[self.resolution]:,}"
 
     @property
     def documents(self) -> DocumentRule:
-        """What the same provider charges for documents."""
+        """The same provider's rule for documents."""
         return gemini_pages
 
     def __call__(self, image: Image) -> int:
-        """Tokens of the image."""
-        most = MOST[self.resolution]
-        return most if image.width is None or image.height is None else grid_tokens(image.width, image.height, most)
+        """Return the tokens of the image."""
+        maximum = MAXIMUM[self.resolution]
+        return maximum if image.width is None or image.height is None else grid_tokens(image.width, image.height, maximum)
 
 
 def tiles(width: int, height: int) -> int:
-    """Tiles that an image is cut into on Gemini 2; 1 where it stays whole."""
+    """Return the number of tiles of an image on Gemini 2; 1 if it stays whole."""
     if max(width, height) <= SMALL:
         return 1
-    unit = max(LEAST_TILE, 2 * min(width, height) // 3)
+    unit = max(SMALLEST_TILE, 2 * min(width, height) // 3)
     return -(-width // unit) * -(-height // unit)
 
 
-def grid_tokens(width: int, height: int, most: int) -> int:
-    """Patches of the finest grid in these proportions that has no more than `most`: each side is rounded down."""
-    columns, rows = isqrt(most * width // height), isqrt(most * height // width)
-    return columns * rows or most  # thinner than one patch: as many as there may be
+def grid_tokens(width: int, height: int, maximum: int) -> int:
+    """Return the patches of the finest grid in these proportions with at most `maximum` patches. Each side is rounded down."""
+    columns, rows = isqrt(maximum * width // height), isqrt(maximum * height // width)
+    return columns * rows or maximum  # an image thinner than one patch costs the maximum
+
+
+def page_tokens(width: int, height: int) -> int:
+    """Return the tokens of a page of a PDF from Gemini 3 on: those of an image of medium resolution. Its text is free."""
+    return grid_tokens(width, height, MAXIMUM["medium"])
+
+
+gemini_pages = PageRule(MAXIMUM["medium"], image=page_tokens, audio=32, video=102)
+"""Gemini 3 and later: at most 560 per page (https://ai.google.dev/gemini-api/docs/media-resolution). Exact for 520 (letter) and 532 (A4),
+5 records."""

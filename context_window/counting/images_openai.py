@@ -1,7 +1,7 @@
-"""What an image costs on OpenAI's models: patches of 32 pixels, or tiles of 512. Which model counts how is in `models/facts.py`.
+"""Tokens of an image on OpenAI's models: patches of 32 pixels, or tiles of 512. `models/facts.py` has the rule of each model.
 
-Source of all here: https://developers.openai.com/api/docs/guides/images-vision, "Model sizing behavior" and "Calculating costs",
-as of November 2026. In whole numbers throughout: OpenAI allows that its own floating point may differ by one token.
+Source of everything here: https://developers.openai.com/api/docs/guides/images-vision, "Model sizing behavior" and "Calculating costs",
+as of November 2026. All arithmetic is in whole numbers; OpenAI notes that its own floating point may differ by one token.
 """
 
 from __future__ import annotations
@@ -10,71 +10,85 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
-from session.estimate import IMAGE_TOKENS
 from session.parts import Detail, Image
 
-from .documents import DocumentRule, openai_pages
+from .documents import DocumentRule, openai_detailed_pages, openai_pages
 
 PATCH = 32
 TILE = 512
-"""Pixels a side."""
+"""Sides of a patch and of a tile, in pixels."""
 
 TILED_SIDE, TILED_SHORT = 2048, 768
-"""Pixels that the sides, and the shorter of them, are scaled down to before tiles are counted."""
+"""Maximum of both sides, and of the shorter side, in pixels. Images are scaled down to them before tiles are counted."""
 
 MOST_PATCHES = 30_000
-"""Patches above which the API refuses the image: no image costs more."""
+"""The API refuses images with more patches, so no image costs more."""
+
+LARGE_IMAGE = 2_500
+"""Patches of an image of unknown dimensions that is not scaled down: about 1,600 x 1,600 pixels."""
+
+MOST_TILES = 8
+"""Tiles of the largest image that fits: 2048 x 768 pixels."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What an image is scaled down to before patches are counted.
+class ResizeLimits:
+    """Limits to which an image is scaled down before patches are counted.
 
     Attributes:
-        side: Pixels of the longer side, at most; None: any.
-        patches: Patches, at most; None: any.
+        side: Maximum of the longer side in pixels; None for no limit.
+        patches: Maximum number of patches; None for no limit.
     """
 
     side: int | None = None
     patches: int | None = None
 
+    @property
+    def most(self) -> int:
+        """The most patches of an image, or those of a large one if there is no such maximum below the API's own."""
+        if self.patches is not None:
+            return self.patches
+        return LARGE_IMAGE if self.side is None else min(LARGE_IMAGE, _covering(self.side, PATCH) ** 2)
+
 
 @dataclass(frozen=True, slots=True)
 class PatchRule:
-    """Tokens of an image: those of its patches times what the model charges for one, rounded up.
+    """Tokens of an image: its number of patches times the model's price of a patch, rounded up.
 
     Attributes:
-        price: Tokens a patch.
-        low: The limits for `detail="low"`.
-        high: For `high`.
-        original: For `original`; a model that does not know it is asked with it takes `high`.
-        default: For `auto`, and where no detail is asked for.
+        price: Tokens per patch.
+        low: Limits for `detail="low"`.
+        high: Limits for `detail="high"`.
+        original: Limits for `detail="original"`. Models that do not know it treat it as `high`.
+        default: Limits for `detail="auto"` and for images without a detail.
     """
 
     price: Fraction
-    low: Limits
-    high: Limits
-    original: Limits
-    default: Limits
+    low: ResizeLimits
+    high: ResizeLimits
+    original: ResizeLimits
+    default: ResizeLimits
 
     @property
     def name(self) -> str:
-        """What the displays call it."""
+        """Name of the rule in displays."""
         return f"{PATCH} px x {float(self.price):g}"
 
     @property
     def documents(self) -> DocumentRule:
-        """What the same provider charges for documents."""
-        return openai_pages
+        """The same provider's rule for documents."""
+        return openai_pages if self.low == self.high else openai_detailed_pages
 
     def __call__(self, image: Image) -> int:
-        """Tokens of the image."""
+        """Return the tokens of the image."""
+        limits = self._limits(image.detail)
         if image.width is None or image.height is None:
-            return IMAGE_TOKENS
-        patches = min(MOST_PATCHES, fitted_patches(image.width, image.height, self._limits(image.detail)))
+            patches = limits.most
+        else:
+            patches = min(MOST_PATCHES, fitted_patches(image.width, image.height, limits))
         return -(-patches * self.price.numerator // self.price.denominator)
 
-    def _limits(self, detail: Detail | None) -> Limits:
+    def _limits(self, detail: Detail | None) -> ResizeLimits:
         match detail:
             case "low":
                 return self.low
@@ -88,11 +102,11 @@ class PatchRule:
 
 @dataclass(frozen=True, slots=True)
 class TileRule:
-    """Tokens of an image: a base, and in any detail but `low` so many for each tile.
+    """Tokens of an image: a base price, plus a price per tile unless its detail is `low`.
 
     Attributes:
-        base: Tokens of any image.
-        tile: Tokens of a tile.
+        base: Tokens of every image.
+        tile: Tokens per tile.
     """
 
     base: int
@@ -100,53 +114,53 @@ class TileRule:
 
     @property
     def name(self) -> str:
-        """What the displays call it."""
+        """Name of the rule in displays."""
         return f"{TILE} px, {self.base} + {self.tile}"
 
     @property
     def documents(self) -> DocumentRule:
-        """What the same provider charges for documents."""
+        """The same provider's rule for documents."""
         return openai_pages
 
     def __call__(self, image: Image) -> int:
-        """Tokens of the image."""
+        """Return the tokens of the image."""
         if image.detail == "low":
             return self.base
         if image.width is None or image.height is None:
-            return max(IMAGE_TOKENS, self.base + self.tile)
+            return self.base + self.tile * MOST_TILES
         return self.base + self.tile * tiles(image.width, image.height)
 
 
 def tiles(width: int, height: int) -> int:
-    """Tiles that cover the image, once it is scaled down to fit 2048 x 2048, and its shorter side to 768."""
+    """Return the tiles that cover the image after scaling it down to 2048 x 2048, and its shorter side to 768."""
     long, short = max(width, height), min(width, height)
-    # Fractions of a pixel are kept in between: `short` is `over / under` pixels at each step.
-    over, under = (short * TILED_SIDE, long) if long > TILED_SIDE else (short, 1)
-    if over > TILED_SHORT * under:
+    # The shorter side is `numerator / denominator` pixels, so that fractions of a pixel survive the first step.
+    numerator, denominator = (short * TILED_SIDE, long) if long > TILED_SIDE else (short, 1)
+    if numerator > TILED_SHORT * denominator:
         return _covering(TILED_SHORT * long // short, TILE) * _covering(TILED_SHORT, TILE)
-    return _covering(min(long, TILED_SIDE), TILE) * _covering(over, under * TILE)
+    return _covering(min(long, TILED_SIDE), TILE) * _covering(numerator, denominator * TILE)
 
 
-def fitted_patches(width: int, height: int, limits: Limits) -> int:
-    """Patches that cover the image, scaled down to the limits."""
+def fitted_patches(width: int, height: int, limits: ResizeLimits) -> int:
+    """Return the patches that cover the image after scaling it down to the limits."""
     if limits.side is not None:
         width, height = _within(width, height, limits.side)
     count = _covering(width, PATCH) * _covering(height, PATCH)
     budget = limits.patches
     if budget is None or count <= budget:
         return count
-    # The documented factor, sqrt(32² x budget / (width x height)), makes the image sqrt(budget x width / height) patches wide, and
-    # sqrt(budget x height / width) high. It is then lowered until the first of the two that can be is a whole number.
+    # The documented factor, sqrt(32² x budget / (width x height)), makes the image sqrt(budget x width / height) patches wide and
+    # sqrt(budget x height / width) high. The factor is then lowered until one of the two, whichever comes first, is a whole number.
     columns, rows = isqrt(budget * width // height), isqrt(budget * height // width)
     if not (columns and rows):
-        return budget  # thinner than a patch at this scale: the documented factor is 0 here
+        return budget  # thinner than a patch at this scale: the documented factor is 0
     if columns * height <= rows * width:
-        return columns * _covering(PATCH * columns * height // width, PATCH)  # the other side is whole pixels, rounded down
+        return columns * _covering(PATCH * columns * height // width, PATCH)  # the other side is rounded down to whole pixels
     return _covering(PATCH * rows * width // height, PATCH) * rows
 
 
 def _within(width: int, height: int, side: int) -> tuple[int, int]:
-    """The size scaled down so that no side is longer, in whole pixels."""
+    """Return the size in whole pixels, scaled down so that no side is longer than `side`."""
     long = max(width, height)
     if long <= side:
         return width, height

@@ -1,4 +1,4 @@
-"""What a request costs beside the session's items: its frame, the tools, and what a converter must add."""
+"""Tokens of a request besides the session's items: its frame, the tools, and messages that a converter must add."""
 
 from __future__ import annotations
 
@@ -7,27 +7,37 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from session.door import clean
-from session.providers.additions import INTERRUPTED, PREAMBLE
+from session.providers.additions import CLOSING, INTERRUPTED, PREAMBLE, USAGE_NOTE
+from session.removed import ID_LENGTH, MAX_COUNT, Removed
+from session.sanitize import clean
 
 from ..models.facts import tools_preamble
 from ..tools import Tool, tool_texts
+from . import anthropic_options, openai_options
+from .anthropic_options import NO_OPTIONS, RequestOptions, options_tokens, preamble_tokens, tool_tokens
 from .counter import TokenCounter
 from .framing import PLAIN, Framing, framing_of
-from .told import NOTHING, Options, options_tokens, preamble_tokens, tool_tokens
-from .tool_types import function_of, namespace
+from .gemini_tools import declaration_texts, declarations_of
+from .typescript_tools import function_of, namespace
+
+COUNTED_OPTIONS = anthropic_options.COUNTED_OPTIONS | openai_options.COUNTED_OPTIONS
+"""Options of requests that may cost tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestOverhead:
-    """Tokens of a request beside its items.
+    """Tokens of a request besides its items.
 
     Attributes:
-        frame: What the provider adds to every request.
-        tools: Tool definitions, and what the provider says about tools.
-        options: What the model is told of the answer that is asked for, such as its schema.
-        preamble: What a converter adds where the first message is not the user's; only then does it count.
-        synthetic: What a converter adds for each call without an output.
+        frame: The provider's addition to every request.
+        tools: Tool definitions, and the provider's own text about tools.
+        options: The provider's text about the requested answer, such as its schema.
+        preamble: The converter's addition if the first message is not the user's. Counted only then.
+        synthetic: The converter's addition for each call without an output.
+        closing: The converter's addition where a request would have ended in the model's turn.
+        note: The most that the line about removed items may cost.
+        deferred: Name and tokens of each tool that the model does not see before a search has found it.
+        usage_note: The line that tells the model that the window is filling up.
     """
 
     frame: int = 0
@@ -35,70 +45,117 @@ class RequestOverhead:
     options: int = 0
     preamble: int = 0
     synthetic: int = 0
+    closing: int = 0
+    note: int = 0
+    deferred: tuple[tuple[str, int], ...] = ()
+    usage_note: int = 0
 
     @property
     def fixed(self) -> int:
-        """What every request costs."""
+        """Tokens that every request costs."""
         return self.frame + self.tools + self.options
 
 
 def request_overhead(
-    counter: TokenCounter, tools: Iterable[Tool], frame: int, model: str | None = None, options: Options = NOTHING
+    counter: TokenCounter, tools: Iterable[Tool], frame: int, model: str | None = None, options: RequestOptions = NO_OPTIONS
 ) -> RequestOverhead:
-    """The overhead of requests with these tools.
+    """Return the overhead of requests with these tools.
 
     Args:
-        counter: What counts texts; it tells whose framing holds. With a user's own counter, tools cost their JSON and no more.
-        tools: The definitions.
-        frame: What the model's provider adds to every request, in tokens.
-        model: The model's name: what Claude is told about tools differs from version to version.
-        options: What else requests ask for, as Anthropic's API takes it: of `tool_choice`, `thinking`, `output_config` and
-            `output_format` Claude is told. The rest, and what they ask of other providers, is taken to cost nothing.
+        counter: Counts texts, and determines the framing. With a user's own counter, tools cost just their JSON.
+        tools: The tool definitions.
+        frame: Tokens that the model's provider adds to every request.
+        model: The model's name. Claude's instructions about tools differ between versions.
+        options: Other options of requests, as the provider's API takes them. `tool_choice`, `thinking`, `output_config` and
+            `output_format` add text that Claude sees, and a schema in `response_format` or `text` is seen by OpenAI's models. Other
+            options count as free.
 
     Raises:
-        BudgetError: A tool cannot be written as a definition, or the schema of the answer not as JSON.
+        BudgetError: A tool cannot be written as a definition, or the answer's schema cannot be written as JSON.
     """
     framing = framing_of(counter)
+    texts: list[str] = []
+    deferred: list[tuple[str, int]] = []
+    for text in tool_texts(tools):
+        name = _deferred_name(json.loads(text))
+        if name is None:
+            texts.append(text)
+        else:
+            deferred.append((name, _definition_tokens(counter, framing, [text])))
     return RequestOverhead(
         frame=max(0, frame + framing.request),
-        tools=_tool_tokens(counter, framing, tool_texts(tools), model, options),
-        options=options_tokens(counter, framing, options) if framing.schema else 0,
+        tools=_tool_tokens(counter, framing, texts, model, options) + (framing.deferred_tools if deferred else 0),
+        options=_option_tokens(counter, framing, options, has_tools=bool(texts)),
         preamble=framing.message + counter.count_text(PREAMBLE),
         synthetic=framing.output + counter.count_text(INTERRUPTED),
+        closing=framing.message + counter.count_text(CLOSING),
+        note=framing.message + note_tokens(counter),
+        deferred=tuple(deferred),
+        usage_note=framing.message + counter.count_text(USAGE_NOTE),
     )
 
 
-def _tool_tokens(counter: TokenCounter, framing: Framing, texts: list[str], model: str | None, options: Options) -> int:
+def _deferred_name(definition: Mapping[str, Any]) -> str | None:
+    """Return the name of a tool that the model does not see before a search has found it; None for any other tool.
+
+    Such a tool costs nothing until an output names it, and its definition from there on
+    (https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool). `Measurer` adds it to the output.
+    """
+    function = function_of(definition) or {}
+    is_deferred = definition.get("defer_loading") is True or function.get("defer_loading") is True
+    return str(function.get("name", "")) if is_deferred else None
+
+
+def _option_tokens(counter: TokenCounter, framing: Framing, options: RequestOptions, *, has_tools: bool) -> int:
+    match framing.tool_form:
+        case "functions":
+            return options_tokens(counter, framing, options)
+        case "typescript":
+            return openai_options.schema_tokens(counter, framing, options, has_tools=has_tools)
+        case _:
+            return 0
+
+
+def note_tokens(counter: TokenCounter) -> int:
+    """Return an upper bound of the tokens of a line about removed items: those of its words, and one for each character of the rest."""
+    longest = "x" * ID_LENGTH
+    line = Removed(MAX_COUNT, longest, longest).line
+    variable = [longest, longest, f"{MAX_COUNT:,}"]
+    words = line.replace(longest, "").replace(variable[-1], "")
+    return counter.count_text(words) + sum(map(len, variable))
+
+
+def _tool_tokens(counter: TokenCounter, framing: Framing, texts: list[str], model: str | None, options: RequestOptions) -> int:
     if not texts:
         return 0
     if framing == PLAIN:
-        return sum(map(counter.count_text, texts))
+        return _definition_tokens(counter, framing, texts)
     preamble = tools_preamble(model) if model is not None else None
-    said = framing.tools if preamble is None else preamble_tokens(counter, preamble, options)
+    introduction = framing.tools if preamble is None else preamble_tokens(counter, preamble, options)
+    nested = framing.nested_tools if any("function" in json.loads(text) for text in texts) else 0
+    return introduction + nested + _definition_tokens(counter, framing, texts)
+
+
+def _definition_tokens(counter: TokenCounter, framing: Framing, texts: list[str]) -> int:
+    """Return the tokens of tool definitions, without the provider's own text about tools."""
+    if framing == PLAIN:
+        return sum(map(counter.count_text, texts))
     definitions: list[Mapping[str, Any]] = list(map(json.loads, texts))
-    nested = framing.nested_tools if any("function" in definition for definition in definitions) else 0
     if framing.tool_form == "functions":
-        return said + sum(tool_tokens(counter, framing, *each) for each in zip(definitions, texts, strict=True))
-    return said + nested + sum(counter.count_text(clean(text)) for text in _written(framing, definitions, texts))
+        return sum(tool_tokens(counter, framing, *tool) for tool in zip(definitions, texts, strict=True))
+    return sum(counter.count_text(clean(text)) for text in _provider_texts(framing, definitions, texts))
 
 
-def _written(framing: Framing, definitions: list[Mapping[str, Any]], texts: list[str]) -> Iterator[str]:
-    """The definitions as the provider writes them for the model; what it does not run itself, such as a search, by its JSON."""
+def _provider_texts(framing: Framing, definitions: list[Mapping[str, Any]], texts: list[str]) -> Iterator[str]:
+    """Yield the definitions as the provider writes them for the model. Tools that are not functions, such as a search, stay JSON."""
     functions: list[Mapping[str, Any]] = []
     for definition, text in zip(definitions, texts, strict=True):
-        if framing.tool_form == "typescript" and (function := function_of(definition)) is not None:
-            functions.append(function)
-        elif framing.tool_form == "declarations" and (declared := _declared(definition)) is not None:
-            yield from declared
-        else:
-            yield text
+        match framing.tool_form:
+            case "typescript" if (function := function_of(definition)) is not None:
+                functions.append(function)
+            case "declarations" | "escaped" | "strings" as form if (declarations := declarations_of(definition)) is not None:
+                yield from declaration_texts(declarations, form)
+            case _:
+                yield text
     if functions:
         yield namespace(functions)
-
-
-def _declared(definition: Mapping[str, Any]) -> list[str] | None:
-    """Each declaration of a Gemini tool, which holds several; None of what is no such tool."""
-    for name in ("functionDeclarations", "function_declarations"):
-        if isinstance(declared := definition.get(name), list):
-            return [json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in declared]
-    return None

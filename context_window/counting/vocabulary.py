@@ -1,9 +1,11 @@
-"""Vocabularies without a download, at first use or ever: o200k is package data, others are read where tiktoken has kept them."""
+"""Vocabularies, without any download: o200k ships with the package, others are read from tiktoken's cache.
+
+Gemini's own vocabulary is not public. o200k's tokens, split where Gemini splits text, stand in for it.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import lzma
 import os
 import tempfile
 from base64 import b64decode
@@ -18,13 +20,13 @@ from ..errors import BudgetError, ContextWindowError
 if TYPE_CHECKING:
     import tiktoken
 
-FILE = "o200k_base.lc.xz"
-SHA256 = "536f26bf9396002856d40f146569cc49f7af10c9bb4329669cd4123da7627dec"
-TOKENS = 199_998
+FILE = "o200k_base.tokens"
+SHA256 = "2389893ec9091bbd4f21a3a65be87b3e5eeeab662157f16c65d7706b4c892338"
 SPECIAL = {"<|endoftext|>": 199_999, "<|endofprompt|>": 200_018}
 O200K = "o200k_base"
+GEMINI = "o200k_gemini"
 
-# How o200k_base splits text before merging, one alternative a line; tiktoken's `openai_public` documents it.
+# How o200k_base splits text before merging, one alternative per line, as in tiktoken's `openai_public`.
 _UPPER, _LOWER = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
 _SUFFIX = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 PATTERN = "|".join(
@@ -39,14 +41,30 @@ PATTERN = "|".join(
     )
 )
 
+GEMINI_PATTERN = "|".join(
+    (
+        r"\n+",
+        r" {2,}",
+        r"\t+",
+        rf" ?[{_UPPER}]*[{_LOWER}]+{_SUFFIX}",
+        rf" ?[{_UPPER}]+[{_LOWER}]*{_SUFFIX}",
+        r"\p{N}",
+        r" ?[^\s\p{L}\p{N}]+",
+        r"\s",
+    )
+)
+"""How Gemini splits text, as far as reported tokens show: each digit is a token, and newlines and indents stand apart from the text
+around them. Within 1.2 % (median) of 136 steps of 300 tokens and more in agents' sessions with Gemini 3, where o200k's own split is 16 %
+low; within 2 tokens of the recorded requests with Gemini 2.5 that are plain text (4 files, 2 of them held out)."""
 
-class Cached(NamedTuple):
-    """A vocabulary that tiktoken keeps in its cache once somebody has let it download it.
+
+class CachedVocabulary(NamedTuple):
+    """A vocabulary that tiktoken keeps in its cache after it has downloaded it.
 
     Attributes:
-        key: The file's name there.
-        sha256: Of its content, as tiktoken expects it.
-        pattern: How it splits text before merging.
+        key: Name of the file in the cache.
+        sha256: Hash of the file, as tiktoken expects it.
+        pattern: Regular expression that splits text before merging.
     """
 
     key: str
@@ -58,81 +76,86 @@ _WORDS = r"\s+(?!\S)|\s+"
 _GPT2 = rf"'(?:s|t|re|ve|m|ll|d)| ?\p{{L}}+| ?\p{{N}}+| ?[^\s\p{{L}}\p{{N}}]+|{_WORDS}"
 _GPT4 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
-    rf"\s+$|\s*[\r\n]+|{_WORDS}"  # white space at the very end is one piece, newlines or not
+    rf"\s+$|\s*[\r\n]+|{_WORDS}"  # white space at the very end is one piece, with or without newlines
 )
 
 CACHED = {
-    "cl100k_base": Cached(
+    "cl100k_base": CachedVocabulary(
         "9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7", _GPT4
     ),
-    "p50k_base": Cached(
+    "p50k_base": CachedVocabulary(
         "ec7223a39ce59f226a68acc30dc1af2788490e15", "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069", _GPT2
     ),
-    "r50k_base": Cached(
+    "r50k_base": CachedVocabulary(
         "0ea1e91bbb3a60f729a8dc8f777fd2fc07cd8df4", "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930", _GPT2
     ),
 }
-"""The vocabularies of OpenAI's models before 4o. Special tokens are left out: text that looks like one is text."""
+"""Vocabularies of OpenAI's models before 4o. They have no special tokens: text that looks like one is counted as text."""
 
 
 _loading = Lock()
 
 
 def o200k() -> tiktoken.Encoding:
-    """The encoding, loaded once a process, in about 0.4 s.
+    """Return the o200k encoding. It is loaded once per process, in about 0.3 s.
 
     Raises:
         ContextWindowError: The package's vocabulary file is missing or damaged.
     """
-    with _loading:  # `cache` alone lets two threads that come first load it twice
-        return _loaded()
+    return _load_own(O200K, PATTERN)
+
+
+def _load_own(name: str, pattern: str) -> tiktoken.Encoding:
+    with _loading:  # `cache` alone would let two threads load it at the same time
+        return _loaded(name, pattern)
 
 
 @cache
-def _loaded() -> tiktoken.Encoding:
-    import tiktoken  # 30 ms, and a compiled extension: only those who count pay for it
+def _loaded(name: str, pattern: str) -> tiktoken.Encoding:
+    import tiktoken  # 30 ms and a compiled extension: imported only when something is counted
 
-    return tiktoken.Encoding(O200K, pat_str=PATTERN, mergeable_ranks=_ranks(), special_tokens=SPECIAL)
+    return tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=_ranks(), special_tokens=SPECIAL)
 
 
 def _ranks() -> dict[bytes, int]:
-    """Layout of the file after xz: one length byte a token, then the tokens' bytes, both in order of rank."""
+    """Return the rank of each token.
+
+    Layout of the file, in order of rank: the 256 tokens of one byte, then the others with a byte 255 between two of them. No longer token
+    has that byte, since text in UTF-8 never does. So the file is read without a loop in Python, in a fifth of the time of a first count.
+    """
     try:
-        packed = (files("context_window") / "data" / FILE).read_bytes()
+        content = (files("context_window") / "data" / FILE).read_bytes()
     except OSError as error:
-        raise ContextWindowError(f"the vocabulary {FILE} is missing from the package; install context-window-manager again") from error
-    if hashlib.sha256(packed).hexdigest() != SHA256:
-        raise ContextWindowError(f"the vocabulary {FILE} is damaged (its hash differs); install context-window-manager again")
-    unpacked = lzma.decompress(packed)
-    ranks: dict[bytes, int] = {}
-    start = TOKENS
-    for rank, length in enumerate(unpacked[:TOKENS]):
-        ranks[unpacked[start : start + length]] = rank
-        start += length
-    return ranks
+        raise ContextWindowError(f"the vocabulary {FILE} is missing from the package; reinstall context-window") from error
+    if hashlib.sha256(content).hexdigest() != SHA256:
+        raise ContextWindowError(f"the vocabulary {FILE} is damaged (its hash differs); reinstall context-window")
+    tokens = [*map(int.to_bytes, content[:256]), *content[256:].split(b"\xff")]
+    return dict(zip(tokens, range(len(tokens)), strict=True))
 
 
 def load(name: str) -> tiktoken.Encoding:
-    """The encoding with this name, loaded once a process, and never downloaded.
+    """Return the encoding with this name. It is loaded once per process and never downloaded.
 
     Raises:
-        BudgetError: It is not known, or not where tiktoken keeps what it has downloaded.
+        BudgetError: The name is unknown, or the vocabulary is not in tiktoken's cache.
         ContextWindowError: The package's own vocabulary is missing or damaged.
     """
     if name == O200K:
         return o200k()
+    if name == GEMINI:
+        return _load_own(GEMINI, GEMINI_PATTERN)
     if name not in CACHED:
-        raise BudgetError("encoding", name, f"is not known; pass one of {', '.join((O200K, *CACHED))}")
+        raise BudgetError("encoding", name, f"is unknown; pass one of {', '.join((O200K, GEMINI, *CACHED))}")
     with _loading:
-        found = _from_cache(name, _cache_directory())
-    if found is None:
-        where = "in tiktoken's cache (TIKTOKEN_CACHE_DIR), and nothing is downloaded here"
-        raise BudgetError("encoding", name, f"its vocabulary is not {where}; load it once with tiktoken, or count with {O200K}")
-    return found
+        encoding = _read_cached(name, _cache_directory())
+    if encoding is None:
+        problem = "its vocabulary is not in tiktoken's cache (TIKTOKEN_CACHE_DIR), and is never downloaded here"
+        raise BudgetError("encoding", name, f"{problem}; load it once with tiktoken, or count with {O200K}")
+    return encoding
 
 
 def has_encoding(name: str) -> bool:
-    """Whether `load` has this one, without a download."""
+    """True if `load` can return this encoding."""
     try:
         load(name)
     except BudgetError:
@@ -141,7 +164,7 @@ def has_encoding(name: str) -> bool:
 
 
 def _cache_directory() -> str:
-    """Where tiktoken keeps what it has downloaded; empty where it is told to keep nothing."""
+    """Return tiktoken's cache directory; empty if its cache is disabled."""
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if variable in os.environ:
             return os.environ[variable]
@@ -149,19 +172,19 @@ def _cache_directory() -> str:
 
 
 @cache
-def _from_cache(name: str, directory: str) -> tiktoken.Encoding | None:
-    """The encoding from that directory; None where it is not there whole. Read here, since tiktoken would download it then."""
-    known = CACHED[name]
+def _read_cached(name: str, directory: str) -> tiktoken.Encoding | None:
+    """Return the encoding from that directory, or None if it is missing or damaged: tiktoken itself would then download it."""
+    vocabulary = CACHED[name]
     if not directory:
         return None
     try:
-        found = (Path(directory) / known.key).read_bytes()
+        content = (Path(directory) / vocabulary.key).read_bytes()
     except OSError:
         return None
-    if hashlib.sha256(found).hexdigest() != known.sha256:
+    if hashlib.sha256(content).hexdigest() != vocabulary.sha256:
         return None
     import tiktoken
 
-    pairs = (line.split() for line in found.splitlines() if line)
+    pairs = (line.split() for line in content.splitlines() if line)
     ranks = {b64decode(token): int(rank) for token, rank in pairs}
-    return tiktoken.Encoding(name, pat_str=known.pattern, mergeable_ranks=ranks, special_tokens={})
+    return tiktoken.Encoding(name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens={})

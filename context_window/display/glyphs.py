@@ -1,6 +1,6 @@
-"""What the display draws with: characters for terminals that can show them, ASCII for others, and the colours.
+"""Characters and colours of the display: Unicode for terminals that can show it, ASCII for others.
 
-The sixteen colours that every terminal has: how they look is the user's own choice, and fits light and dark backgrounds.
+The colours are the sixteen that every terminal has. The user's theme makes them readable on a light or dark background.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STYLES = {
     OVERHEAD: "blue",
     FREE: "bright_black",
 }
-"""The colour of each row."""
+"""Colour of each row."""
 
 BAD = "bold red"
 STRONG = "bold"
@@ -31,17 +31,17 @@ QUIET = "dim"
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """One set of characters, each a column wide.
+    """A set of characters, each one column wide.
 
     Attributes:
-        cells: For each row: its cell in the grid, which tells it apart without colours too.
-        ellipsis: Where a text was cut.
-        dot: Between the parts of a line.
-        arrow: From before to after.
-        flag: Beside a category above its share.
-        block: What lengths are made of.
-        mark: Where the budget ends, on a length.
-        only_ascii: Whether other characters must not be shown at all.
+        cells: Cell of each row in the grid. The cells differ without colours too.
+        ellipsis: Marks truncated text.
+        dot: Separates the parts of a line.
+        arrow: Stands between before and after.
+        flag: Marks a category above its share.
+        block: Fills a length.
+        mark: Marks the end of the budget on a length.
+        only_ascii: True if no other characters may be printed at all.
     """
 
     cells: dict[str, str]
@@ -53,8 +53,8 @@ class Glyphs:
     mark: str
     only_ascii: bool
 
-    def shown(self, text: str) -> str:
-        """The text as it may be printed with this set."""
+    def safe(self, text: str) -> str:
+        """Return the text without characters that could control the terminal or that it cannot show."""
         text = printable(text)
         return text.encode("ascii", "replace").decode("ascii") if self.only_ascii else text
 
@@ -66,5 +66,5 @@ ASCII = Glyphs(dict(zip(_NAMES, "SCDO+.", strict=True)), "..", "|", "->", "^", "
 
 
 def glyphs_for(encoding: str | None) -> Glyphs:
-    """The set that a stream with this encoding can show."""
+    """Return the set that a stream with this encoding can show."""
     return UNICODE if (encoding or "").lower().replace("_", "-") in {"utf-8", "utf8", "utf-8-sig", "utf-16", "cp65001"} else ASCII

@@ -1,6 +1,6 @@
-"""Lines of styled text that fit a width: measuring, cutting, tables. No rich, no report; every displayed text is made here.
+"""Lines of styled text that fit a width: measuring, wrapping, truncating, tables. Knows neither rich nor reports.
 
-A line is a list of spans, a span a text and the name of its style. Texts are cut with an ellipsis, numbers never.
+A line is a list of spans; a span is a text and the name of its style. Texts are truncated with an ellipsis, numbers never.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Span(NamedTuple):
 
     Attributes:
         text: Printable text.
-        style: As rich names styles; empty for none.
+        style: Name of a rich style; empty for none.
     """
 
     text: str
@@ -34,13 +34,13 @@ _WIDE = frozenset(
     for first, last in ((0x2630, 0x2637), (0x268A, 0x268F), (0x4DC0, 0x4DFF), (0x1D300, 0x1D356), (0x1D360, 0x1D376), (0x1F1E6, 0x1F1FF))
     for code in range(first, last + 1)
 )
-"""What terminals draw two columns wide although this Python's tables may say one: what became wide in Unicode 16, and halves of flags."""
-LEAST = 14
-"""Columns that a text keeps while anything else can still be left out."""
+"""Characters that terminals draw two columns wide although Python's tables may say one: flag halves, and those that Unicode 16 widened."""
+MINIMUM_TEXT = 14
+"""Columns that a text keeps as long as other columns of its table can be left out."""
 
 
 def width_of(text: str) -> int:
-    """Columns that the text takes on a screen."""
+    """Return the columns that the text takes on a screen."""
     if text.isascii():
         return len(text)
     return sum(map(_columns, text))
@@ -53,32 +53,32 @@ def _columns(character: str) -> int:
 
 
 def line_width(line: Line) -> int:
-    """Columns that the line takes."""
+    """Return the columns that the line takes."""
     return sum(width_of(span.text) for span in line)
 
 
 def plain(line: Line) -> str:
-    """The line without styles, and without blanks at its end."""
+    """Return the line without styles and trailing blanks."""
     return "".join(span.text for span in line).rstrip()
 
 
-def fitted(text: str, width: int, glyphs: Glyphs) -> str:
-    """The text, cut to the width with an ellipsis where it is too long."""
-    text = glyphs.shown(text)
+def fit(text: str, width: int, glyphs: Glyphs) -> str:
+    """Return the text, truncated to the width with an ellipsis if it is too long."""
+    text = glyphs.safe(text)
     if width_of(text) <= width:
         return text
     room = width - len(glyphs.ellipsis)
-    kept = ""
+    start = ""
     for character in text:
         room -= _columns(character)
         if room < 0:
             break
-        kept += character
-    return (kept + glyphs.ellipsis)[:width] if width > 0 else ""
+        start += character
+    return (start + glyphs.ellipsis)[:width] if width > 0 else ""
 
 
 def flow(segments: Iterable[Span], width: int, glyphs: Glyphs) -> list[Line]:
-    """The segments side by side, a dot between them, broken between segments or, where one is too long, between its words."""
+    """Return the segments in lines, separated by dots. Lines break between segments, or between the words of a long segment."""
     lines: list[Line] = []
     used = 0
     for segment in segments:
@@ -94,13 +94,13 @@ def flow(segments: Iterable[Span], width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def wrapped(text: str, width: int, glyphs: Glyphs) -> list[str]:
-    """The text in lines broken at blanks; a word that is too long is cut (no number is: none has as many digits)."""
+    """Return the text in lines broken at blanks. A word longer than a line is truncated; no number has as many digits."""
     lines: list[str] = []
-    for word in glyphs.shown(text).split(" "):
+    for word in glyphs.safe(text).split(" "):
         if lines and width_of(lines[-1]) + 1 + width_of(word) <= width:
             lines[-1] += f" {word}"
         else:
-            lines.append(fitted(word, width, glyphs))
+            lines.append(fit(word, width, glyphs))
     return lines
 
 
@@ -110,55 +110,55 @@ class Column:
 
     Attributes:
         head: Its title.
-        cells: One a row; a rule across the rows is no cell.
-        left: Whether it is aligned to the left, as texts are; numbers are aligned to the right.
-        elastic: Whether its texts may be cut. Numbers may not.
-        whole: Whether its texts are cut only when no other column is left that could be left out.
-        keep: Columns with the smallest are left out first where the table is too wide; 0 for never.
-        at_least: Columns to take, so that it is as wide as that of another table.
+        cells: One per row.
+        is_left: True to align it to the left, as texts are. Numbers are aligned to the right.
+        is_elastic: True if its texts may be truncated. Numbers may not.
+        is_last_resort: True to truncate its texts only after all other columns that can be left out are gone.
+        priority: If the table is too wide, columns with the lowest priority are left out first. 0 means never.
+        minimum: Minimum width, for alignment with another table.
     """
 
     head: str
     cells: Sequence[Span]
-    left: bool = False
-    elastic: bool = False
-    whole: bool = False
-    keep: int = 0
-    at_least: int = 0
+    is_left: bool = False
+    is_elastic: bool = False
+    is_last_resort: bool = False
+    priority: int = 0
+    minimum: int = 0
 
     @property
     def width(self) -> int:
-        """Columns that it takes uncut."""
-        return max(self.at_least, width_of(self.head), *(width_of(cell.text) for cell in self.cells), 0)
+        """Width without truncation."""
+        return max(self.minimum, width_of(self.head), *(width_of(cell.text) for cell in self.cells), 0)
 
     @property
-    def least(self) -> int:
-        """Columns that it takes while others can be left out."""
-        return min(self.width, max(LEAST, width_of(self.head))) if self.elastic and not self.whole else self.width
+    def least_width(self) -> int:
+        """Width as long as other columns can be left out."""
+        return min(self.width, max(MINIMUM_TEXT, width_of(self.head))) if self.is_elastic and not self.is_last_resort else self.width
 
 
 def table(columns: Sequence[Column], width: int, glyphs: Glyphs, *, heads: bool = True) -> list[Line]:
-    """The table's lines. Where it is too wide, columns are left out in their order of `keep`, then texts are cut."""
+    """Return the lines of a table. If it is too wide, columns are left out by `priority`, then texts are truncated."""
     columns = list(columns)
-    while _sum(column.least for column in columns) > width:
-        droppable = [column for column in columns if column.keep]
+    while _total_width(column.least_width for column in columns) > width:
+        droppable = [column for column in columns if column.priority]
         if not droppable:
             break
-        columns.remove(min(droppable, key=lambda column: column.keep))
+        columns.remove(min(droppable, key=lambda column: column.priority))
     widths = [column.width for column in columns]
-    for place in sorted(range(len(columns)), key=lambda place: -columns[place].width):
-        if columns[place].elastic:
-            excess = _sum(widths) - width
-            floor = min(columns[place].least, widths[place]) if _sum(column.least for column in columns) <= width else 1
-            widths[place] = max(floor, widths[place] - max(0, excess))
+    for index in sorted(range(len(columns)), key=lambda index: -columns[index].width):
+        if columns[index].is_elastic:
+            excess = _total_width(widths) - width
+            floor = min(columns[index].least_width, widths[index]) if _total_width(column.least_width for column in columns) <= width else 1
+            widths[index] = max(floor, widths[index] - max(0, excess))
     lines = [_row([Span(column.head, "dim") for column in columns], columns, widths, glyphs)] if heads else []
     count = max((len(column.cells) for column in columns), default=0)
-    return lines + [_row([column.cells[place] for column in columns], columns, widths, glyphs) for place in range(count)]
+    return lines + [_row([column.cells[row] for column in columns], columns, widths, glyphs) for row in range(count)]
 
 
-def _sum(widths: Iterable[int]) -> int:
-    counted = list(widths)
-    return sum(counted) + GAP * (len(counted) - 1)
+def _total_width(widths: Iterable[int]) -> int:
+    widths = list(widths)
+    return sum(widths) + GAP * (len(widths) - 1)
 
 
 def _row(cells: Sequence[Span], columns: Sequence[Column], widths: Sequence[int], glyphs: Glyphs) -> Line:
@@ -166,18 +166,18 @@ def _row(cells: Sequence[Span], columns: Sequence[Column], widths: Sequence[int]
     for cell, column, width in zip(cells, columns, widths, strict=True):
         if line:
             line.append(Span(" " * GAP))
-        text = fitted(cell.text, width, glyphs) if column.elastic else cell.text
+        text = fit(cell.text, width, glyphs) if column.is_elastic else cell.text
         blank = Span(" " * max(0, width - width_of(text)))
-        line += [Span(text, cell.style), blank] if column.left else [blank, Span(text, cell.style)]
+        line += [Span(text, cell.style), blank] if column.is_left else [blank, Span(text, cell.style)]
     return line
 
 
-def beside(left: Sequence[Line], right: Sequence[Line], *, gap: int, wide: int) -> list[Line]:
-    """Two blocks side by side, the left one `wide` columns wide."""
+def side_by_side(first_block: Sequence[Line], second_block: Sequence[Line], *, gap: int, first_width: int) -> list[Line]:
+    """Return two blocks side by side."""
     lines = []
-    for place in range(max(len(left), len(right))):
-        first = list(left[place]) if place < len(left) else []
-        second = right[place] if place < len(right) else []
-        blank = Span(" " * (wide + gap - line_width(first)))
+    for row in range(max(len(first_block), len(second_block))):
+        first = list(first_block[row]) if row < len(first_block) else []
+        second = second_block[row] if row < len(second_block) else []
+        blank = Span(" " * (first_width + gap - line_width(first)))
         lines.append([*first, blank, *second] if second else first)
     return lines

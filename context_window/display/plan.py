@@ -1,16 +1,16 @@
-"""A plan drawn: before and after, sums by action and category, then the changes in the log's order, with their reasons."""
+"""A plan as lines: totals before and after, a table by action and category, then the changes in log order with their reasons."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..errors import BESIDE, FEWER_TOOLS
+from ..errors import FEWER_TOOLS, OUTSIDE_ITEMS
 from ..trimming.plan import Action, Plan
-from ..trimming.summary import DONE, Run, overhead_stands_out, runs, tallies
-from .cells import length_bar
+from ..trimming.plan_text import DONE, Run, action_totals, never_sent_lines, overhead_stands_out, runs, tight_budget
+from .charts import length_bar
 from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
-from .lines import Column, Line, Span, fitted, flow, table, width_of, wrapped
+from .lines import Column, Line, Span, fit, flow, table, width_of, wrapped
 from .usage import MINIMAL, WIDEST, heading
 
 COLOURS = {
@@ -18,69 +18,84 @@ COLOURS = {
     Action.REPLACE_IMAGES: "blue",
     Action.REPLACE_REFUSED: "blue",
     Action.TRUNCATE: "cyan",
+    Action.EXTRACT: "cyan",
     Action.CLEAR: "yellow",
     Action.SUMMARISE: "magenta",
     Action.DROP: "red",
 }
 
-MOST = 15
-"""Runs of changes that are listed unless more are asked for."""
-AT_MOST = "upper bound"
-"""What the overhead is where the provider's reports are gone by: so is the total, and the items are as counted here."""
-MARGIN = "The overhead has a margin: what was taken out may have cost less than was counted for it."
+RUNS_LISTED = 15
+"""Runs of changes that are listed by default."""
+UPPER_BOUND = "upper bound"
+"""Marks the overhead if the total is based on the provider's reports. The items have our own counts, so the bound is in the overhead."""
+MARGIN = "The overhead includes a margin: the removed items may have cost less than we counted for them."
 """Why a bound on the overhead grows with a trim."""
+EXAMPLE_LINES = 12
+"""Lines of an extract that are shown."""
 CULPRITS = 5
-"""Items that are named where the view does not fit."""
+"""Items that are named if the view does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlanTold:
-    """A plan, and what else is said with it.
+class PlanDisplay:
+    """A plan and how to display it.
 
     Attributes:
         plan: The plan.
-        title: What it is a plan for.
-        notes: Lines for the end: the budget's source, the counter.
-        most: Runs of changes that are listed; None for all.
-        brief: Whether to leave out the list of changes.
+        title: Name of the session that it is a plan for.
+        notes: Lines printed at the end: the budget's source, the counter.
+        most: Maximum number of runs of changes to list; None for all.
+        brief: True to leave out the list of changes.
+        example: An extract as the model sees it; empty for none.
     """
 
     plan: Plan
     title: str = ""
     notes: tuple[str, ...] = ()
-    most: int | None = MOST
+    most: int | None = RUNS_LISTED
     brief: bool = False
+    example: str = ""
 
 
-def draw_plan(told: PlanTold, width: int, glyphs: Glyphs) -> list[Line]:
-    """The lines of the plan, none of them wider than `width` columns."""
-    plan, width = told.plan, min(width, WIDEST)
-    lines = [*heading(told.title, "", width, glyphs), *flow(_headline(plan, glyphs), width, glyphs), []]
+def plan_lines(display: PlanDisplay, width: int, glyphs: Glyphs) -> list[Line]:
+    """Return the lines of the plan, none wider than `width` columns."""
+    plan, width = display.plan, min(width, WIDEST)
+    lines = [*heading(display.title, "", width, glyphs), *flow(_headline(plan, glyphs), width, glyphs), []]
+    if plan.is_tight:
+        text = tight_budget(plan)
+        lines += [*_wrapped(f"{text[0].upper()}{text[1:]}.", width, glyphs, BAD), []]
     if width >= MINIMAL:
         bars = _bars(plan, width, glyphs)
         lines += [*bars, []] if bars else []
-    lines += _sums(plan, width, glyphs)
+    lines += _totals(plan, width, glyphs)
     if plan.calibrated and plan.overhead > plan.overhead_before:
         lines += [[], *_wrapped(MARGIN, width, glyphs, QUIET)]
+    if never_sent := "; ".join(never_sent_lines(plan)):
+        lines += [[], *_wrapped(f"Not counted: {never_sent}.", width, glyphs, QUIET)]
     changes = runs(plan)
-    if changes and not told.brief:
-        shown = changes if told.most is None else changes[: told.most]
-        lines += [[], *_changes(shown, width, glyphs)]
-        if more := len(changes) - len(shown):
-            lines += _wrapped(f"{glyphs.ellipsis} and {more:,} more like these", width, glyphs, QUIET)
+    if changes and not display.brief:
+        listed = changes if display.most is None else changes[: display.most]
+        lines += [[], *_changes(listed, width, glyphs)]
+        if omitted := len(changes) - len(listed):
+            lines += _wrapped(f"{glyphs.ellipsis} and {omitted:,} more", width, glyphs, QUIET)
     if plan.over_budget:
         lines += [[], *_culprits(plan, width, glyphs)]
-    notes = [line for note in told.notes for line in _wrapped(note, width, glyphs, QUIET)]
+    if display.example:
+        example = display.example.split("\n")
+        rows = [*example[:EXAMPLE_LINES], *([glyphs.ellipsis] if len(example) > EXAMPLE_LINES else [])]
+        lines += [[], [Span("The largest extract, as the model sees it:", STRONG)]]
+        lines += [[Span("  " + fit(glyphs.safe(row), max(4, width - 2), glyphs), QUIET)] for row in rows]
+    notes = [line for note in display.notes for line in _wrapped(note, width, glyphs, QUIET)]
     return [*lines, [], *notes] if notes else lines
 
 
 def _headline(plan: Plan, glyphs: Glyphs) -> Iterator[Span]:
-    changed = len(plan.changes)
+    changed, items = len(plan.trims), len(plan) - len(plan.never_sent)
     if not changed:
-        yield Span(f"nothing changes in {len(plan):,} items", STRONG)
+        yield Span(f"no changes to {items:,} items", STRONG)
         yield Span(f"{plan.after:,} tokens of {plan.budget:,}")
     else:
-        yield Span(f"{changed:,} of {len(plan):,} items change", STRONG)
+        yield Span(f"{changed:,} of {items:,} items change", STRONG)
         yield Span(f"{plan.before:,} {glyphs.arrow} {plan.after:,} tokens of {plan.budget:,}")
         yield Span(f"{plan.freed:,} freed")
     if plan.over_budget:
@@ -88,22 +103,22 @@ def _headline(plan: Plan, glyphs: Glyphs) -> Iterator[Span]:
 
 
 def _bars(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
-    """The request before and after as lengths, with a mark where the budget ends."""
+    """Return the tokens before and after as lengths, with a mark where the budget ends."""
     amounts = {"before": plan.before, "after": plan.after}
-    most = max(*amounts.values(), plan.budget)
-    numbers = max(len(f"{amount:,}") for amount in amounts.values())
-    room = width - len("before") - 4 - numbers
+    maximum = max(*amounts.values(), plan.budget)
+    digits = max(len(f"{amount:,}") for amount in amounts.values())
+    room = width - len("before") - 4 - digits
     if room < 4:
         return []
     lines: list[Line] = []
     for name, amount in amounts.items():
-        drawn = length_bar(amount, most, plan.budget, room, glyphs)
-        lines.append([Span(f"{name:<6}  ", QUIET), *drawn, Span(f"  {amount:>{numbers},}")])
+        cells = length_bar(amount, maximum, plan.budget, room, glyphs)
+        lines.append([Span(f"{name:<6}  ", QUIET), *cells, Span(f"  {amount:>{digits},}")])
     return lines
 
 
-def _sums(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
-    rows = tallies(plan)
+def _totals(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
+    rows = action_totals(plan)
     overhead = (plan.overhead_before, plan.overhead)
     befores = [row.before for row in rows] + [overhead[0], plan.before]
     afters = [row.after for row in rows] + [overhead[1], plan.after]
@@ -119,57 +134,61 @@ def _sums(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
             "",
             [
                 *(Span(DONE[row.action], COLOURS[row.action]) for row in rows),
-                Span(f"{OVERHEAD}, {AT_MOST}" if plan.calibrated else OVERHEAD),
+                Span(f"{OVERHEAD}, {UPPER_BOUND}" if plan.calibrated else OVERHEAD),
                 Span("total", STRONG),
             ],
-            left=True,
-            elastic=True,
-            whole=True,
+            is_left=True,
+            is_elastic=True,
+            is_last_resort=True,
         ),
-        Column("", [*categories, Span(""), Span("")], left=True, elastic=True, whole=True),
-        Column("items", [*(Span(f"{row.items:,}") for row in rows), Span(""), Span(f"{len(plan):,}", STRONG)], keep=3),
-        Column("before", numbers(befores), keep=2),
+        Column("", [*categories, Span(""), Span("")], is_left=True, is_elastic=True, is_last_resort=True),
+        Column(
+            "items",
+            [*(Span(f"{row.items:,}") for row in rows), Span(""), Span(f"{len(plan) - len(plan.never_sent):,}", STRONG)],
+            priority=3,
+        ),
+        Column("before", numbers(befores), priority=2),
         Column("after", numbers(afters)),
-        Column("freed", numbers(freed), keep=1),
+        Column("freed", numbers(freed), priority=1),
     ]
     return table(columns, width, glyphs)
 
 
 def _changes(changes: list[Run], width: int, glyphs: Glyphs) -> list[Line]:
-    """Two lines a run: where, what, how much; and why."""
-    where = max(width_of(run.places) for run in changes) if width >= MINIMAL else 0
+    """Return two lines per run: the places, the change and the tokens; then the reason."""
+    places_width = max(width_of(run.places) for run in changes) if width >= MINIMAL else 0
     columns = [
-        Column("items" if where else "", [Span(run.places if where else "", QUIET) for run in changes], keep=2),
-        Column("what happens", [Span(glyphs.shown(run.told), COLOURS[run.action]) for run in changes], left=True, elastic=True),
-        Column("before", [Span(f"{run.before:,}") for run in changes], keep=1),
-        Column("after", [Span(f"{run.after:,}") for run in changes], keep=3),
+        Column("items" if places_width else "", [Span(run.places if places_width else "", QUIET) for run in changes], priority=2),
+        Column("change", [Span(glyphs.safe(run.text), COLOURS[run.action]) for run in changes], is_left=True, is_elastic=True),
+        Column("before", [Span(f"{run.before:,}") for run in changes], priority=1),
+        Column("after", [Span(f"{run.after:,}") for run in changes], priority=3),
     ]
     head, *rows = table(columns, width, glyphs)
-    indent = " " * (max(where, len("items")) + 2 if where else 0)
+    indent = " " * (max(places_width, len("items")) + 2 if places_width else 0)
     lines = [head]
-    last = None
+    last_reason = ""
     for run, row in zip(changes, rows, strict=True):
         lines.append(row)
-        if run.reason is not last:  # said once for as long as it stays the same
-            lines += [[Span(indent + line, QUIET)] for line in wrapped(run.reason.value, max(10, width - len(indent)), glyphs)]
-        last = run.reason
+        if run.why != last_reason:  # printed once for runs with the same reason
+            lines += [[Span(indent + line, QUIET)] for line in wrapped(glyphs.safe(run.why), max(10, width - len(indent)), glyphs)]
+        last_reason = run.why
     return lines
 
 
 def _culprits(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
-    rows = [(one.what, one.after, one.reason.value, one.item_id) for one in plan.culprits[:CULPRITS]]
-    leads = overhead_stands_out(plan)
-    if leads:
-        rows.insert(0, (OVERHEAD, plan.overhead, BESIDE, ""))
+    rows = [(item.what, item.after, item.reason.value, item.item_id) for item in plan.culprits[:CULPRITS]]
+    is_overhead_large = overhead_stands_out(plan)
+    if is_overhead_large:
+        rows.insert(0, (OVERHEAD, plan.overhead, OUTSIDE_ITEMS, ""))
     columns = [
-        Column("What stands in the way", [Span(glyphs.shown(what)) for what, *_ in rows], left=True, elastic=True),
+        Column("Cannot be removed", [Span(glyphs.safe(name)) for name, *_ in rows], is_left=True, is_elastic=True),
         Column("tokens", [Span(f"{tokens:,}") for _, tokens, *_ in rows]),
-        Column("kept because", [Span(glyphs.shown(why), QUIET) for _, _, why, _ in rows], left=True, elastic=True, keep=2),
-        Column("id", [Span(fitted(id, 24, glyphs), QUIET) for *_, id in rows], left=True, elastic=True, keep=1),
+        Column("kept because", [Span(glyphs.safe(reason), QUIET) for _, _, reason, _ in rows], is_left=True, is_elastic=True, priority=2),
+        Column("id", [Span(fit(id, 24, glyphs), QUIET) for *_, id in rows], is_left=True, is_elastic=True, priority=1),
     ]
-    told = f"Over budget by {plan.after - plan.budget:,} tokens: all that could go is gone."
-    lines = [*_wrapped(told, width, glyphs, BAD), *(table(columns, width, glyphs) if rows else [])]
-    return [*lines, *_wrapped(f"{FEWER_TOOLS}.", width, glyphs, "")] if leads else lines
+    summary = f"Over budget by {plan.after - plan.budget:,} tokens, and nothing more can be removed."
+    lines = [*_wrapped(summary, width, glyphs, BAD), *(table(columns, width, glyphs) if rows else [])]
+    return [*lines, *_wrapped(f"{FEWER_TOOLS}, or allow more tokens.", width, glyphs, "")] if is_overhead_large else lines
 
 
 def _wrapped(text: str, width: int, glyphs: Glyphs, style: str) -> list[Line]:

@@ -1,42 +1,43 @@
-"""A usage report drawn: where the tokens go, for any width. The numbers are the report's own; only percentages are made here."""
+"""A usage report as lines: where the tokens go, for any width. The numbers are the report's; only percentages are computed here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from session.items import MessageCategory
 
-from ..usage import UsageReport
-from .cells import bar, grid, length
+from ..usage.report import UsageReport
+from .charts import bar, grid, length
 from .glyphs import BAD, FREE, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
-from .lines import Column, Line, Span, beside, fitted, flow, table, width_of, wrapped
+from .lines import Column, Line, Span, fit, flow, side_by_side, table, width_of, wrapped
 
 WIDEST = 112
-"""Columns at most: lines longer than this are hard to follow from a name to its number."""
+"""Maximum width in columns. In longer lines it is hard to follow a name to its number."""
 WITH_GRID = 72
-"""Columns from which the grid has room beside the table."""
+"""Columns from which there is room for the grid beside the table."""
 GRID = 22
-"""Columns that the grid takes, the gap beside it included."""
+"""Columns of the grid and the gap beside it."""
 TWO_LISTS = 100
-"""Columns from which tools and items stand side by side."""
+"""Columns from which tools and items are listed side by side."""
 MINIMAL = 40
-"""Columns below which only the table is shown."""
+"""Columns below which only the table is printed."""
 
 TOOLS = 8
 """Tools that are listed."""
 BARS = 14
-"""Columns of the bar beside the largest of them."""
+"""Columns of the bar of the largest tool."""
 LARGEST = "Largest items"
 
 
-def draw_usage(report: UsageReport, width: int, glyphs: Glyphs, *, brief: bool = False) -> list[Line]:
-    """The lines of the report, none of them wider than `width` columns.
+def usage_lines(report: UsageReport, width: int, glyphs: Glyphs, *, brief: bool = False) -> list[Line]:
+    """Return the lines of the report, none wider than `width` columns.
 
     Args:
         report: The report.
         width: Columns.
-        glyphs: What to draw with.
-        brief: Whether to leave out the lists of tools and items, and what the numbers rest on.
+        glyphs: Characters to draw with.
+        brief: True to leave out the lists of tools and items, and the footnotes.
     """
     width = min(width, WIDEST)
     if width < MINIMAL:
@@ -45,7 +46,7 @@ def draw_usage(report: UsageReport, width: int, glyphs: Glyphs, *, brief: bool =
     amounts = _amounts(report)
     if width >= WITH_GRID:
         rows = _table(report, width - GRID, glyphs)
-        lines += beside(grid(amounts, glyphs), rows, gap=3, wide=GRID - 3)
+        lines += side_by_side(grid(amounts, glyphs), rows, gap=3, first_width=GRID - 3)
     else:
         rows = _table(report, width, glyphs)
         lines += [bar(amounts, width, glyphs), [], *rows]
@@ -54,28 +55,51 @@ def draw_usage(report: UsageReport, width: int, glyphs: Glyphs, *, brief: bool =
     if brief:
         return lines
     lines += _lists(report, width, glyphs)
-    return [*lines, [], *flow(_counts(report), width, glyphs), *(line for note in notes(report) for line in _quiet(note, width, glyphs))]
+    notes = (line for note in footnotes(report) for line in _quiet(note, width, glyphs))
+    return [*lines, [], *flow(_counts(report), width, glyphs), *notes]
 
 
-def heading(title: str, about: str, width: int, glyphs: Glyphs) -> list[Line]:
-    """A title, and what it is about where there is room for it; no line where there is neither."""
-    title, about = (fitted(text, width, glyphs) for text in (title or about, about if title else ""))
-    return flow([Span(title, STRONG), Span(about, QUIET)] if about else [Span(title, STRONG)], width, glyphs) if title else []
+def other_session_lines(sessions: Sequence[Mapping[str, Any]], main_count: int, width: int, glyphs: Glyphs) -> list[Line]:
+    """Return a list of the other sessions of a transcript: sub-agents, or sessions in the same file.
+
+    Args:
+        sessions: For each session `session_id`, `agent_id`, `total` (tokens) and `items`.
+        main_count: Number of sessions in the file that could be the main one. If there are several, a note says so.
+        width: Columns.
+        glyphs: Characters to draw with.
+    """
+    width = min(width, WIDEST)
+    names = [f"agent {session['agent_id']}" if session["agent_id"] else f"session {session['session_id']}" for session in sessions]
+    columns = [
+        Column("Also in this transcript", [Span(glyphs.safe(name)) for name in names], is_left=True, is_elastic=True),
+        Column("tokens", [Span(f"{session['total']:,}") for session in sessions]),
+        Column("items", [Span(f"{session['items']:,}") for session in sessions], priority=1),
+    ]
+    note = "not included above; --session ID shows one of them"
+    if main_count > 1:
+        note += f" (any of {main_count:,} sessions in this file could be the main one; the first is shown)"
+    return [*table(columns, width, glyphs), *_quiet(note, width, glyphs)]
 
 
-def percent(part: int, whole: int) -> str:
-    """A part of a whole in percent."""
-    return _percent(part, round(1000 * part / whole))
+def heading(title: str, subject: str, width: int, glyphs: Glyphs) -> list[Line]:
+    """Return the title and the subject in one line, or in two if they do not fit; no line if both are empty."""
+    title, subject = (fit(text, width, glyphs) for text in (title or subject, subject if title else ""))
+    return flow([Span(title, STRONG), Span(subject, QUIET)] if subject else [Span(title, STRONG)], width, glyphs) if title else []
 
 
-def tenths(parts: Sequence[int], whole: int) -> list[int]:
-    """Parts of a whole in tenths of a percent, by largest remainder: parts that make up the whole sum to 1000."""
-    exact = [1000 * part for part in parts]
-    found = [amount // whole for amount in exact]
-    left = round(sum(exact) / whole) - sum(found)
-    for place in sorted(range(len(parts)), key=lambda place: -(exact[place] % whole))[:left]:
-        found[place] += 1
-    return found
+def percent(part: int, total: int) -> str:
+    """Return a part of a total in percent."""
+    return _percent(part, round(1000 * part / total))
+
+
+def tenths(parts: Sequence[int], total: int) -> list[int]:
+    """Return parts of a total in tenths of a percent, by largest remainder: parts that make up the total sum to 1000."""
+    scaled = [1000 * part for part in parts]
+    rounded = [amount // total for amount in scaled]
+    missing = round(sum(scaled) / total) - sum(rounded)
+    for index in sorted(range(len(parts)), key=lambda index: -(scaled[index] % total))[:missing]:
+        rounded[index] += 1
+    return rounded
 
 
 def _percent(part: int, tenth: int) -> str:
@@ -85,7 +109,8 @@ def _percent(part: int, tenth: int) -> str:
 
 
 def _headline(report: UsageReport) -> Iterator[Span]:
-    yield Span(f"{report.total:,} of {report.budget:,} tokens", STRONG)
+    about = "about " if report.unknown else ""
+    yield Span(f"{about}{report.total:,} of {report.budget:,} tokens", STRONG)
     if report.over_budget:
         yield Span(f"over budget by {-report.available:,}", BAD)
     else:
@@ -94,28 +119,31 @@ def _headline(report: UsageReport) -> Iterator[Span]:
 
 
 def _amounts(report: UsageReport) -> dict[str, int]:
-    """What the cells stand for: all of the budget, or all that is used where that is more."""
+    """Return the amounts that the cells stand for. They sum to the budget, or to the total if that is more."""
     used = {row.category.value: row.tokens for row in report.rows} | {OVERHEAD: report.overhead}
     return used | {FREE: max(0, report.available)}
 
 
-def _borrows(report: UsageReport) -> list[bool]:
-    """For each row, whether it holds more than its share and trims may touch it."""
+def _above_share(report: UsageReport) -> list[bool]:
+    """Return for each row whether it is above its share and may be trimmed."""
     return [row.tokens > row.share and row.category is not MessageCategory.SYSTEM for row in report.rows]
 
 
 def _shares(report: UsageReport) -> list[str]:
-    """The percentages of the budget, a row each: categories, overhead, total, free or over."""
+    """Return each row's percentage of the budget: categories, overhead, total, free or over."""
     used = [row.tokens for row in report.rows] + [report.overhead]
     free = max(0, report.available)
-    found = tenths([*used, free], report.budget)
-    shown = [_percent(part, tenth) for part, tenth in zip(used, found[:-1], strict=True)]
-    rest = percent(-report.available, report.budget) if report.over_budget else _percent(free, found[-1])
-    return [*shown, _percent(report.total, sum(found[:-1])), rest]
+    rounded = tenths([*used, free], report.budget)
+    texts = [_percent(part, tenth) for part, tenth in zip(used, rounded[:-1], strict=True)]
+    rest = percent(-report.available, report.budget) if report.over_budget else _percent(free, rounded[-1])
+    return [*texts, _percent(report.total, sum(rounded[:-1])), rest]
 
 
 def _share_of(report: UsageReport) -> Callable[[int], str]:
-    """The percentage of an amount in a list: of one that the table has too, the table's, which is rounded so that its rows sum up."""
+    """Return a function that gives the percentage of an amount in a list.
+
+    An amount that is also in the table gets the table's percentage, which is rounded so that the rows sum up.
+    """
     amounts = [*(row.tokens for row in report.rows), report.overhead, report.total]
     in_table = dict(zip(amounts, _shares(report), strict=False))
     return lambda tokens: in_table.get(tokens) or percent(tokens, report.budget)
@@ -125,105 +153,112 @@ def _table(report: UsageReport, width: int, glyphs: Glyphs) -> list[Line]:
     names = [row.category.value for row in report.rows] + [OVERHEAD, "total", FREE]
     tokens = [row.tokens for row in report.rows] + [report.overhead, report.total, report.available]
     styles = ["", "", "", "", "", STRONG, QUIET]
-    over = report.over_budget
-    if over:
+    if report.over_budget:
         names[-1], tokens[-1], styles[-1] = "over budget by", -report.available, BAD
-    marks = [Span(glyphs.cells.get(name, ""), STYLES.get(name, "")) for name in names]
+    cells = [Span(glyphs.cells.get(name, ""), STYLES.get(name, "")) for name in names]
+    flags = [Span(glyphs.flag if is_above else "", "yellow") for is_above in _above_share(report)]
+    counts = [*(Span(f"{row.items:,}") for row in report.rows), Span(""), Span(f"{report.items:,}", STRONG), Span("")]
     blank = [Span("")] * 3
     columns = [
-        Column("", marks, left=True, keep=5),
-        Column("", [Span(name, style) for name, style in zip(names, styles, strict=True)], left=True, elastic=True, whole=True),
+        Column("", cells, is_left=True, priority=5),
+        Column("", [Span(*cell) for cell in zip(names, styles, strict=True)], is_left=True, is_elastic=True, is_last_resort=True),
         Column("tokens", [Span(f"{amount:,}", style) for amount, style in zip(tokens, styles, strict=True)]),
-        Column("of budget", [Span(share, style) for share, style in zip(_shares(report), styles, strict=True)], keep=4),
-        Column("share", [*(Span(f"{row.share:,}", QUIET) for row in report.rows), *blank], keep=2),
-        Column("", [*(Span(glyphs.flag if borrows else "", "yellow") for borrows in _borrows(report)), *blank], left=True, keep=1),
-        Column("items", [*(Span(f"{row.items:,}") for row in report.rows), Span(""), Span(f"{report.items:,}", STRONG), Span("")], keep=3),
+        Column("of budget", [Span(share, style) for share, style in zip(_shares(report), styles, strict=True)], priority=4),
+        Column("share", [*(Span(f"{row.share:,}", QUIET) for row in report.rows), *blank], priority=2),
+        Column("", [*flags, *blank], is_left=True, priority=1),
+        Column("items", counts, priority=3),
     ]
     return table(columns, width, glyphs)
 
 
 def _lists(report: UsageReport, width: int, glyphs: Glyphs) -> list[Line]:
-    """Tools by tokens, and the largest items."""
+    """Return the tools by tokens, and the largest items."""
     if width >= TWO_LISTS and report.tools and report.largest:
         half = (width - 4) // 2
-        return [[], *beside(_tools(report, half, glyphs), _largest(report, width - 4 - half, glyphs), gap=4, wide=half)]
+        return [[], *side_by_side(_tools(report, half, glyphs), _largest(report, width - 4 - half, glyphs), gap=4, first_width=half)]
     lines: list[Line] = []
     names = [LARGEST, *(tool.name for tool in report.tools[:TOOLS]), *(item.what for item in report.largest)]
-    longest = min(width // 2, max(width_of(glyphs.shown(name)) for name in names))  # so that the numbers of both are in line
+    longest = min(width // 2, max(width_of(glyphs.safe(name)) for name in names))  # aligns the numbers of both lists
     for block in (_tools(report, width, glyphs, longest), _largest(report, width, glyphs, longest)):
         lines += [[], *block] if block else []
     return lines
 
 
-def _tools(report: UsageReport, width: int, glyphs: Glyphs, names: int = 0) -> list[Line]:
+def _tools(report: UsageReport, width: int, glyphs: Glyphs, name_width: int = 0) -> list[Line]:
     tools = report.tools[:TOOLS]
     if not tools:
         return []
     share = _share_of(report)
     columns = [
-        Column("Tools", [Span(glyphs.shown(tool.name)) for tool in tools], left=True, elastic=True, at_least=names),
+        Column("Tools", [Span(glyphs.safe(tool.name)) for tool in tools], is_left=True, is_elastic=True, minimum=name_width),
         Column("tokens", [Span(f"{tool.tokens:,}") for tool in tools]),
-        Column("of budget", [Span(share(tool.tokens), QUIET) for tool in tools], keep=1),
-        Column("calls", [Span(f"{tool.calls:,}") for tool in tools], keep=4),
+        Column("of budget", [Span(share(tool.tokens), QUIET) for tool in tools], priority=1),
+        Column("calls", [Span(f"{tool.calls:,}") for tool in tools], priority=4),
     ]
     if any(tool.cleared for tool in tools):
-        columns.append(Column("cleared", [Span(f"{tool.cleared:,}" if tool.cleared else "") for tool in tools], keep=3))
+        columns.append(Column("cleared", [Span(f"{tool.cleared:,}" if tool.cleared else "") for tool in tools], priority=3))
     lengths = [Span(length(tool.tokens, tools[0].tokens, BARS, glyphs), STYLES[MessageCategory.SYSTEM_OUTPUT.value]) for tool in tools]
-    columns.append(Column("", lengths, left=True, keep=2))
-    more = len(report.tools) - len(tools)
-    return [*table(columns, width, glyphs), *(_quiet(f"{glyphs.ellipsis} and {more:,} more", width, glyphs) if more else [])]
+    columns.append(Column("", lengths, is_left=True, priority=2))
+    omitted = len(report.tools) - len(tools)
+    return [*table(columns, width, glyphs), *(_quiet(f"{glyphs.ellipsis} and {omitted:,} more", width, glyphs) if omitted else [])]
 
 
-def _largest(report: UsageReport, width: int, glyphs: Glyphs, names: int = 0) -> list[Line]:
+def _largest(report: UsageReport, width: int, glyphs: Glyphs, name_width: int = 0) -> list[Line]:
     items = report.largest
     if not items:
         return []
     share = _share_of(report)
+    names = [Span(glyphs.safe(item.what), STYLES[item.category.value]) for item in items]
     columns = [
-        Column(
-            LARGEST, [Span(glyphs.shown(item.what), STYLES[item.category.value]) for item in items], left=True, elastic=True, at_least=names
-        ),
+        Column(LARGEST, names, is_left=True, is_elastic=True, minimum=name_width),
         Column("tokens", [Span(f"{item.tokens:,}") for item in items]),
-        Column("of budget", [Span(share(item.tokens), QUIET) for item in items], keep=2),
-        Column("id", [Span(fitted(item.item_id, 24, glyphs), QUIET) for item in items], left=True, elastic=True, keep=1),
+        Column("of budget", [Span(share(item.tokens), QUIET) for item in items], priority=2),
+        Column("id", [Span(fit(item.item_id, 24, glyphs), QUIET) for item in items], is_left=True, is_elastic=True, priority=1),
     ]
     return table(columns, width, glyphs)
 
 
 def _counts(report: UsageReport) -> Iterator[Span]:
-    yield Span(_many(report.items, "item"))
-    yield Span(_many(report.messages, "message"))
+    yield Span(_counted(report.items, "item"))
+    yield Span(_counted(report.messages, "message"))
     if report.images:
-        yield Span(f"{_many(report.images, 'image')} ({report.image_tokens:,} tokens)")
+        yield Span(f"{_counted(report.images, 'image')} ({report.image_tokens:,} tokens)")
     if report.compacted_items:
-        yield Span(f"{_many(report.compacted_items, 'item')} behind summaries, at no cost")
+        yield Span(f"{_counted(report.compacted_items, 'item')} ({report.compacted_tokens:,} tokens) replaced by summaries in the log")
 
 
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def notes(report: UsageReport) -> tuple[str, str]:
-    """What the budget is and where it comes from; what counted, and how well."""
+def footnotes(report: UsageReport) -> tuple[str, str]:
+    """Return two sentences: the budget and its source; the counter and its accuracy."""
     budget = f"budget {report.budget:,}"
     if report.budget_from:
         budget += f": {report.budget_from}"
     if report.window is not None and report.budget > report.window:
         budget += f", more than the model's window of {report.window:,}"
     elif report.window is not None and report.window != report.budget:
-        kept = f" less {report.reserve:,} kept for the answer" if report.reserve else ""
-        budget += f" (window {report.window:,}{kept})"
+        reserve = f" minus {report.reserve:,} reserved for the answer" if report.reserve else ""
+        budget += f" (window {report.window:,}{reserve})"
     counter = f"counted with {report.counter}"
     if report.counter_problem:
-        counter += f", since {report.counter_problem}"
+        counter += f" ({report.counter_problem})"
     if report.reported_tokens is not None:
-        counter += f", anchored on the provider's report of {report.reported_tokens:,}: an upper bound"
+        counter += f"; an upper bound, based on {report.reported_tokens:,} tokens reported by the provider"
     elif report.settled_tokens is not None:
-        counter += f", anchored on the {report.settled_tokens:,} that this view cost when it was made: an upper bound"
+        counter += f"; an upper bound, based on the {report.settled_tokens:,} tokens of this view when it was made"
     elif report.expected_error:
-        counter += f": estimates, usually within {report.expected_error:.0%} of what the provider counts"
+        counter += f": an estimate, usually within {report.expected_error:.0%} of the provider's count"
+    if (unlogged := report.unlogged) is not None:
+        counter += (
+            f"; {unlogged.tool} sends more than it logs: an estimate from {_counted(unlogged.sessions, 'recorded session')} is "
+            f"{unlogged.tokens:,} tokens, so a request would cost some {report.total + unlogged.tokens:,}"
+        )
+    if report.unknown:
+        counter += f"; only the provider knows the size of {_counted(report.unknown, 'file')} behind a URL or file id"
     if report.provider_tokens is not None:
-        counter += f"; the provider counts {report.provider_tokens:,}"
+        counter += f"; the provider counted {report.provider_tokens:,}"
     return budget, counter
 
 

@@ -1,6 +1,6 @@
-"""Anthropic's SDK: the call of the model with a session's view, and another one where the API refuses the first.
+"""Anthropic's SDK: send a session's view as a request, and send a smaller one if the API refuses it.
 
-The requests are made by the manager (`requesting.py`), what the API says is read in `refusals.py`; here requests are sent.
+The manager makes the requests (`requests/anthropic_request.py`), and `requests/client_errors.py` reads the API's errors.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from session.session import Session
+from session.summarizers import AnthropicSummarizer
 
-from ..attempts import Attempts
 from ..errors import BudgetError
+from ..loop.background_loop import run_blocking
+from ..loop.retries import RefusalRetries
 from ..manager import ContextWindowManager
 from ..model_errors import PartRefusedError, PromptTooLongError
-from ..refusals import model_error
+from ..requests.client_errors import model_error
 from ..threads import in_thread
 from ..tools import Tool
-from ..whole import as_whole
+from ..validation import as_whole
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["acreate", "create", "cut_short"]
 
-STOPPED = "model_context_window_exceeded"
-"""The stop reason of an answer that ended where the window did."""
+WINDOW_FULL = "model_context_window_exceeded"
+"""Stop reason of an answer that was cut off because prompt and answer filled the context window."""
 
 
 def create(
@@ -39,47 +41,51 @@ def create(
     model: str,
     max_tokens: int,
     tools: Iterable[Tool] = (),
-    **more: Any,
+    **request_fields: Any,
 ) -> Message:
-    """The model's answer to the session: what `client.messages.create` gives for `manager.anthropic_request(…)`.
+    """Send `manager.anthropic_request(…)` with `client.messages.create` and return the model's answer.
 
         answer = create(manager, client, session, model="claude-sonnet-5-5", max_tokens=8_000, tools=[read_file])
 
-    Where the API says that the prompt is too long, or the answer ends with the window (`model_context_window_exceeded`), the session's
-    budget is lowered (`manager.accept_refusal`: by the API's figures, without any to half) and the model is asked once more, with less.
-    An answer that is cut short again, or whose prompt cannot be smaller, is given as it is. Where the API refuses an image or a document,
-    a note stands in its place from then on (likewise `accept_refusal`), and the model is asked once more. Other errors of the client stay
-    as they are.
+    If the log has outgrown its limits, the same model first writes a summary of its older part (`manager.compact_if_due`), unless the
+    window has another summariser or `compaction=False`.
+
+    If the API says that the prompt is too long, or the answer was cut off by the window (`model_context_window_exceeded`), the session's
+    budget is lowered (`manager.accept_refusal`: to the API's figures, or to half if it gives none) and a smaller request is sent, once.
+    An answer that is cut off again, or whose prompt cannot become smaller, is returned as it is. If the API refuses an image or a
+    document, `accept_refusal` puts a note in its place from then on, and the request is sent again, once. All other errors of the client
+    are raised unchanged.
 
     Args:
-        manager: What decides the view.
+        manager: The manager that makes the view.
         client: An `anthropic.Anthropic`.
-        session: The log; it is not changed. What was answered is the caller's to add.
+        session: The log. Append the answer yourself; only a summary may be appended here.
         model: The model's name, as the API takes it.
         max_tokens: Tokens that the answer may have, as `anthropic_request` takes them.
         tools: Functions, or definitions in any provider's form.
-        more: Whatever else the API takes, but `stream`: see `client.messages.stream(**manager.anthropic_request(…))`.
+        request_fields: Other fields of the request, except `stream`: see `client.messages.stream(**manager.anthropic_request(…))`.
 
     Raises:
-        PromptTooLongError: The prompt was too long twice, or nothing of it could be taken. It has the API's figures.
+        PromptTooLongError: The prompt was too long twice, or nothing could be taken out of it. It has the API's figures.
         PartRefusedError: The API refused an image or a document, and another one in the request without it.
-        ContextOverflowError: What must be kept does not fit, and the window is `strict`.
-        BudgetError: An argument makes no sense, or nothing has been said yet.
+        ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
+        BudgetError: An argument is invalid, or the session has no message yet.
     """
     _check(manager, client)
-    asked = _checked(more, model=model, max_tokens=max_tokens, tools=tools)
-    with _Attempts(manager, session) as attempts:
+    arguments = _request_arguments(request_fields, model=model, max_tokens=max_tokens, tools=tools)
+    run_blocking(manager.compact_if_due(session, AnthropicSummarizer(client, model)))
+    with _CreateRetries(manager, session) as retries:
         while True:
-            request = manager.anthropic_request(session, **asked)
+            request = manager.anthropic_request(session, **arguments)
             try:
                 answer: Message = client.messages.create(**request)
-            except Exception as error:  # noqa: BLE001 - raised again unless another attempt may help
-                attempts.refused(error)
+            except Exception as error:  # noqa: BLE001 - raised again unless a retry may help
+                retries.handle_error(error)
             else:
                 if isawaitable(answer):
-                    getattr(answer, "close", lambda: None)()  # a coroutine that nobody awaits is warned about
+                    getattr(answer, "close", lambda: None)()  # a coroutine that nobody awaits causes a warning
                     raise BudgetError("client", type(client), "pass an anthropic.Anthropic(), or await acreate(…) with this one")
-                if attempts.settled(answer, request["max_tokens"]):
+                if retries.accept_answer(answer, request["max_tokens"]):
                     return answer
 
 
@@ -91,81 +97,83 @@ async def acreate(
     model: str,
     max_tokens: int,
     tools: Iterable[Tool] = (),
-    **more: Any,
+    **request_fields: Any,
 ) -> Message:
-    """As `create`, with an asynchronous client; what is counted is counted in a thread.
+    """`create` for an asynchronous client. Counting runs in a thread.
 
     Args:
-        manager: What decides the view.
+        manager: The manager that makes the view.
         client: An `anthropic.AsyncAnthropic`.
-        session: The log; it is not changed. What was answered is the caller's to add.
+        session: The log. Append the answer yourself; only a summary may be appended here.
         model: The model's name, as the API takes it.
         max_tokens: Tokens that the answer may have, as `anthropic_request` takes them.
         tools: Functions, or definitions in any provider's form.
-        more: Whatever else the API takes, but `stream`.
+        request_fields: Other fields of the request, except `stream`.
 
     Raises:
-        PromptTooLongError: The prompt was too long twice, or nothing of it could be taken. It has the API's figures.
+        PromptTooLongError: The prompt was too long twice, or nothing could be taken out of it. It has the API's figures.
         PartRefusedError: The API refused an image or a document, and another one in the request without it.
-        ContextOverflowError: What must be kept does not fit, and the window is `strict`.
-        BudgetError: An argument makes no sense, or nothing has been said yet.
+        ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
+        BudgetError: An argument is invalid, or the session has no message yet.
     """
     _check(manager, client)
-    asked = _checked(more, model=model, max_tokens=max_tokens, tools=tools)
-    with _Attempts(manager, session) as attempts:
+    arguments = _request_arguments(request_fields, model=model, max_tokens=max_tokens, tools=tools)
+    await manager.compact_if_due(session, AnthropicSummarizer(client, model))
+    with _CreateRetries(manager, session) as retries:
         while True:
-            request = await manager.aanthropic_request(session, **asked)
+            request = await manager.aanthropic_request(session, **arguments)
             try:
-                asking = client.messages.create(**request)
-                answer: Message | None = await asking if isawaitable(asking) else None
-            except Exception as error:  # noqa: BLE001 - raised again unless another attempt may help
-                await in_thread(partial(attempts.refused, error))
+                response = client.messages.create(**request)
+                answer: Message | None = await response if isawaitable(response) else None
+            except Exception as error:  # noqa: BLE001 - raised again unless a retry may help
+                await in_thread(partial(retries.handle_error, error))
             else:
                 if answer is None:
                     raise BudgetError("client", type(client), "pass an anthropic.AsyncAnthropic(), or call create(…) with this one")
-                if await in_thread(partial(attempts.settled, answer, request["max_tokens"])):
+                if await in_thread(partial(retries.accept_answer, answer, request["max_tokens"])):
                     return answer
 
 
 def cut_short(answer: Message | Mapping[str, Any], max_tokens: int) -> PromptTooLongError | None:
-    """What an answer says of its prompt's length where it ended with the window, as `manager.accept_refusal` takes it; else None.
+    """Return the refusal to pass to `manager.accept_refusal` if the answer was cut off by the context window; else None.
 
     Args:
-        answer: The message.
-        max_tokens: Tokens that it was allowed.
+        answer: The model's message.
+        max_tokens: The request's `max_tokens`.
     """
-    if _member(answer, "stop_reason") != STOPPED:
+    if _field(answer, "stop_reason") != WINDOW_FULL:
         return None
-    usage = _member(answer, "usage")
-    read = [as_whole(_member(usage, f"{kind}input_tokens")) or 0 for kind in ("", "cache_read_", "cache_creation_")]
-    written = as_whole(_member(usage, "output_tokens")) or 0
-    reason, prompt = "the answer ended with the window", sum(read)
-    if prompt < 1:
-        return PromptTooLongError(reason, 200, STOPPED)
-    return PromptTooLongError(reason, 200, STOPPED, tokens=prompt, limit=max(0, prompt + written - max_tokens))
+    usage = _field(answer, "usage")
+    input_counts = [as_whole(_field(usage, f"{kind}input_tokens")) or 0 for kind in ("", "cache_read_", "cache_creation_")]
+    output_tokens = as_whole(_field(usage, "output_tokens")) or 0
+    reason, prompt_tokens = "the answer ended with the window", sum(input_counts)
+    if prompt_tokens < 1:
+        return PromptTooLongError(reason, 200, WINDOW_FULL)
+    limit = max(0, prompt_tokens + output_tokens - max_tokens)
+    return PromptTooLongError(reason, 200, WINDOW_FULL, tokens=prompt_tokens, limit=limit)
 
 
-class _Attempts(Attempts):
-    """The attempts at one request of the client."""
+class _CreateRetries(RefusalRetries):
+    """The retries of one request, for exceptions and answers of the client."""
 
-    def refused(self, error: Exception) -> None:
-        """Prepare another attempt.
+    def handle_error(self, error: Exception) -> None:
+        """Adapt the session's views to a refusal, so that the request can be sent again.
 
         Raises:
-            PromptTooLongError: Another attempt would not help.
-            PartRefusedError: Likewise.
-            Exception: The error itself, if it is another one.
+            PromptTooLongError: The prompt was too long, and a retry would not help.
+            PartRefusedError: A part was refused, and a retry would not help.
+            Exception: `error` itself, if it is not a refusal.
         """
         refusal = model_error(error)
         if not isinstance(refusal, PromptTooLongError | PartRefusedError):
             raise error
-        if not self.gives_way(refusal):
+        if not self.accept(refusal):
             raise refusal from error
 
-    def settled(self, answer: Message, max_tokens: int) -> bool:
-        """Whether this is the answer; else room was made for another."""
-        short = cut_short(answer, max_tokens)
-        return short is None or not self.gives_way(short)
+    def accept_answer(self, answer: Message, max_tokens: int) -> bool:
+        """Return True if this answer is final. Otherwise it was cut off, and the next request leaves more room."""
+        refusal = cut_short(answer, max_tokens)
+        return refusal is None or not self.accept(refusal)
 
 
 def _check(manager: object, client: object) -> None:
@@ -175,14 +183,17 @@ def _check(manager: object, client: object) -> None:
         raise BudgetError("client", type(client), "pass an anthropic.Anthropic() to create, an anthropic.AsyncAnthropic() to acreate")
 
 
-def _checked(more: Mapping[str, Any], **asked: Any) -> dict[str, Any]:
-    if more.get("stream"):
-        raise BudgetError("stream", more["stream"], "leave it out; client.messages.stream(**manager.anthropic_request(…)) streams")
-    tools = asked["tools"]
-    if isinstance(tools, Iterable) and not isinstance(tools, str | Mapping):  # what is no list of tools, the manager refuses
-        asked["tools"] = list(tools)  # each attempt reads them
-    return {**asked, **more}
+def _request_arguments(request_fields: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:
+    """Return the arguments of `anthropic_request`, with the tools as a list that each attempt can read again."""
+    if request_fields.get("stream"):
+        raise BudgetError(
+            "stream", request_fields["stream"], "leave it out; client.messages.stream(**manager.anthropic_request(…)) streams"
+        )
+    tools = arguments["tools"]
+    if isinstance(tools, Iterable) and not isinstance(tools, str | Mapping):  # the manager rejects anything else
+        arguments["tools"] = list(tools)
+    return {**arguments, **request_fields}
 
 
-def _member(value: object, name: str) -> Any:
+def _field(value: object, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

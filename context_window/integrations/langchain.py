@@ -1,8 +1,8 @@
-"""LangChain's agents and LangGraph's: before every call of the model its messages become those that fit. The state keeps all of them."""
+"""LangChain and LangGraph agents: reduce the messages of each model call to what fits. The agent's state keeps every message."""
 
 from __future__ import annotations
 
-import hashlib
+import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,116 +12,134 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ChatMess
 from langchain_core.runnables import RunnableLambda
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from session.errors import SummaryError, short
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning, Role
 from session.parts import Text
 from session.providers.additions import PREAMBLE
+from session.summarizers import Summarizer, SummaryText
 from session.transcripts.values import json_text
 from session.usage import Usage
 
 from ..manager import ContextWindowManager
-from .contents import blocks_of, content_shown, is_call, part_for, thought_in
-from .conversations import REMEMBERED, Conversations
+from .content_parts import blocks_of, is_call, part_for, thought_in, visible_content
+from .conversation_tracker import REMEMBERED, ConversationTracker, RecallMixin
+from .message_adapter import MessageAdapter, usage_from_totals
 
 __all__ = ["ContextWindowMiddleware", "pre_model_hook"]
 
+INCOMPLETE_REASONS = ("max_tokens", "length", "MAX_TOKENS", "refusal", "content_filter", "SAFETY")
+"""Stop reasons after which an answer is not a whole summary, as the providers' integrations report them."""
 
-class ContextWindowMiddleware(AgentMiddleware[Any, Any, Any]):
+
+class ContextWindowMiddleware(RecallMixin, AgentMiddleware[Any, Any, Any]):
     """Shows the model what fits: middleware for `create_agent`.
 
         middleware = ContextWindowMiddleware(ContextWindowManager("claude-sonnet-5-5"))
         agent = create_agent(model, tools, middleware=[middleware])
 
-    The agent's state keeps every message. What is left is the state's own message objects; of a message that is shown in part, a copy.
-    Where Anthropic says that the prompt is too long, the model is asked once more with less. Put it last, so that it sees what
-    others have made of the messages. `recall` is a function that can be given to the agent as a tool.
+    The agent's state keeps every message. The model is sent the state's own message objects, or a copy if a message is shown in part.
+    When a trim would be due, the agent's own model first writes a summary of the older messages (`ContextWindow(compaction=False)` turns
+    this off). If Anthropic says that the prompt is too long, a smaller request is sent, once. Put this middleware last, so that it sees
+    the messages as the others leave them. Give `recall` to the agent as a tool.
     """
 
     def __init__(self, manager: ContextWindowManager, *, remembered: int = REMEMBERED) -> None:
         """
         Args:
-            manager: What decides. The system prompt and the tools of a request are counted without its being told.
-            remembered: Conversations that are gone on with, those asked about last; others are decided anew, and alike.
+            manager: The manager that makes the views. The system prompt and the tools of a request are counted automatically.
+            remembered: Conversations to remember, the most recently used ones. Others are replayed from their beginning, with the same
+                result.
         """
         super().__init__()
-        self._conversations = Conversations(manager, _LangChainWords(), remembered=remembered)
-
-    def recall(self, id: str) -> str:
-        """Gives back content that was taken out of this conversation to save space, by the recall id that its placeholder names.
-
-        Args:
-            id: The recall id.
-        """
-        return self._conversations.recall(id)
+        self._conversations = ConversationTracker(manager, _LangChainAdapter(), remembered=remembered)
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]) -> ModelResponse[Any]:
-        """The model's answer to the messages that fit.
+        """Return the model's answer to the messages that fit.
 
         Args:
-            request: The request as the agent made it; it is not changed.
-            handler: What calls the model.
+            request: The agent's request. It is not changed.
+            handler: Calls the model.
 
         Raises:
-            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+            ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
         """
-        beside = _beside(request)
-        messages = self._conversations.fit(request.messages, **beside)
+        context = _system_and_tools(request)
+        messages = self._conversations.fit(request.messages, **context, llm=_summariser(request.model))
         try:
             return handler(request.override(messages=messages))
-        except Exception as error:  # noqa: BLE001 - raised again where it is not about the prompt's length
-            messages = self._conversations.fit(request.messages, **beside, refusal=error)
+        except Exception as error:  # noqa: BLE001 - raised again if it is not about the prompt's length
+            messages = self._conversations.fit(request.messages, **context, refusal=error)
         return handler(request.override(messages=messages))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        """As `wrap_model_call`, for agents that are awaited.
+        """`wrap_model_call` for async agents.
 
         Args:
-            request: The request as the agent made it; it is not changed.
-            handler: What calls the model.
+            request: The agent's request. It is not changed.
+            handler: Calls the model.
 
         Raises:
-            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+            ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
         """
-        beside = _beside(request)
-        messages = await self._conversations.afit(request.messages, **beside)
+        context = _system_and_tools(request)
+        messages = await self._conversations.afit(request.messages, **context, llm=_summariser(request.model))
         try:
             return await handler(request.override(messages=messages))
-        except Exception as error:  # noqa: BLE001 - raised again where it is not about the prompt's length
-            messages = await self._conversations.afit(request.messages, **beside, refusal=error)
+        except Exception as error:  # noqa: BLE001 - raised again if it is not about the prompt's length
+            messages = await self._conversations.afit(request.messages, **context, refusal=error)
         return await handler(request.override(messages=messages))
 
 
 def pre_model_hook(
-    manager: ContextWindowManager, *, system: str = "", tools: Sequence[Any] = (), remembered: int = REMEMBERED
+    manager: ContextWindowManager, *, system: str = "", tools: Sequence[Any] = (), model: Any = None, remembered: int = REMEMBERED
 ) -> RunnableLambda[Any, dict[str, list[AnyMessage]]]:
-    """What LangGraph's `create_react_agent(…, pre_model_hook=…)` takes: the model is given what fits, the state keeps every message.
+    """Return a hook for LangGraph's `create_react_agent(…, pre_model_hook=…)`: the model gets what fits, the state keeps every message.
 
-        graph = create_react_agent(model, tools, pre_model_hook=pre_model_hook(manager, tools=tools))
+        graph = create_react_agent(model, tools, pre_model_hook=pre_model_hook(manager, tools=tools, model=model))
 
     Args:
-        manager: What decides.
-        system: The agent's prompt, which the hook is not shown: for what it costs.
-        tools: The agent's tools, likewise.
-        remembered: Conversations that are gone on with, those asked about last.
+        manager: The manager that makes the views.
+        system: The agent's prompt. LangGraph does not pass it to the hook, and its tokens must be counted.
+        tools: The agent's tools, for the same reason.
+        model: The agent's chat model, which then writes summaries. LangGraph does not pass it to the hook. None to summarise only with the
+            window's `summary_llm`.
+        remembered: Conversations to remember, the most recently used ones.
     """
-    conversations: Conversations[AnyMessage] = Conversations(manager, _LangChainWords(), remembered=remembered)
+    conversations: ConversationTracker[AnyMessage] = ConversationTracker(manager, _LangChainAdapter(), remembered=remembered)
     definitions = [convert_to_openai_tool(tool) for tool in tools]
 
+    llm = None if model is None else _summariser(model)
+
     def fit(state: Any) -> dict[str, list[AnyMessage]]:
-        return {"llm_input_messages": conversations.fit(_messages(state), system=system, tools=definitions)}
+        return {"llm_input_messages": conversations.fit(_messages(state), system=system, tools=definitions, llm=llm)}
 
     async def afit(state: Any) -> dict[str, list[AnyMessage]]:
-        return {"llm_input_messages": await conversations.afit(_messages(state), system=system, tools=definitions)}
+        return {"llm_input_messages": await conversations.afit(_messages(state), system=system, tools=definitions, llm=llm)}
 
     return RunnableLambda(fit, afit, name="context_window")
+
+
+def _summariser(model: Any) -> Summarizer:
+    """Return a summariser that asks the request's model, without tools."""
+
+    async def summarise(prompt: str) -> str:
+        answer = await model.ainvoke([HumanMessage(prompt)])
+        metadata = answer.response_metadata
+        reason = metadata.get("stop_reason") or metadata.get("finish_reason")
+        if reason in INCOMPLETE_REASONS:
+            raise SummaryError(f"the model stopped with {short(reason)}", _usage(answer))
+        return SummaryText(_text(answer), _usage(answer))
+
+    return summarise
 
 
 def _messages(state: Any) -> list[AnyMessage]:
     return list(state["messages"] if isinstance(state, Mapping) else state.messages)
 
 
-def _beside(request: ModelRequest[Any]) -> dict[str, Any]:
+def _system_and_tools(request: ModelRequest[Any]) -> dict[str, Any]:
     system = request.system_message
     tools = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in request.tools]
     return {"system": "" if system is None else _text(system), "tools": tools}
@@ -135,80 +153,76 @@ def _block(text: str) -> dict[str, str]:
     return {"type": "text", "text": text}
 
 
-class _LangChainWords:
-    """LangChain's messages as items, and copies of them with less."""
-
-    answers_whole = True
+class _LangChainAdapter(MessageAdapter[AnyMessage]):
+    """LangChain's messages. One can hold reasoning, text and calls, and becomes several items."""
 
     def __init__(self) -> None:
-        self._preamble = HumanMessage(PREAMBLE)
+        super().__init__(HumanMessage(PREAMBLE))
 
-    def digest(self, message: AnyMessage) -> bytes:
-        try:  # ids are made by chance, and what comes with a response is not sent again
-            said = message.model_dump_json(exclude={"artifact", "id", "response_metadata"}, warnings=False)
-        except (ValueError, TypeError):  # something in it has no JSON form, or half a surrogate pair
-            said = repr(message)
-        return hashlib.sha256(said.encode(errors="backslashreplace")).digest()
+    def content_json(self, message: AnyMessage) -> str:
+        # Ids are random, and artifacts and response metadata are not sent to the model.
+        return message.model_dump_json(exclude={"artifact", "id", "response_metadata"}, warnings=False)
+
+    def content(self, message: AnyMessage) -> object:
+        return (vars(message), extra) if (extra := message.model_extra) else vars(message)
 
     def items(self, message: AnyMessage, ids: Iterator[str]) -> list[Item]:
         if isinstance(message, AIMessage):
-            return _answer(message, ids)
+            return _response_items(message, ids)
         parts = [part_for(block) for block in blocks_of(message.content)]
         if isinstance(message, ToolMessage):
-            failed = message.status == "error"
+            is_error = message.status == "error"
             name = message.name or ""
-            return [FunctionCallOutput(name, parts, message.tool_call_id, is_error=failed, id=next(ids), created_at=0.0)]
+            return [FunctionCallOutput(name, parts, message.tool_call_id, is_error=is_error, id=next(ids), created_at=0.0)]
         return [Message(_role(message), parts, id=next(ids), created_at=0.0)]
 
-    def partly(self, message: AnyMessage, items: Sequence[Item], shown: Sequence[Item | None]) -> AnyMessage | None:
+    def partial_copy(self, message: AnyMessage, items: Sequence[Item], visible: Sequence[Item | None]) -> AnyMessage | None:
         if isinstance(message, AIMessage):
-            return _part_of_answer(message, items, shown)
-        whole, now = items[0], shown[0]
-        if not (isinstance(now, Message | FunctionCallOutput) and isinstance(whole, Message | FunctionCallOutput)):
+            return _partial_response(message, items, visible)
+        item, form = items[0], visible[0]
+        if not (isinstance(form, Message | FunctionCallOutput) and isinstance(item, Message | FunctionCallOutput)):
             return None
-        return message.model_copy(update={"content": content_shown(message.content, whole, now, _block)})
+        return message.model_copy(update={"content": visible_content(message.content, item, form, _block)})
 
-    def joined(self, earlier: AnyMessage, later: AnyMessage) -> AnyMessage:
-        said = [_block(block) if isinstance(block, str) else block for one in (earlier, later) for block in blocks_of(one.content) if block]
-        return later.model_copy(update={"content": said})
+    def merge_responses(self, earlier: AnyMessage, later: AnyMessage) -> AnyMessage:
+        blocks = [block for message in (earlier, later) for block in blocks_of(message.content) if block]
+        return later.model_copy(update={"content": [_block(block) if isinstance(block, str) else block for block in blocks]})
 
-    def preamble(self) -> AnyMessage:
-        return self._preamble
-
-    def unbound(self, message: AnyMessage) -> AnyMessage:
-        return message  # a message is a whole answer: `partly` sees to it
+    def user_message(self, text: str) -> AnyMessage:
+        return HumanMessage(text)
 
     def is_system(self, message: AnyMessage) -> bool:
         return isinstance(message, SystemMessage)
 
 
 def _role(message: AnyMessage) -> Role:
-    """A message's role; who speaks in a role of their own is heard as the user."""
+    """Return the message's role. A custom role counts as the user."""
     if isinstance(message, SystemMessage):
         return "system"
-    said = message.role if isinstance(message, ChatMessage) else "user"
-    return "system" if said in ("system", "developer") else "assistant" if said == "assistant" else "user"
+    role = message.role if isinstance(message, ChatMessage) else "user"
+    return "system" if role in ("system", "developer") else "assistant" if role == "assistant" else "user"
 
 
-def _answer(message: AIMessage, ids: Iterator[str]) -> list[Item]:
-    """What was thought, what was said, and the calls."""
+def _response_items(message: AIMessage, ids: Iterator[str]) -> list[Item]:
+    """Return a response's reasoning, text and calls."""
     blocks = blocks_of(message.content)
     thoughts = [thought for block in blocks if (thought := thought_in(block)) is not None]
-    said = [part_for(block) for block in blocks if not _is_bound(block)]
+    parts = [part_for(block) for block in blocks if not _is_thought_or_call(block)]
     calls = [*message.tool_calls, *message.invalid_tool_calls]
-    asides = [block for block in blocks if is_call(block) and _call_id(block) not in {call["id"] for call in calls}]
+    call_ids = {call["id"] for call in calls}
+    server_blocks = [block for block in blocks if is_call(block) and _call_id(block) not in call_ids]
     items: list[Item] = []
-    if thoughts or asides:
-        text = "\n".join([*(thought.text or thought.data or "" for thought in thoughts), *map(json_text, asides)])
+    if thoughts or server_blocks:
+        text = "\n".join([*(thought.text or thought.data or "" for thought in thoughts), *map(json_text, server_blocks)])
         items.append(Reasoning(text, id=next(ids), created_at=0.0))
-    if any(not isinstance(part, Text) or part.text.strip() for part in said) or not (items or calls):
-        items.append(Message("assistant", said, id=next(ids), created_at=0.0))
+    if any(not isinstance(part, Text) or part.text.strip() for part in parts) or not (items or calls):
+        items.append(Message("assistant", parts, id=next(ids), created_at=0.0))
     for call in calls:
         arguments = call["args"] if isinstance(call["args"], str) else json_text(call["args"] or {})
         items.append(FunctionCall(call["name"] or "tool", arguments, call["id"] or next(ids), id=next(ids), created_at=0.0))
     model = message.response_metadata.get("model_name") or message.response_metadata.get("model")
-    told = {"model": model} if isinstance(model, str) else {}  # whose tokens the usage is in
-    return [replace(items[0], usage=_usage(message), extra=told), *items[1:]]
+    notes = {"model": model} if isinstance(model, str) else {}  # usage is in this model's tokens
+    return [replace(items[0], usage=_usage(message), extra=notes), *items[1:]]
 
 
 def _call_id(block: Any) -> object:
@@ -216,47 +230,97 @@ def _call_id(block: Any) -> object:
 
 
 def _usage(message: AIMessage) -> Usage | None:
-    """What the provider reported; LangChain's input tokens are all of them."""
-    told = message.usage_metadata
-    if not told or told.get("input_tokens", 0) < 1:
+    """Return the reported usage, or None."""
+    usage = message.usage_metadata
+    if not usage:
         return None
-    details: Mapping[str, Any] = told.get("input_token_details") or {}
-    read, written = details.get("cache_read") or 0, details.get("cache_creation") or 0
-    return Usage(max(0, told["input_tokens"] - read - written), read, written, max(0, told.get("output_tokens", 0)))
+    details: Mapping[str, Any] = usage.get("input_token_details") or {}
+    cache_read, cache_write = details.get("cache_read") or 0, details.get("cache_creation") or 0
+    return usage_from_totals(usage.get("input_tokens", 0), cache_read, cache_write, usage.get("output_tokens", 0))
 
 
-def _part_of_answer(message: AIMessage, items: Sequence[Item], shown: Sequence[Item | None]) -> AIMessage | None:
-    """The answer without its text, its thoughts or its calls; with other words where those were replaced."""
-    kept = {type(item) for item in shown if item is not None}
-    whole = next((item for item in items if isinstance(item, Message)), None)
-    text = next((item for item in shown if isinstance(item, Message)), None)
-    thought, called = Reasoning in kept, FunctionCall in kept
-    without = {type(item) for item in items} - kept
-    content: Any = message.content
-    if text is None and not called:
+def _partial_response(message: AIMessage, items: Sequence[Item], visible: Sequence[Item | None]) -> AIMessage | None:
+    """Return the response with its dropped text, reasoning or calls removed, and with the text and arguments that the view shows."""
+    visible_types = {type(item) for item in visible if item is not None}
+    is_reduced = any(type(item) not in visible_types for item in items)
+    text = next((item for item in visible if isinstance(item, Message)), None)
+    has_calls = FunctionCall in visible_types
+    if text is None and not has_calls:
         return None
-    if isinstance(content, str):
-        if whole is not None and text is not whole:
-            content = "" if text is None else content_shown(content, whole, text, _block)
-    else:
-        ours = [block for block in content if not _is_bound(block)]
-        if whole is not None and text is not None and text is not whole:
-            said = blocks_of(content_shown(ours, whole, text, _block))
-            content = [*said, *(block for block in content if _is_bound(block))]
-        made_by_call = {call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)}
-        content = [
-            # A text that is bound to a thought by its id is refused without it.
-            {name: value for name, value in block.items() if name != "id"} if Reasoning in without and isinstance(block, dict) else block
-            for block in content
-            if (text is not None or whole is None if not _is_bound(block) else called if _call_id(block) in made_by_call else thought)
-        ]
-    if called:
-        return message.model_copy(update={"content": content})
-    # What else a provider's answer holds beside its content (its calls in another form, thoughts) goes too: half of it would be refused.
-    gone: dict[str, Any] = {"tool_calls": [], "invalid_tool_calls": [], "additional_kwargs": {}} if without else {}
-    return message.model_copy(update={"content": content, **gone})
+    content = _partial_content(message, items, text, visible_types)
+    if has_calls:
+        return message.model_copy(update=_with_visible_calls(message, content, items, visible))
+    # A provider's own form of the calls and the reasoning goes too: one without the other would be refused.
+    removed: dict[str, Any] = {"tool_calls": [], "invalid_tool_calls": [], "additional_kwargs": {}} if is_reduced else {}
+    return message.model_copy(update={"content": content, **removed})
 
 
-def _is_bound(block: Any) -> bool:
-    """Whether a block is a thought, a call, or what a tool at the provider answered: no text of the message's own."""
+def _with_visible_calls(message: AIMessage, content: Any, items: Sequence[Item], visible: Sequence[Item | None]) -> dict[str, Any]:
+    """Return the fields of a response whose calls have the arguments that the view shows.
+
+    Args:
+        message: The response.
+        content: Its content as far as the view shows it.
+        items: Its items.
+        visible: For each item, the form that the view shows.
+    """
+    calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
+    forms = [(item, form) for item, form in zip(items, visible, strict=True) if isinstance(item, FunctionCall)]
+    changed = {place: form for place, (item, form) in enumerate(forms) if isinstance(form, FunctionCall) and form is not item}
+    if not changed:
+        return {"content": content}
+    blocks = {calls[place]["id"]: form.arguments for place, form in changed.items()}
+    for place, form in changed.items():
+        arguments = form.arguments
+        calls[place] = {**calls[place], "args": arguments if isinstance(calls[place]["args"], str) else json.loads(arguments)}
+    return {
+        "content": [_with_arguments(block, blocks) for block in content] if isinstance(content, list) else content,
+        "tool_calls": calls[: len(message.tool_calls)],
+        "invalid_tool_calls": calls[len(message.tool_calls) :],
+    }
+
+
+def _with_arguments(block: Any, arguments: Mapping[Any, str]) -> Any:
+    """Return the block with the arguments of its call, by call id; any other block unchanged."""
+    if not is_call(block) or _call_id(block) not in arguments:
+        return block
+    return {**block, **{name: json.loads(arguments[_call_id(block)]) for name in ("input", "args") if name in block}}
+
+
+def _partial_content(message: AIMessage, items: Sequence[Item], text: Message | None, visible_types: set[type]) -> Any:
+    """Return the content of a response that is shown in part.
+
+    Args:
+        message: The response.
+        items: Its items.
+        text: Its text as the view shows it; None if the view does not.
+        visible_types: Types of its items that the view shows.
+    """
+    full_text = next((item for item in items if isinstance(item, Message)), None)
+    is_rewritten = full_text is not None and text is not full_text
+    if isinstance(message.content, str):
+        if full_text is None or not is_rewritten:
+            return message.content
+        return "" if text is None else visible_content(message.content, full_text, text, _block)
+    content: list[Any] = list(message.content)
+    if full_text is not None and text is not None and is_rewritten:
+        text_blocks = [block for block in content if not _is_thought_or_call(block)]
+        rewritten = blocks_of(visible_content(text_blocks, full_text, text, _block))
+        content = [*rewritten, *(block for block in content if _is_thought_or_call(block))]
+    call_ids = {call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)}
+
+    def is_visible(block: Any) -> bool:
+        if not _is_thought_or_call(block):
+            return text is not None or full_text is None
+        return (FunctionCall if _call_id(block) in call_ids else Reasoning) in visible_types
+
+    blocks = [block for block in content if is_visible(block)]
+    if any(isinstance(item, Reasoning) for item in items) and Reasoning not in visible_types:
+        # Without its reasoning, a text block with an id is refused.
+        return [{name: value for name, value in block.items() if name != "id"} if isinstance(block, dict) else block for block in blocks]
+    return blocks
+
+
+def _is_thought_or_call(block: Any) -> bool:
+    """True if a block is reasoning, a call, or the result of a server-side tool, and so no text of the message."""
     return thought_in(block) is not None or is_call(block)

@@ -1,15 +1,14 @@
-"""Pydantic AI's agents: before every request its messages become those that fit. The agent's history keeps all of them."""
+"""Pydantic AI agents: a capability that reduces the messages of each request to what fits. The agent's history keeps every message."""
 
 from __future__ import annotations
 
-import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic_ai import RunContext
+from pydantic_ai import RunContext, exceptions
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ModelContextWindowExceededError, RetryModelRequest
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ModelResponse, SystemPromptPart, UserPromptPart
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
@@ -17,52 +16,51 @@ from session.items import FunctionCall, FunctionCallOutput, Item, Message, Messa
 from session.parts import Document, Image, Part, Text
 from session.providers.additions import PREAMBLE
 from session.transcripts.values import json_text
-from session.usage import Usage
 
 from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
-from ..refusals import model_error
-from .contents import content_shown, part_for
-from .conversations import REMEMBERED, Conversations
+from ..requests.client_errors import model_error
+from .content_parts import part_for, visible_content
+from .conversation_tracker import REMEMBERED, ConversationTracker, RecallMixin
+from .message_adapter import MessageAdapter
+from .pydantic_ai_summary import reported_usage, summariser_of
 
 __all__ = ["ContextWindowCapability"]
 
+# Absent from Pydantic AI before 2.64: requests are reduced all the same, and a refused one is not sent again.
+_RETRY: type[Exception] | None = getattr(exceptions, "RetryModelRequest", None)
+_TOO_LONG: tuple[type[Exception], ...] = tuple(filter(None, [getattr(exceptions, "ModelContextWindowExceededError", None)]))
 
-class ContextWindowCapability(AbstractCapability[Any]):
+
+class ContextWindowCapability(RecallMixin, AbstractCapability[Any]):
     """Shows the model what fits: a capability of an agent.
 
         agent = Agent("anthropic:claude-sonnet-5-5", capabilities=[ContextWindowCapability(ContextWindowManager("claude-sonnet-5-5"))])
 
-    The history (`result.all_messages()`) keeps every message. What is sent are the history's own message objects; of a message that
-    is shown in part, a copy. Where the provider says that the prompt is too long, the model is asked once more with less. `recall` is
-    a function that can be given to the agent as a tool; `fit` is what `ProcessHistory` takes, for who wants the history itself trimmed.
+    The history (`result.all_messages()`) keeps every message. The model is sent the history's own message objects, or a copy if a message
+    is shown in part. When a trim would be due, the run's model first writes a summary of the older messages, unless
+    `compaction=False`. If the provider says that the prompt is too long, a smaller request is sent, once. Give `recall` to the agent as a
+    tool. Pass `fit` to `ProcessHistory` if the history itself should be trimmed.
     """
 
     def __init__(self, manager: ContextWindowManager, *, remembered: int = REMEMBERED) -> None:
         """
         Args:
-            manager: What decides. Instructions and tools of a request are counted without its being told.
-            remembered: Conversations that are gone on with, those asked about last; others are decided anew, and alike.
+            manager: The manager that makes the views. Instructions and tools of a request are counted automatically.
+            remembered: Conversations to remember, the most recently used ones. Others are replayed from their beginning, with the same
+                result.
         """
-        self._conversations: Conversations[ModelMessage] = Conversations(manager, _PydanticWords(), remembered=remembered)
-        self._refused: dict[str | None, Exception] = {}
-
-    def recall(self, id: str) -> str:
-        """Gives back content that was taken out of this conversation to save space, by the recall id that its placeholder names.
-
-        Args:
-            id: The recall id.
-        """
-        return self._conversations.recall(id)
+        self._conversations: ConversationTracker[ModelMessage] = ConversationTracker(manager, _PydanticAdapter(), remembered=remembered)
+        self._refusals: dict[str | None, Exception] = {}  # by run id, between a failed request and its retry
 
     async def fit(self, messages: list[ModelMessage]) -> list[ModelMessage]:
-        """The messages that fit.
+        """Return the messages that fit.
 
         Args:
-            messages: All that were said.
+            messages: The whole conversation.
 
         Raises:
-            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+            ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
         """
         return await self._conversations.afit(messages)
 
@@ -71,16 +69,16 @@ class ContextWindowCapability(AbstractCapability[Any]):
         ctx: RunContext[Any],  # noqa: ARG002 - its name in the base class
         request_context: ModelRequestContext,
     ) -> ModelRequestContext:
-        """The request with the messages that fit.
+        """Return the request with the messages that fit.
 
         Args:
             ctx: The run.
-            request_context: The request as the agent made it.
+            request_context: The agent's request.
 
         Raises:
-            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
+            ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
         """
-        return replace(request_context, messages=await self._fitted(request_context))
+        return replace(request_context, messages=await self._fit_request(request_context))
 
     async def on_model_request_error(
         self,
@@ -89,58 +87,59 @@ class ContextWindowCapability(AbstractCapability[Any]):
         request_context: ModelRequestContext,
         error: Exception,
     ) -> ModelResponse:
-        """Asks for a second attempt, with less, where Anthropic says that the prompt is too long.
+        """Ask for a retry with a smaller request if the provider says that the prompt is too long.
 
         Args:
             ctx: The run.
             request_context: The request that failed.
-            error: What came of it.
+            error: The exception it raised.
 
         Raises:
-            RetryModelRequest: There may be less.
-            Exception: The error, where it is another one, or the second.
+            RetryModelRequest: The prompt was too long, for the first time.
+            Exception: `error`, if it is not about the prompt's length or the retry failed too.
         """
-        if request_context.attempt > 1 or _about_length(error) is None:
+        if _RETRY is None or request_context.attempt > 1 or _as_prompt_too_long(error) is None:
             raise error
-        self._refused[ctx.run_id] = error  # which messages were refused, the next hook is told
-        raise RetryModelRequest
+        self._refusals[ctx.run_id] = error  # for `prepare_model_request`, which is called next
+        raise _RETRY
 
     async def prepare_model_request(
         self,
         ctx: RunContext[Any],
         request_context: ModelRequestContext,
     ) -> ModelRequestContext:
-        """The request of a second attempt, with the messages that fit by now.
+        """Return the request; for a retry, with a smaller list of messages.
 
         Args:
             ctx: The run.
             request_context: The request as `before_model_request` left it.
 
         Raises:
-            ContextOverflowError: What must be kept does not fit, and the window is `strict`.
-            Exception: What the first attempt raised, where nothing can be taken.
+            ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
+            Exception: The error of the first attempt, if nothing can be taken out.
         """
-        error = self._refused.pop(ctx.run_id, None)
+        error = self._refusals.pop(ctx.run_id, None)
         if error is None:
             return request_context
         try:
-            return replace(request_context, messages=await self._fitted(request_context, _about_length(error)))
+            return replace(request_context, messages=await self._fit_request(request_context, _as_prompt_too_long(error)))
         except PromptTooLongError:
             raise error from error.__cause__
 
-    async def _fitted(self, request: ModelRequestContext, refusal: Exception | None = None) -> list[ModelMessage]:
+    async def _fit_request(self, request: ModelRequestContext, refusal: Exception | None = None) -> list[ModelMessage]:
         parameters = request.model_request_parameters
         system = "\n\n".join(part.content for part in parameters.instruction_parts or [])
-        return await self._conversations.afit(list(request.messages), system=system, tools=_tools(parameters), refusal=refusal)
+        tools, llm = _tools(parameters), summariser_of(request.model)
+        return await self._conversations.afit(list(request.messages), system=system, tools=tools, refusal=refusal, llm=llm)
 
 
-def _about_length(error: Exception) -> PromptTooLongError | None:
-    """What the error says of the prompt's length: with figures where it is Anthropic's."""
+def _as_prompt_too_long(error: Exception) -> PromptTooLongError | None:
+    """Return the refusal that an error reports, with Anthropic's figures if it has any; None if it is about something else."""
     cause = error.__cause__
-    told = model_error(cause) if cause is not None else None
-    if isinstance(told, PromptTooLongError):
-        return told
-    return PromptTooLongError("the prompt is too long", 400) if isinstance(error, ModelContextWindowExceededError) else None
+    refusal = model_error(cause) if cause is not None else None
+    if isinstance(refusal, PromptTooLongError):
+        return refusal
+    return PromptTooLongError("the prompt is too long", 400) if isinstance(error, _TOO_LONG) else None
 
 
 def _tools(parameters: ModelRequestParameters) -> list[Mapping[str, Any]]:
@@ -150,21 +149,22 @@ def _tools(parameters: ModelRequestParameters) -> list[Mapping[str, Any]]:
     ]
 
 
-class _PydanticWords:
-    """Pydantic AI's messages as items, one a part, and copies of them with fewer parts."""
-
-    answers_whole = True
+class _PydanticAdapter(MessageAdapter[ModelMessage]):
+    """Pydantic AI's messages. Each part of a message becomes one item."""
 
     def __init__(self) -> None:
-        self._preamble = ModelRequest([UserPromptPart(PREAMBLE)])
+        super().__init__(ModelRequest([UserPromptPart(PREAMBLE)]))
 
-    def digest(self, message: ModelMessage) -> bytes:
-        try:  # the parts alone: what else a message has is filled in when it is sent
-            times = {0: {"parts": {"__all__": {"timestamp"}}}}
-            said = ModelMessagesTypeAdapter.dump_json([message], include={0: {"kind", "parts"}}, exclude=times, warnings=False)
-        except (ValueError, TypeError):  # something in it has no JSON form, or half a surrogate pair
-            said = repr(message.parts).encode(errors="backslashreplace")
-        return hashlib.sha256(said).digest()
+    def content_json(self, message: ModelMessage) -> str:
+        # The parts alone: other fields are filled in when the message is sent.
+        times = {0: {"parts": {"__all__": {"timestamp"}}}}
+        try:
+            return ModelMessagesTypeAdapter.dump_json([message], include={0: {"kind", "parts"}}, exclude=times, warnings=False).decode()
+        except (ValueError, TypeError):  # an object without a JSON form, or a lone surrogate
+            return repr(message.parts)
+
+    def content(self, message: ModelMessage) -> object:
+        return message.kind, list(map(vars, message.parts))
 
     def items(self, message: ModelMessage, ids: Iterator[str]) -> list[Item]:
         items = [_item(part, message, next(ids)) for part in message.parts]
@@ -172,45 +172,42 @@ class _PydanticWords:
             return [Message("user" if isinstance(message, ModelRequest) else "assistant", (), id=next(ids), created_at=0.0)]
         if isinstance(message, ModelRequest):
             return items
-        told = {} if message.model_name is None else {"model": message.model_name}  # whose tokens the usage is in
-        return [replace(items[0], usage=_usage(message), extra=told), *items[1:]]
+        notes = {} if message.model_name is None else {"model": message.model_name}  # usage is in this model's tokens
+        return [replace(items[0], usage=reported_usage(message), extra=notes), *items[1:]]
 
-    def partly(self, message: ModelMessage, items: Sequence[Item], shown: Sequence[Item | None]) -> ModelMessage | None:
-        thoughtless = any(isinstance(item, Reasoning) and now is None for item, now in zip(items, shown, strict=True))
+    def partial_copy(self, message: ModelMessage, items: Sequence[Item], visible: Sequence[Item | None]) -> ModelMessage | None:
+        lost_reasoning = any(isinstance(item, Reasoning) and form is None for item, form in zip(items, visible, strict=True))
         parts: list[Any] = []
-        for part, item, now in zip(message.parts, items, shown, strict=True):
-            if now is not None:
-                kept = part if now is item else _part_shown(part, item, now)
-                parts.append(_unbound(kept) if thoughtless else kept)
+        for part, item, form in zip(message.parts, items, visible, strict=True):
+            if form is not None:
+                visible_part = part if form is item else _visible_part(part, item, form)
+                parts.append(_without_id(visible_part) if lost_reasoning else visible_part)
         if not parts:
             return None
-        return replace(message, parts=parts)  # type: ignore[arg-type]  # of the same kinds as before
+        return replace(message, parts=parts)  # type: ignore[arg-type]  # of the same types as before
 
-    def joined(self, earlier: ModelMessage, later: ModelMessage) -> ModelMessage:
-        return replace(later, parts=[*earlier.parts, *later.parts])  # type: ignore[arg-type]  # both are the model's
+    def merge_responses(self, earlier: ModelMessage, later: ModelMessage) -> ModelMessage:
+        return replace(later, parts=[*earlier.parts, *later.parts])  # type: ignore[arg-type]  # both are responses
 
-    def preamble(self) -> ModelMessage:
-        return self._preamble
-
-    def unbound(self, message: ModelMessage) -> ModelMessage:
-        return message  # a message is a whole answer: `partly` sees to it
+    def user_message(self, text: str) -> ModelMessage:
+        return ModelRequest([UserPromptPart(text)])
 
     def is_system(self, message: ModelMessage) -> bool:
-        return isinstance(message, ModelRequest) and all(isinstance(part, SystemPromptPart) for part in message.parts)
+        return isinstance(message, ModelRequest) and any(isinstance(part, SystemPromptPart) for part in message.parts)
 
 
 def _item(part: Any, message: ModelMessage, id: str) -> Item:
-    """The item that a part is. What the framework keeps its books with (tools found, capabilities loaded, summaries) is never taken."""
-    books = MessageCategory.SYSTEM
+    """Convert a part. The framework's bookkeeping (tools found, capabilities loaded, summaries) becomes items that are never taken."""
+    bookkeeping = MessageCategory.SYSTEM
     match part.part_kind:
         case "system-prompt":
             return Message("system", part.content, id=id, created_at=0.0)
         case "user-prompt":
-            return Message("user", [_part(one) for one in _contents(part.content)], id=id, created_at=0.0)
+            return Message("user", [_part(element) for element in _contents(part.content)], id=id, created_at=0.0)
         case "tool-return":
-            failed, content = part.outcome in ("failed", "retried"), [_part(one) for one in _returned(part)]
+            is_error, content = part.outcome in ("failed", "retried"), [_part(element) for element in _returned_contents(part)]
             pinned = part.tool_kind is not None
-            return FunctionCallOutput(part.tool_name, content, part.tool_call_id, is_error=failed, pinned=pinned, id=id, created_at=0.0)
+            return FunctionCallOutput(part.tool_name, content, part.tool_call_id, is_error=is_error, pinned=pinned, id=id, created_at=0.0)
         case "retry-prompt" if part.tool_name is not None:
             return FunctionCallOutput(part.tool_name, part.model_response(), part.tool_call_id, is_error=True, id=id, created_at=0.0)
         case "retry-prompt" | "retry-feedback":
@@ -230,22 +227,22 @@ def _item(part: Any, message: ModelMessage, id: str) -> Item:
             return Message(part.speaker, part.transcript or "", id=id, created_at=0.0)
         case "compaction":
             role = "user" if isinstance(message, ModelRequest) else "assistant"
-            return Message(role, part.content or _json(part), category=books, id=id, created_at=0.0)  # type: ignore[arg-type]
-    return Message("system", _json(part), category=books, id=id, created_at=0.0)
+            return Message(role, part.content or _json(part), category=bookkeeping, id=id, created_at=0.0)  # type: ignore[arg-type]
+    return Message("system", _json(part), category=bookkeeping, id=id, created_at=0.0)
 
 
 def _contents(content: Any) -> list[Any]:
     return [content] if isinstance(content, str) else list(content)
 
 
-def _returned(part: Any) -> list[Any]:
-    """What the model is shown of what a tool returned: texts and media."""
-    shown: list[Any] = part.content_items(mode="str", wrap_if_error=False)
-    return shown
+def _returned_contents(part: Any) -> list[Any]:
+    """Return a tool's return value as the model sees it: texts and media."""
+    contents: list[Any] = part.content_items(mode="str", wrap_if_error=False)
+    return contents
 
 
 def _part(content: Any) -> Part:
-    """The one part that a piece of content counts as."""
+    """Return the part of an item that a piece of content counts as."""
     if isinstance(content, str):
         return Text(content)
     kind = getattr(content, "kind", "")
@@ -260,34 +257,33 @@ def _part(content: Any) -> Part:
     if isinstance(file_id := getattr(content, "file_id", None), str) and file_id:
         return Document(file_id=file_id)
     text = getattr(content, "content", None)
-    return Text(text if isinstance(text, str) else "")  # a mark for the cache has none
+    return Text(text if isinstance(text, str) else "")  # a cache mark has no text
 
 
-def _part_shown(part: Any, item: Item, now: Item) -> Any:
-    """A copy of the part that shows what is shown of its item."""
-    if isinstance(item, Message) and isinstance(now, Message):
+def _visible_part(part: Any, item: Item, form: Item) -> Any:
+    """Return a copy of a part whose item a view has shortened.
+
+    Args:
+        part: The part.
+        item: The item made from it.
+        form: The item as the view shows it.
+    """
+    if isinstance(item, Message) and isinstance(form, Message):
         if part.part_kind == "user-prompt":
             content = part.content if isinstance(part.content, str) else _contents(part.content)
-            return replace(part, content=content_shown(content, item, now, str))
-        return replace(part, content=now.text)
-    if isinstance(item, FunctionCallOutput) and isinstance(now, FunctionCallOutput):
-        content = _returned(part) if part.part_kind == "tool-return" else now.text
-        return replace(part, content=content_shown(content, item, now, str) if isinstance(content, list) else content)
+            return replace(part, content=visible_content(content, item, form, str))
+        return replace(part, content=form.text)
+    if isinstance(item, FunctionCallOutput) and isinstance(form, FunctionCallOutput):
+        content = _returned_contents(part) if part.part_kind == "tool-return" else form.text
+        return replace(part, content=visible_content(content, item, form, str) if isinstance(content, list) else content)
+    if isinstance(form, FunctionCall):
+        return replace(part, args=form.arguments if isinstance(part.args, str) else json.loads(form.arguments))
     return part
 
 
-def _unbound(part: Any) -> Any:
-    """The part without the id that ties it to a thought: a provider that has stored both refuses one without the other."""
+def _without_id(part: Any) -> Any:
+    """Return the part without the id that ties it to reasoning: a provider that has stored both refuses one without the other."""
     return replace(part, id=None) if part.part_kind in ("text", "tool-call") and part.id is not None else part
-
-
-def _usage(message: ModelResponse) -> Usage | None:
-    """What the provider reported; Pydantic AI's input tokens are all of them."""
-    told = message.usage
-    if told.input_tokens < 1:
-        return None
-    read, written = max(0, told.cache_read_tokens), max(0, told.cache_write_tokens)
-    return Usage(max(0, told.input_tokens - read - written), read, written, max(0, told.output_tokens))
 
 
 def _json(part: Any) -> str:
@@ -295,5 +291,5 @@ def _json(part: Any) -> str:
 
     try:
         return json_text({name: value for name, value in dataclasses.asdict(part).items() if value is not None})
-    except TypeError:  # a time, or an object of the application's
+    except TypeError:  # a time, or an application's own object
         return repr(part)

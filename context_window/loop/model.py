@@ -1,4 +1,4 @@
-"""What the loop asks of a model, in no provider's words. A provider's own is beside this file (`anthropic.py`)."""
+"""The model as the loop sees it, for any provider: the `Model` protocol and its `Answer`. Claude's implementation is in `anthropic.py`."""
 
 from __future__ import annotations
 
@@ -8,43 +8,49 @@ from typing import Any, Protocol, TypeAlias, get_args
 
 from session.errors import short
 from session.items import FunctionCall, Item, Message
+from session.parts import Text
 from session.providers.anthropic.blocks import CARRIED
+from session.providers.google.write import CARRIED as GOOGLE_PARTS
 from session.session import Session
 from session.usage import Usage
 
 from ..errors import BudgetError
 
 OnText: TypeAlias = Callable[[str], None]
-"""Is told each piece of the answer's text as it comes, in the thread of the event loop."""
+"""Receives each piece of the answer's text as it arrives, in the thread of the event loop."""
 
 TOOL_USE = "tool_use"
-"""The model wants calls run."""
+"""The model wants tool calls run."""
 END_TURN = "end_turn"
-"""It has said what it had to say."""
+"""The model finished its answer."""
 STOP_SEQUENCE = "stop_sequence"
-"""It came to a text at which it was told to stop."""
+"""The answer reached a stop sequence of the request."""
 MAX_TOKENS = "max_tokens"
-"""The answer is cut off: it is as long as it may be."""
+"""The answer is cut off: it reached the request's `max_tokens`."""
 CONTEXT_EXCEEDED = "model_context_window_exceeded"
-"""The answer is cut off: prompt and answer fill the model's window."""
+"""The answer is cut off: prompt and answer together fill the context window."""
 REFUSAL = "refusal"
-"""It declined to answer, or to go on."""
+"""The model declined to answer, or to continue."""
 PAUSE_TURN = "pause_turn"
-"""A tool of the provider's own takes long; asked again with what it said so far, it goes on."""
+"""A server-side tool takes long. The model continues if it is sent its answer so far."""
+
+COMPACTED = "compaction"
+"""The provider compacted the conversation and paused. The model continues if it is sent the compaction."""
+PAUSES = frozenset({PAUSE_TURN, COMPACTED})
 
 CUT_OFF = frozenset({MAX_TOKENS, CONTEXT_EXCEEDED, REFUSAL})
-"""After these an answer is not whole, and calls in it are not to be trusted."""
+"""Stop reasons of an incomplete answer: the arguments of its calls may be cut off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model said to one request.
+    """A model's answer to one request.
 
     Attributes:
-        items: Reasoning, messages and calls, in the order it said them.
-        stop: Why it stopped: one of the names above, or the provider's own word.
-        usage: What the provider reported; None where it reported nothing.
-        model: The model that answered, as the provider names it; None where not known.
+        items: Reasoning, messages and calls, in order.
+        stop: Stop reason: one of the constants above, or the provider's own.
+        usage: Reported usage; None if the provider reported none.
+        model: The model that answered, by the provider's name for it; None if unknown.
     """
 
     items: tuple[Item, ...]
@@ -54,64 +60,76 @@ class Answer:
 
     @property
     def calls(self) -> tuple[FunctionCall, ...]:
-        """The calls that it wants run."""
+        """The tool calls of the answer."""
         return tuple(item for item in self.items if isinstance(item, FunctionCall))
 
     @property
     def text(self) -> str:
-        """Its messages' texts, one after the other; not what tools of the provider's own were asked and answered."""
-        return "".join(_said(item) for item in self.items if isinstance(item, Message))
+        """The text of the answer's messages, joined; calls and results of server-side tools are left out."""
+        return "".join(_message_text(item) for item in self.items if isinstance(item, Message))
 
 
-def answer_of(said: object, model: object) -> Answer:
-    """What a model's `answer` gave, if it is an answer that a log can take.
-
-    Args:
-        said: What it gave.
-        model: Who gave it.
+def check_model_name(model: object) -> None:
+    """Check the name of the model that a `Model` asks.
 
     Raises:
-        BudgetError: It is none.
+        BudgetError: It is not a text, or blank.
     """
-    if not isinstance(said, Answer):
-        wrong = f"gave {short(said)}"
-    elif not isinstance(said.items, tuple | list) or not all(isinstance(item, get_args(Item)) for item in said.items):
-        wrong = "gave an Answer whose items are not items of a session"
-    elif not isinstance(said.stop, str):
-        wrong = f"gave an Answer with stop={short(said.stop)}"
-    elif not (said.usage is None or isinstance(said.usage, Usage)):
-        wrong = f"gave an Answer with usage={short(said.usage)}"
-    elif not (said.model is None or isinstance(said.model, str)):
-        wrong = f"gave an Answer with model={short(said.model)}"
+    if not isinstance(model, str) or not model.strip():
+        raise BudgetError("model", model, "pass the name of a model")
+
+
+def check_answer(value: object, model: object) -> Answer:
+    """Return `value` if it is an answer that a log can take.
+
+    Args:
+        value: The value that the model's `answer` returned.
+        model: The model, for the error.
+
+    Raises:
+        BudgetError: `value` is not an `Answer`, or one of its fields has the wrong type.
+    """
+    if not isinstance(value, Answer):
+        problem = f"returned {short(value)}"
+    elif not isinstance(value.items, tuple | list) or not all(isinstance(item, get_args(Item)) for item in value.items):
+        problem = "returned an Answer whose items are not session items"
+    elif not isinstance(value.stop, str):
+        problem = f"returned an Answer with stop={short(value.stop)}"
+    elif not (value.usage is None or isinstance(value.usage, Usage)):
+        problem = f"returned an Answer with usage={short(value.usage)}"
+    elif not (value.model is None or isinstance(value.model, str)):
+        problem = f"returned an Answer with model={short(value.model)}"
     else:
-        return said
-    raise BudgetError("model", type(model), f"its answer() {wrong}; it must be `async def` and give an Answer(items, stop, usage, model)")
+        return value
+    raise BudgetError("model", type(model), f"its answer() {problem}; make it `async def` and return Answer(items, stop, usage, model)")
 
 
-def _said(message: Message) -> str:
-    blocks = message.extra.get(CARRIED)  # what a session has no words for, and shows as JSON
+def _message_text(message: Message) -> str:
+    blocks = message.extra.get(
+        CARRIED, message.extra.get(GOOGLE_PARTS)
+    )  # provider blocks that a session has no item for; the message shows them as JSON
     if not isinstance(blocks, list):
-        return message.text
+        return "\n".join(part.text for part in message.content if isinstance(part, Text) and part.text)  # Gemini signs empty texts
     return "".join(block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str))
 
 
 class Model(Protocol):
-    """A model that the loop can ask. Anything with this method is one."""
+    """A model that the loop can ask: any object with this method."""
 
     async def answer(
         self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool, on_text: OnText | None = None
     ) -> Answer:
-        """What the model says.
+        """Ask the model and return its answer.
 
         Args:
-            view: What it is shown, as a manager made it: to be read only.
-            tools: Definitions of the tools, each with `name`, `description` and `input_schema`.
-            allow_tools: Whether it may call them now. Where it may not they are named to the provider all the same: their calls
-                are in the conversation, and the prompt's beginning stays as it was.
-            on_text: Is told the answer's text piece by piece.
+            view: The view to send, made by a manager. Do not change it.
+            tools: Tool definitions, each with `name`, `description` and `input_schema`.
+            allow_tools: False if the model may not call tools now. Send the definitions all the same: the history contains calls of
+                these tools, and the beginning of the prompt should stay as it was.
+            on_text: Receives the answer's text piece by piece.
 
         Raises:
-            PromptTooLongError: The provider counts more than its window holds.
-            PartRefusedError: The provider cannot read an image or a document. `run_turn` asks again with a note in its place.
-            ModelError: There is no answer for another reason.
+            PromptTooLongError: The prompt exceeds the provider's context window.
+            PartRefusedError: The provider cannot read an image or a document. `run_turn` retries with a note in its place.
+            ModelError: The request failed for another reason.
         """

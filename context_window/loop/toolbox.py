@@ -1,12 +1,13 @@
-"""Functions as tools: what a model is told of them, its arguments checked against their hints, and what they return as an answer.
+"""Functions as tools: their definitions, the check of a call's arguments, and the output made of a result.
 
-Running several at once, and stopping them, lives in `running.py`.
+Running calls concurrently and cancelling them is in `tool_runner.py`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
 from typing import Any, TypeAlias
@@ -17,34 +18,83 @@ from session.session import Session
 
 from ..errors import BudgetError
 from ..recall import Recalled, RecallTool
-from ..tools import anthropic_tools, hinted
+from ..tools import ToolObject, anthropic_tools, hinted
 
-ToolSource: TypeAlias = Callable[..., Any] | RecallTool | Mapping[str, Any]
-"""A function with type hints, plain or async; a manager's recall tool; the definition of a tool that the provider runs itself."""
-
-FAULTS = 5
-"""Faults of one call's arguments that its answer names."""
-LONGEST = 500
-"""Characters of what a tool raised that its answer repeats."""
+MAX_ARGUMENT_ERRORS = 5
+"""Argument errors that the output of a rejected call lists."""
+MAX_ERROR_CHARACTERS = 500
+"""Characters of a tool's error message that its output repeats."""
 
 
-class _Function:
-    """A function, its definition, and the check of its arguments."""
+@dataclass(frozen=True, slots=True)
+class SchemaTool:
+    """A tool given as its definition and a function, for tools whose parameters are not in type hints.
+
+        schema = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+        search = SchemaTool({"name": "search", "description": "Searches.", "input_schema": schema}, lambda query: index[query])
+        await run_turn(session, "What is new?", model=model, tools=[search], manager=manager)
+
+    Before a call, the arguments must be a JSON object with all that the schema requires. Their types are for the function to check.
+
+    Attributes:
+        definition: The definition, in any provider's form.
+        call: The function, plain or async. It gets the arguments by name.
+    """
+
+    definition: Mapping[str, Any]
+    call: Callable[..., Any]
+
+
+ToolSource: TypeAlias = Callable[..., Any] | SchemaTool | RecallTool | Mapping[str, Any] | ToolObject
+"""A function with type hints, plain or async; a `SchemaTool`; a manager's recall tool; or the definition of a server-side tool."""
+
+
+class _DefinedTool:
+    """A `SchemaTool`, its definition in Anthropic's form and the names of the arguments that it requires."""
+
+    def __init__(self, tool: SchemaTool) -> None:
+        definitions = anthropic_tools([tool.definition])
+        if len(definitions) != 1 or not isinstance(definitions[0].get("name"), str) or "input_schema" not in definitions[0]:
+            raise BudgetError("tools", type(tool.definition), "pass the definition of one function, with its name and its schema")
+        if not callable(tool.call):
+            raise BudgetError("tools", tool.call, "pass the function that runs the tool")
+        [self.definition] = definitions
+        self.name: str = self.definition["name"]
+        self.call = tool.call
+        required = self.definition["input_schema"].get("required")
+        self._required = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+
+    def arguments(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Parse a call's arguments. Return them by name.
+
+        Raises:
+            ValueError: The text is not a JSON object, or an argument is missing. The message is for the model.
+        """
+        values = json.loads(text) if text.strip() else {}
+        if not isinstance(values, dict):
+            raise ValueError("the arguments are no JSON object")  # noqa: TRY004 - as for arguments of a wrong type
+        if missing := [name for name in self._required if name not in values]:
+            raise ValueError(f"{', '.join(missing[:MAX_ARGUMENT_ERRORS])}: missing")
+        return (), values
+
+
+class _FunctionTool:
+    """A function, its definition and its argument validator."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         [self.definition] = anthropic_tools([function])
         self.name: str = self.definition["name"]
         schema = self.definition["input_schema"]
         if schema.get("type") != "object" or isinstance(function, type):
-            raise BudgetError("tools", self.name, "pass a function whose parameters can be given by name")
+            raise BudgetError("tools", self.name, "pass a function whose parameters can be passed by name")
         self.call = function
-        self._check = _adapter(hinted(function))
+        self._validate = _json_validator(hinted(function))
 
     def arguments(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Positional and named arguments of a call.
+        """Parse a call's arguments. Return the positional and the keyword arguments.
 
         Raises:
-            ValueError: The text is no JSON object, or not what the function takes; the message says what is wrong.
+            ValueError: The text is not a JSON object, or does not match the function's parameters. The message is for the model.
         """
         from pydantic import ValidationError
 
@@ -52,105 +102,108 @@ class _Function:
         if not text.lstrip().startswith("{"):
             raise ValueError("the arguments are no JSON object")
         try:
-            args, kwargs = self._check(text)
+            args, kwargs = self._validate(text)
         except ValidationError as error:
-            found = error.errors(include_url=False, include_context=False, include_input=False)
-            faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" if one["loc"] else one["msg"] for one in found[:FAULTS]]
-            raise ValueError("; ".join(faults)) from error
+            details = error.errors(include_url=False, include_context=False, include_input=False)[:MAX_ARGUMENT_ERRORS]
+            messages = [f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" if detail["loc"] else detail["msg"] for detail in details]
+            raise ValueError("; ".join(messages)) from error
         return args, kwargs
 
 
-def _adapter(twin: Any) -> Callable[[str], tuple[tuple[Any, ...], dict[str, Any]]]:
+def _json_validator(function: Any) -> Callable[[str], tuple[tuple[Any, ...], dict[str, Any]]]:
     from pydantic import TypeAdapter
 
-    adapter: TypeAdapter[Any] = TypeAdapter(twin)
+    adapter: TypeAdapter[Any] = TypeAdapter(function)
     return adapter.validate_json
 
 
 class Toolbox:
-    """The tools of a loop by name.
+    """A loop's tools, by name.
 
         toolbox = Toolbox([read_file, search, manager.recall_tool("anthropic")])
         model.answer(view, toolbox.definitions, allow_tools=True)
 
     Attributes:
-        definitions: What a model is told, each with `name`, `description` and `input_schema`; a provider's own tools as they came.
+        definitions: Tool definitions for a request, each with `name`, `description` and `input_schema`. Server-side tools are unchanged.
     """
 
     def __init__(self, tools: Iterable[ToolSource] = ()) -> None:
         """
         Args:
-            tools: Functions, recall tools, definitions of tools that the provider runs itself.
+            tools: Functions, `SchemaTool`s, recall tools, definitions of server-side tools.
 
         Raises:
-            BudgetError: One of them is no tool, or two have one name.
+            BudgetError: An element is not a tool, or two tools have the same name.
         """
         if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
             raise BudgetError("tools", tools, "pass a list of functions")
-        self._functions: dict[str, _Function] = {}
+        self._functions: dict[str, _FunctionTool | _DefinedTool] = {}
         self._recalls: dict[str, RecallTool] = {}
-        self.definitions: Sequence[Mapping[str, Any]] = tuple(definition for tool in tools for definition in self._taken_in(tool))
-        names = [definition.get("name") for definition in self.definitions]
+        self.definitions: Sequence[Mapping[str, Any]] = tuple(definition for tool in tools for definition in self._register(tool))
+        names = [definition["name"] for definition in self.definitions if "name" in definition]  # some server-side tools have none
         for name in names:
             if names.count(name) > 1:
                 raise BudgetError("tools", name, "two tools have this name; give one of them another")
 
-    def _taken_in(self, tool: ToolSource) -> list[Mapping[str, Any]]:
+    def _register(self, tool: ToolSource) -> list[Mapping[str, Any]]:
+        """Add a tool and return its definitions."""
         if isinstance(tool, RecallTool):
             definitions = anthropic_tools([tool.definition])
             self._recalls.update({definition["name"]: tool for definition in definitions})
             return list(definitions)
-        if isinstance(tool, Mapping):
+        if isinstance(tool, Mapping | ToolObject) and not isinstance(tool, type):
             return list(anthropic_tools([tool]))
-        if not callable(tool):
+        if not (callable(tool) or isinstance(tool, SchemaTool)):
             raise BudgetError("tools", tool, "pass functions with type hints, plain or async")
-        function = _Function(tool)
+        function = _DefinedTool(tool) if isinstance(tool, SchemaTool) else _FunctionTool(tool)
         self._functions[function.name] = function
         return [function.definition]
 
     def prepared(self, call: FunctionCall, log: Session) -> Callable[[], Any] | Recalled:
-        """What runs the call, its arguments checked; or its answer, where that is known without running anything.
+        """Return a function that runs the call, with its arguments checked; or the result itself if nothing has to run.
+
+        The result is known at once for recall, an unknown tool and wrong arguments.
 
         Args:
             call: The model's call.
-            log: The session that recall looks into.
+            log: The session that recall searches.
         """
         recall = self._recalls.get(call.name)
         if recall is not None:
             return recall.handle(log, call.arguments)
         function = self._functions.get(call.name)
         if function is None:
-            known = ", ".join(sorted({*self._functions, *self._recalls})) or "none"
-            return failed(f"There is no tool {call.name[:100]!r}. Tools there are: {known}.")
+            tool_names = ", ".join(sorted({*self._functions, *self._recalls})) or "none"
+            return error_result(f"There is no tool {call.name[:100]!r}. Tools there are: {tool_names}.")
         try:
             args, kwargs = function.arguments(call.arguments)
         except ValueError as error:
-            return failed(f"{call.name} was not run, its arguments are wrong: {error}")
-        except Exception as error:  # noqa: BLE001 - a user's own validator may raise anything; the model can mend its call
-            return failed(f"{call.name} was not run, its arguments could not be checked: {raised(error)}")
+            return error_result(f"{call.name} was not run, its arguments are wrong: {error}")
+        except Exception as error:  # noqa: BLE001 - a user's own validator may raise anything; the model can correct its call
+            return error_result(f"{call.name} was not run, its arguments could not be checked: {describe_error(error)}")
         return partial(function.call, *args, **kwargs)
 
 
-def failed(text: str) -> Recalled:
-    """An answer that says what went wrong."""
+def error_result(text: str) -> Recalled:
+    """Return a tool result that reports an error."""
     return Recalled((Text(text),), is_error=True)
 
 
-def raised(error: BaseException) -> str:
-    """What a tool raised, in a line: its type and message, no traceback."""
+def describe_error(error: BaseException) -> str:
+    """Return an exception's type and message in one line, without its traceback."""
     try:
-        said = str(error)
-    except BaseException:  # noqa: BLE001 - an exception that cannot even be shown still has a type
-        said = ""
-    return f"{type(error).__name__}: {said[:LONGEST]}" if said else type(error).__name__
+        message = str(error)
+    except BaseException:  # noqa: BLE001 - an exception whose message cannot be formatted still has a type
+        message = ""
+    return f"{type(error).__name__}: {message[:MAX_ERROR_CHARACTERS]}" if message else type(error).__name__
 
 
-def answered(value: object) -> Recalled:
-    """What a tool returned, as parts: texts, images and documents as they are, all else as JSON."""
+def result_of(value: object) -> Recalled:
+    """Return a tool's return value as a result: texts, images and documents unchanged, everything else as JSON."""
     try:
         return Recalled(_parts(value))
-    except BaseException as error:  # noqa: BLE001 - any object may come, and its own methods may fail; the model is told
-        return failed(f"the tool ran, but what it returned cannot be written as JSON: {raised(error)}")
+    except BaseException as error:  # noqa: BLE001 - the value may be any object, and its own methods may fail; the model sees the error
+        return error_result(f"the tool ran, but what it returned cannot be written as JSON: {describe_error(error)}")
 
 
 def _parts(value: object) -> tuple[Part, ...]:
@@ -160,18 +213,18 @@ def _parts(value: object) -> tuple[Part, ...]:
         return (Text(value),)
     if isinstance(value, Text | Image | Document):
         return (value,)
-    if isinstance(value, list | tuple) and any(isinstance(one, Text | Image | Document) for one in value):
-        return tuple(part for one in value for part in _parts(one))
+    if isinstance(value, list | tuple) and any(isinstance(element, Text | Image | Document) for element in value):
+        return tuple(part for element in value for part in _parts(element))
     from pydantic_core import to_jsonable_python
 
     try:
-        plain = to_jsonable_python(value, inf_nan_mode="strings")
-    except UnicodeEncodeError:  # a text with lone surrogates, as the names of files may be; `Text` replaces them
-        plain = value
-    return (Text(json.dumps(plain, ensure_ascii=False, default=_plain)),)
+        json_value = to_jsonable_python(value, inf_nan_mode="strings")
+    except UnicodeEncodeError:  # a text with lone surrogates, as file names may contain; `Text` replaces them
+        json_value = value
+    return (Text(json.dumps(json_value, ensure_ascii=False, default=_json_value)),)
 
 
-def _plain(value: object) -> Any:
+def _json_value(value: object) -> Any:
     from pydantic_core import to_jsonable_python
 
     return str(value) if isinstance(value, PurePath) else to_jsonable_python(value, inf_nan_mode="strings")

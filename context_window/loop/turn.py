@@ -1,12 +1,11 @@
-"""`run_turn`: one user turn to its end. What is asked of a model is in `model.py`, how calls are run in `running.py`."""
+"""`run_turn`: one user turn to its end. The package's charter (`__init__.py`) lists the steps; "step 4" below refers to that list."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from inspect import isawaitable
-from itertools import chain
 from traceback import extract_tb
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -14,44 +13,52 @@ from weakref import WeakKeyDictionary
 from session.errors import FormatError
 from session.items import FunctionCall, Item, Message, Reasoning, new_id
 from session.parts import Part
+from session.providers.call_ids import with_unique_call_ids
+from session.providers.native_compaction import linked, sum_usage
 from session.session import Session
+from session.session_log import recorded_total
 from session.usage import Usage
 
-from ..attempts import Attempts
 from ..errors import BudgetError
-from ..folding import check_session
 from ..manager import ContextWindowManager
 from ..model_errors import PartRefusedError, PromptTooLongError
 from ..threads import in_thread
-from .model import CUT_OFF, PAUSE_TURN, Answer, Model, OnText, answer_of
-from .pending import awaits_model, unanswered
-from .running import output_of, run_calls
-from .toolbox import Toolbox, ToolSource, failed
+from ..views.trackers import check_session
+from .interceptor import Interceptor, with_interceptors
+from .model import CUT_OFF, PAUSES, Answer, Model, OnText, check_answer
+from .retries import RefusalRetries
+from .tool_runner import output_for, run_calls
+from .toolbox import Toolbox, ToolSource, error_result
+from .unanswered import awaits_model, unanswered_calls
 
 logger = logging.getLogger(__name__)
 
 UserInput: TypeAlias = str | Sequence[Part | str] | Message | None
-"""What the user says; None to go on with a log that waits for an answer."""
+"""The user's message; None to resume a log that ends without an answer."""
 
-_UNDER_WAY: WeakKeyDictionary[Session, object] = WeakKeyDictionary()
-"""Sessions in a turn: two at once would put one's answers among the other's."""
+_ACTIVE_TURNS: WeakKeyDictionary[Session, object] = WeakKeyDictionary()
+"""Sessions with a turn under way. Two turns at once would mix their answers in the log."""
 
-MOST_PAUSES = 10
-"""How often in a row a model that pauses is asked to go on."""
+MAX_PAUSES = 10
+"""Requests in a row that only let a paused model continue (step 6)."""
+
+INTERRUPTED = "The call was interrupted: whether it was done is not known."
+"""Output of a call that had none when its turn was resumed (step 1). The model reads it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """What came of a turn. The items are in the session.
+    """The outcome of a turn. Its items are in the session.
 
     Attributes:
-        text: What the model said last; empty where it refused, or was cut off, before it said anything.
-        stop: Why it stopped: `end_turn`, `max_tokens`, `model_context_window_exceeded`, `refusal`, `pause_turn`, `stop_sequence`, or
-            `tool_use` where it goes on calling tools although it was asked without them.
-        requests: How often the model was asked, refused requests included.
-        calls: Tool calls that were answered by their tools, or by what is wrong with them.
+        text: Text of the last answer; empty if the model refused, or was cut off, before any text.
+        stop: Stop reason of the last answer: `end_turn`, `max_tokens`, `model_context_window_exceeded`, `refusal`, `pause_turn`,
+            `stop_sequence`, or `tool_use` if the model still called tools when it was asked without them.
+        requests: Requests sent, refused ones included.
+        calls: Tool calls that were run, or rejected for their name or arguments.
         calls_refused: Tool calls that were not run: over the limit, or in an answer that was cut off.
-        usage: What the provider reported, summed over the answers.
+        usage: Reported usage, summed over the answers.
+        summary_usage: Reported usage of the summaries that the turn needed. It is not part of `usage`.
     """
 
     text: str
@@ -60,6 +67,7 @@ class TurnResult:
     calls: int
     calls_refused: int
     usage: Usage
+    summary_usage: Usage = field(default_factory=Usage)
 
 
 async def run_turn(
@@ -69,65 +77,66 @@ async def run_turn(
     model: Model,
     tools: Toolbox | Iterable[ToolSource] = (),
     manager: ContextWindowManager,
+    interceptors: Iterable[Interceptor] = (),
     on_text: OnText | None = None,
     on_item: Callable[[Item], None] | None = None,
 ) -> TurnResult:
-    """What came of one turn: the model is asked, its calls are run, and so on until it answers in text.
+    """Run one turn: ask the model, run its calls, and repeat until it answers with text.
 
         manager = ContextWindowManager("claude-sonnet-5-5")
         model = AnthropicModel(anthropic.AsyncAnthropic(), "claude-sonnet-5-5")
         result = await run_turn(session, "Plan my trip to Bergen.", model=model, tools=[find_flights, book], manager=manager)
 
-    Before each call of the model the session is managed (`manager.manage`). Calls of one answer run together; one that fails is
-    answered with an error. Where the turn's tool calls are spent (`max_tool_calls_per_turn`), those over the limit are answered with
-    an error that says so, and the model is asked once more without tools.
+    The manager makes a view before each request (`manager.manage`). If the log has outgrown its limits, `model` writes a summary of its
+    older part, unless the window has another summariser or `compaction=False`.
 
-    What was said stays in the session whatever happens: after an error or a cancel, go on with `user_input=None`, or with what the user
-    says next. A cancel leaves the calls that had ended with their outputs, the others with an error, and the text that had come as an
-    interrupted message, which only the user can go on from. One session takes one turn at a time.
+    Calls of one answer run concurrently; one that fails gets an error as its output. Calls beyond `max_tool_calls_per_turn` get an error
+    output too, and the model is then asked once more without tools.
+
+    The log is kept whatever happens. After an error or a cancellation, continue with `user_input=None` or with the user's next message.
+    If the turn is cancelled, finished calls keep their outputs and the others get an error output. Text that has arrived is kept as an
+    interrupted message; only a new user message can continue from there. A session can have one turn at a time.
 
     Args:
-        session: The log, which grows.
+        session: The log. The turn appends to it.
         user_input: A text, parts, a user message, or None.
-        model: Who is asked.
-        tools: Functions with type hints, a manager's recall tool, definitions of the provider's own tools.
-        manager: Who decides what the model sees.
-        on_text: Is told the answers' texts piece by piece, where the model streams.
-        on_item: Is told each item that the turn adds to the log.
+        model: The model to ask.
+        tools: Functions with type hints, a manager's recall tool, definitions of server-side tools.
+        manager: The manager that makes the views.
+        interceptors: Hooks around each call of the model, the first one outermost. They get the manager's view and may show another one.
+        on_text: Receives the answers' texts piece by piece, if the model streams.
+        on_item: Receives each item that the turn appends.
 
     Raises:
         FormatError: There is nothing to answer, or another turn of the session is under way.
-        BudgetError: The session, the model, the manager or a tool is none; or the model's `answer` gave something that is no `Answer`.
-        PromptTooLongError: The provider refused a prompt as too long, and the smaller one after it too.
+        BudgetError: An argument has the wrong type, or the model's `answer` returned something that is not an `Answer`.
+        PromptTooLongError: The provider refused the prompt as too long, and the smaller one after it too.
         PartRefusedError: The provider refused an image or a document, and another one in the request without it.
-        ModelError: The provider gave no answer.
-        ContextOverflowError: What must be kept does not fit, and the window is `strict`.
-        CountingError: The token counter gave something that is no count.
+        ModelError: The request failed for another reason.
+        ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
+        CountingError: The token counter returned something that is not a count.
     """
     _check(session, model, manager)
+    model = with_interceptors(model, interceptors)
     toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
     manager.count_tools(toolbox.definitions)
-    mine = object()
-    if _UNDER_WAY.setdefault(session, mine) is not mine:  # in one step: threads may come at once
+    token = object()
+    if _ACTIVE_TURNS.setdefault(session, token) is not token:  # one atomic step: threads may call at once
         raise FormatError("run_turn.session", "another turn of it is under way; await that one first")
     try:
         turn = _Turn(session, model, toolbox, manager, on_text, on_item)
         turn.begin(user_input)
         return await turn.run()
     finally:
-        del _UNDER_WAY[session]
+        del _ACTIVE_TURNS[session]
 
 
 def _check(session: object, model: object, manager: object) -> None:
     check_session(session)
     if isinstance(model, type) or not callable(getattr(model, "answer", None)):
-        raise BudgetError("model", model if isinstance(model, str) else type(model), "pass what can be asked, such as an AnthropicModel")
+        raise BudgetError("model", model if isinstance(model, str) else type(model), "pass a Model, such as an AnthropicModel")
     if not isinstance(manager, ContextWindowManager):
         raise BudgetError("manager", type(manager), "pass a ContextWindowManager")
-
-
-INTERRUPTED = "The call was interrupted: whether it was done is not known."
-"""The answer to a call that had none when a session was gone on with."""
 
 
 class _Turn:
@@ -144,97 +153,100 @@ class _Turn:
     ) -> None:
         self._session, self._model, self._toolbox, self._manager = session, model, toolbox, manager
         self._on_text, self._on_item = on_text, on_item
-        self._pieces: list[str] = []
-        self._requests = self._calls = self._refused = 0
+        self._streamed_text: list[str] = []
+        self._requests = self._calls = self._calls_refused = 0
         self._usage = Usage()
+        self._earlier_summaries = manager.summary_usage(session)
 
     def begin(self, user_input: UserInput) -> None:
-        """Records what the user says."""
+        """Append the user's message, or make the log ready to be resumed (step 1)."""
         if user_input is None:
             if not awaits_model(self._session):
-                raise FormatError("run_turn.user_input", "None, and nothing in the session waits for an answer; pass what the user says")
-            for call in unanswered(self._session):  # else what the model says next would join the answer that has them
-                self._add(output_of(call, failed(INTERRUPTED)))
+                raise FormatError("run_turn.user_input", "None, and nothing in the session waits for an answer; pass the user's message")
+            for call in unanswered_calls(self._session):  # without an output, the next answer would count as the same response
+                self._append(output_for(call, error_result(INTERRUPTED)))
             return
         message = user_input if isinstance(user_input, Message) else Message("user", user_input)
         if message.role != "user":
             raise FormatError("run_turn.user_input", f"a message of role {message.role}; pass one of role user")
         if not any(getattr(part, "text", None) is None or str(getattr(part, "text", "")).strip() for part in message.content):
-            raise FormatError("run_turn.user_input", "it says nothing; pass a text that is not blank")
-        self._add(message)
+            raise FormatError("run_turn.user_input", "the message is blank; pass a text")
+        self._append(message)
 
     async def run(self) -> TurnResult:
-        """What came of it."""
-        said: list[str] = []
+        """Ask the model and run its calls until the turn ends (steps 2 to 8)."""
+        texts: list[str] = []
         pauses = 0
         while True:
-            left = self._left()
-            answer = self._recorded(await self._asked(allow_tools=left > 0))
+            calls_left = self._calls_left()
+            answer = self._append_answer(await self._request_with_retries(allow_tools=calls_left > 0))
             if not answer.calls:
-                said.append(answer.text)
+                texts.append(answer.text)
                 pauses += 1
-                if answer.stop != PAUSE_TURN or pauses > MOST_PAUSES:
-                    return self._result("".join(said), answer.stop)
+                if answer.stop not in PAUSES or pauses > MAX_PAUSES:
+                    return self._result("".join(texts), answer.stop)
                 continue
-            said, pauses = [], 0
+            texts, pauses = [], 0
             if answer.stop in CUT_OFF:
                 self._refuse(answer.calls, f"The call was not run: your answer was cut off ({answer.stop}), so it may not be whole.")
                 return self._result(answer.text, answer.stop)
-            await self._run(answer.calls, left)
-            if left <= 0:  # it was asked without tools, and calls them all the same
+            await self._run_calls(answer.calls, calls_left)
+            if calls_left <= 0:  # the model was asked without tools and called them all the same
                 return self._result(answer.text, answer.stop)
 
-    def _left(self) -> int:
-        """Tool calls that are left, also where a tool itself writes user messages into the log."""
-        most = self._manager.context_window.max_tool_calls_per_turn
-        return min(self._manager.tool_calls(self._session).left, most - self._calls - self._refused)
+    def _calls_left(self) -> int:
+        """Tool calls left in this turn. A tool that appends user messages to the log does not renew the limit."""
+        limit = self._manager.context_window.max_tool_calls_per_turn
+        return min(self._manager.tool_calls(self._session).left, limit - self._calls - self._calls_refused)
 
-    async def _asked(self, *, allow_tools: bool) -> Answer:
-        """Return the model's answer; to a second view where the provider refuses the first, as `Attempts` says."""
-        with Attempts(self._manager, self._session) as attempts:
+    async def _request_with_retries(self, *, allow_tools: bool) -> Answer:
+        """Return the model's answer, with the retries of `RefusalRetries` (steps 2 to 4)."""
+        summariser: Model | None = self._model
+        with RefusalRetries(self._manager, self._session) as retries:
             while True:
-                view = await self._manager.manage(self._session)
+                view = await self._manager.manage(self._session, summariser)
+                summariser = None  # the model has just refused a prompt: the retry is trimmed
                 try:
-                    return await self._answer(view, allow_tools=allow_tools)
+                    return await self._request(view, allow_tools=allow_tools)
                 except (PromptTooLongError, PartRefusedError) as error:
                     refusal = error
-                    if not await in_thread(lambda: attempts.gives_way(refusal)):  # noqa: B023 - run before the loop goes on
-                        raise  # there is nothing left to take
+                    if not await in_thread(lambda: retries.accept(refusal)):  # noqa: B023 - run before the loop goes on
+                        raise
 
-    async def _answer(self, view: Session, *, allow_tools: bool) -> Answer:
+    async def _request(self, view: Session, *, allow_tools: bool) -> Answer:
         import asyncio
 
         self._requests += 1
-        self._pieces = []
+        self._streamed_text = []
         try:
-            said: object = self._model.answer(view, self._toolbox.definitions, allow_tools=allow_tools, on_text=self._heard)
-            return answer_of(await said if isawaitable(said) else said, self._model)
+            answer: object = self._model.answer(view, self._toolbox.definitions, allow_tools=allow_tools, on_text=self._receive_text)
+            return check_answer(await answer if isawaitable(answer) else answer, self._model)
         except asyncio.CancelledError:
-            said = "".join(self._pieces)
-            if said.strip():
-                self._add(Message("assistant", said, interrupted=True))
+            text = "".join(self._streamed_text)
+            if text.strip():
+                self._append(Message("assistant", text, interrupted=True))
             raise
 
-    def _recorded(self, answer: Answer) -> Answer:
-        """The answer as the log now has it: its usage and model with its first item, each call with a call id of its own."""
-        items = _told_apart(answer.items)
+    def _append_answer(self, answer: Answer) -> Answer:
+        """Append the answer (step 5) and return it as it now stands in the log."""
+        items = linked(with_unique_call_ids(answer.items), self._session.items)
         if items:
             notes = self._manager.answer_notes(self._session) | ({} if answer.model is None else {"model": answer.model})
             items[0] = replace(items[0], usage=answer.usage, extra={**items[0].extra, **notes})
-        self._part_from_paused(items)
+        self._separate_from_paused(items)
         for place, item in enumerate(items):
             if self._session.get_by_id(item.id) is not None:
                 items[place] = replace(item, id=new_id())
-            self._add(items[place])
+            self._append(items[place])
         if answer.usage is not None:
-            self._usage = _sum(self._usage, answer.usage)
+            self._usage = sum_usage([self._usage, answer.usage])
         return replace(answer, items=tuple(items))
 
-    def _part_from_paused(self, items: list[Item]) -> None:
-        """Mark an answer as one of its own where the request ended in a paused answer that a request cannot show as it came.
+    def _separate_from_paused(self, items: list[Item]) -> None:
+        """Start a new response if the log ends in a paused answer that requests cannot repeat unchanged.
 
-        Trailing thinking and trailing whitespace are not sent. Unmarked, the two would be one answer, and both would be sent before
-        the new answer's thinking, which was signed without them.
+        Converters do not send trailing reasoning or trailing whitespace. If the two answers were one response, both would be sent before
+        the new answer's reasoning, which was signed without them.
         """
         log = self._session.items
         last = log[-1] if log else None
@@ -243,68 +255,50 @@ class _Turn:
             if self._session.get_by_id(items[0].id) is not None:
                 items[0] = replace(items[0], id=new_id())
             session = self._session
-            session.restore_seams(session.response_breaks | {items[0].id}, session.settled, session.settled_tokens)
+            session.restore_seams(session.response_breaks | {items[0].id}, session.settled, recorded_total(session))
 
-    async def _run(self, calls: Sequence[FunctionCall], left: int) -> None:
+    async def _run_calls(self, calls: Sequence[FunctionCall], calls_left: int) -> None:
+        """Run the calls within the limit and append an output for each (steps 7 to 9)."""
         import asyncio
 
-        allowed, over = calls[: max(0, left)], calls[max(0, left) :]
+        allowed, excess = calls[: max(0, calls_left)], calls[max(0, calls_left) :]
         self._calls += len(allowed)
-        outputs, cancelled = await run_calls(allowed, self._toolbox, self._session)
+        outputs, is_cancelled = await run_calls(allowed, self._toolbox, self._session)
         for output in outputs:
-            self._add(output)
-        most = self._manager.context_window.max_tool_calls_per_turn
-        self._refuse(over, f"The call was not run: a turn may have {most} tool calls. Answer with what you know now, without tools.")
-        if cancelled:
+            self._append(output)
+        limit = self._manager.context_window.max_tool_calls_per_turn
+        self._refuse(excess, f"The call was not run: a turn may have {limit} tool calls. Answer with what you know now, without tools.")
+        if is_cancelled:
             raise asyncio.CancelledError
 
-    def _refuse(self, calls: Sequence[FunctionCall], why: str) -> None:
-        self._refused += len(calls)
+    def _refuse(self, calls: Sequence[FunctionCall], reason: str) -> None:
+        self._calls_refused += len(calls)
         for call in calls:
-            self._add(output_of(call, failed(why)))
+            self._append(output_for(call, error_result(reason)))
 
-    def _add(self, item: Item) -> None:
+    def _append(self, item: Item) -> None:
         self._session.append(item)
         if self._on_item is not None:
-            _tell(self._on_item, item)
+            _notify(self._on_item, item)
 
-    def _heard(self, text: str) -> None:
-        self._pieces.append(text)
+    def _receive_text(self, text: str) -> None:
+        self._streamed_text.append(text)
         if self._on_text is not None:
-            _tell(self._on_text, text)
+            _notify(self._on_text, text)
 
     def _result(self, text: str, stop: str) -> TurnResult:
-        return TurnResult(text, stop, self._requests, self._calls, self._refused, self._usage)
+        summaries = _difference(self._manager.summary_usage(self._session), self._earlier_summaries)
+        return TurnResult(text, stop, self._requests, self._calls, self._calls_refused, self._usage, summaries)
 
 
-def _told_apart(items: Sequence[Item]) -> list[Item]:
-    """The items, with call ids that are not one another's: else an output would answer the wrong call."""
-    taken: set[str] = set()
-    apart: list[Item] = []
-    for item in items:
-        if isinstance(item, FunctionCall):
-            names = chain([item.call_id], (f"{item.call_id or 'call'}_{number}" for number in range(2, len(items) + 3)))
-            call_id = next(name for name in names if name and name not in taken)
-            taken.add(call_id)
-            apart.append(item if call_id == item.call_id else replace(item, call_id=call_id))
-        else:
-            apart.append(item)
-    return apart
+def _difference(total: Usage, earlier: Usage) -> Usage:
+    return Usage(*(getattr(total, spec.name) - getattr(earlier, spec.name) for spec in fields(Usage)))
 
 
-def _sum(one: Usage, other: Usage) -> Usage:
-    return Usage(
-        input_tokens=one.input_tokens + other.input_tokens,
-        cache_read_tokens=one.cache_read_tokens + other.cache_read_tokens,
-        cache_write_tokens=one.cache_write_tokens + other.cache_write_tokens,
-        output_tokens=one.output_tokens + other.output_tokens,
-    )
-
-
-def _tell(listener: Callable[[Any], None], told: object) -> None:
-    """Tells a listener. What it raises is logged: a display's fault must not cost the user an answer."""
+def _notify(listener: Callable[[Any], None], value: object) -> None:
+    """Call a listener and log the exceptions it raises: a fault in a display must not cost the user an answer."""
     try:
-        listener(told)
-    except Exception as error:  # noqa: BLE001 - as said above
-        where = extract_tb(error.__traceback__)[-1]  # neither the message nor the traceback: they may hold content
-        logger.error("a listener of the turn failed: %s at %s:%s", type(error).__name__, where.filename, where.lineno)  # noqa: TRY400
+        listener(value)
+    except Exception as error:  # noqa: BLE001 - logged, as the docstring says
+        frame = extract_tb(error.__traceback__)[-1]  # neither the message nor the traceback: they may contain the user's content
+        logger.error("a listener of the turn failed: %s at %s:%s", type(error).__name__, frame.filename, frame.lineno)  # noqa: TRY400

@@ -1,6 +1,6 @@
-"""What is known of a model by its name: window, output limit, prices, tokenizer, image and document rules, how requests are framed.
+"""All that is known about a model by its name: window, output limit, prices, tokenizer, image and document rules, request frame.
 
-`names.py` takes names apart, `prices.py` asks the price list, `facts.py` has what no list has; here they are put together.
+`names.py` parses names, `prices.py` reads the price list, `facts.py` has the facts that no list has. This file combines them.
 """
 
 from __future__ import annotations
@@ -12,54 +12,77 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ..counting.documents import DocumentRule
-from ..counting.images import ImageRule, documents_of, rule_name, seed_image_tokens
+from ..counting.images import ImageRule, document_rule_of, estimated_image_tokens, rule_name
 from ..errors import UnknownModelError
 from . import facts
 from .names import Family, bare, claude_version, family
-from .prices import PRICED_ON, PROVIDERS, Prices, chat_names, known_names, listed
+from .prices import PRICED_ON, PROVIDERS, ListedModel, Prices, chat_names, find_window, known_names, look_up
 
-__all__ = ["OUTPUT_RESERVE", "PRICED_ON", "PROVIDERS", "Family", "Model", "Prices", "alike", "describe_model", "find_model", "find_models"]
+__all__ = [
+    "OUTPUT_RESERVE",
+    "PRICED_ON",
+    "PROVIDERS",
+    "Family",
+    "Model",
+    "Prices",
+    "describe_model",
+    "find_model",
+    "find_models",
+    "similar_names",
+]
 
 OUTPUT_RESERVE = 32_000
-"""Tokens kept for the answer where the window is large; a fourth of the window where it is small."""
+"""Tokens reserved for the answer in a large window. A small window reserves a quarter of itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model as far as budgets go.
+    """The facts about a model that budgets depend on.
 
     Attributes:
-        name: As it was asked for.
-        window: Tokens of prompt and answer together; None where not known.
-        family: Whose it is, by its name.
-        image_rule: What its provider charges for images.
-        frame: Tokens that a request costs before anything is in it.
-        tokenizer: What its tokenizer is called; models with the same name count texts alike.
-        token_ratio: Its tokens for one of o200k's, for the median of code and prose.
-        expected_error: By what part of the count that is usually off.
-        output_limit: Tokens of an answer at most; None where not known.
-        prices: What its maker takes for it; None where not known.
-        binds_thinking: Whether it refuses reasoning after an edited place (docs/provider-rules.md, A5).
-        price_cliff: Tokens of a prompt above which the provider charges more for all of it; None where it never does.
+        name: The name as the caller wrote it.
+        window: Tokens of prompt and answer together; None if unknown.
+        family: The family of its name, which identifies its maker.
+        image_rule: Its provider's rule for images.
+        frame: Tokens of an empty request.
+        tokenizer: Name of its tokenizer; models with the same name count texts alike.
+        token_ratio: Its tokens per token of o200k, for the median of code and prose.
+        expected_error: Usual error of that estimate, as a fraction of the count.
+        input_limit: Maximum tokens of a prompt, at most the window; None if the window is unknown.
+        output_limit: Maximum tokens of an answer; None if unknown.
+        binds_thinking: True if it refuses reasoning after an edited place (docs/provider-rules.md, A5).
+        drops_thinking: True if its provider leaves the reasoning of earlier turns out of the prompt.
+        listing: Its entry in the price list; None to look it up when a price is needed, since the list takes long to import.
     """
 
     name: str
     window: int | None
     family: Family
-    image_rule: ImageRule = seed_image_tokens
+    image_rule: ImageRule = estimated_image_tokens
     frame: int = 0
     tokenizer: str = "unknown"
     token_ratio: Fraction = Fraction(1)
     expected_error: float = 0.02
+    input_limit: int | None = None
     output_limit: int | None = None
-    prices: Prices | None = None
     binds_thinking: bool = False
-    price_cliff: int | None = None
+    drops_thinking: bool = False
+    listing: ListedModel | None = None
+
+    @property
+    def prices(self) -> Prices | None:
+        """Its maker's prices; None if unknown."""
+        return (self.listing or look_up(self.name)).prices
+
+    @property
+    def price_cliff(self) -> int | None:
+        """Prompt size in tokens above which the provider charges more for the whole prompt; None if there is none."""
+        return (self.listing or look_up(self.name)).cliff
 
     @property
     def document_rule(self) -> DocumentRule:
-        """What its provider charges for documents whose text is not known."""
-        return documents_of(self.image_rule)
+        """Its provider's rule for documents without text."""
+        return document_rule_of(self.image_rule)
 
     @property
     def images(self) -> str:
@@ -68,54 +91,60 @@ class Model:
 
     @property
     def output_reserve(self) -> int:
-        """Tokens of the window kept for the answer unless a `ContextWindow` says otherwise."""
+        """Tokens of the window reserved for the answer, unless a `ContextWindow` sets another number."""
         return OUTPUT_RESERVE if self.window is None else min(OUTPUT_RESERVE, self.window // 4)
 
 
 def find_model(name: str) -> Model:
-    """What is known of the model, its window at least.
+    """Return the model. Its window is always known.
 
     Raises:
         UnknownModelError: Its window is not known.
     """
     model = describe_model(name)
     if model.window is None:
-        raise UnknownModelError(name, alike(name))
+        raise UnknownModelError(name, similar_names(name))
     return model
 
 
 @lru_cache(maxsize=512)
 def describe_model(name: str) -> Model:
-    """What is known of the model: of a new one often its family alone, and that it is counted as its family's newest are."""
-    found, whose = listed(name), family(name)
-    version = claude_version(name) if whose == "claude" else (0, 0)
-    newer = version >= (4, 7)
+    """Return all that is known about the model.
+
+    For a new model that may be no more than its family: it is then counted like the family's newest models.
+    """
+    window, model_family = find_window(name), family(name)
+    version = claude_version(name) if model_family == "claude" else (0, 0)
+    is_newer_claude = version >= (4, 7)
     return Model(
         name,
-        found.window,
-        whose,
+        window,
+        model_family,
         image_rule=facts.image_rule(name),
-        frame=0 if whose != "claude" else 7 if not newer else 11 if version == (4, 7) else 6,
+        frame=facts.frame(name),
         tokenizer=facts.tokenizer(name),
-        token_ratio=Fraction(1) if whose != "claude" else Fraction("1.46") if newer else Fraction("1.17"),
-        expected_error={"claude": 0.10, "openai": 0.02}.get(whose, 0.15),
+        token_ratio=Fraction(1) if model_family != "claude" else Fraction("1.46") if is_newer_claude else Fraction("1.17"),
+        expected_error={"claude": 0.10, "openai": 0.02, "google": 0.05}.get(model_family, 0.15),
+        input_limit=None if window is None else facts.input_limit(name, window),
         output_limit=facts.output_limit(name),
-        prices=found.prices,
         binds_thinking=facts.binds_thinking(name),
-        price_cliff=found.cliff,
+        drops_thinking=facts.drops_thinking(name),
     )
 
 
-def find_models(asked: str = "") -> Iterator[Model]:
-    """The models that hold conversations and whose names have every word that is asked for, in any case; else the one so called."""
-    words = asked.lower().split()
-    matching = [name for name in chat_names() if all(word in name for word in words)]
+def find_models(query: str = "") -> Iterator[Model]:
+    """Yield the conversational models whose names contain every word of the query, in any case.
+
+    If none does, the query may be the exact name of any model, in any provider's spelling.
+    """
+    words = query.lower().split()
+    matching = [name for name in chat_names() if all(word in name.lower() for word in words)]
     if matching:
         yield from map(describe_model, matching)
-    elif (model := describe_model(asked)).window is not None:
+    elif (model := describe_model(query)).window is not None:
         yield model
 
 
-def alike(name: str) -> list[str]:
-    """Names of known models that are much like this one, the likest first."""
+def similar_names(name: str) -> list[str]:
+    """Return names of known models that are spelled much like this one, the most similar first."""
     return get_close_matches(bare(name), known_names(), n=3)

@@ -1,5 +1,5 @@
-"""The chat in the terminal: a small coding assistant, and transcripts stepped through, with the window's figures beside them.
+"""The chat in the terminal: a small coding assistant, and a replay that steps through a transcript, both with usage figures.
 
-What decides is here and needs no terminal: commands and turns take a session and a manager and give what is to be drawn. Lines
-come in and drawings go out through `terminal.py`; `context_window/cli/chat.py` puts it together.
+Commands and turns take a `Chat` and return drawings, so they run without a terminal. `chat_loop.py` reads lines and shows the
+drawings; `context_window/cli/chat.py` builds everything and starts the loop.
 """

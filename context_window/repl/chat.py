@@ -1,6 +1,6 @@
-"""What a conversation in the terminal holds: the session, its manager, what the manager told, images that wait for a message.
+"""The state of one chat: its session, manager, pending notices and images for the next message.
 
-What commands do with it is in `commands.py`; how turns go on, in `replay.py` and `live.py`.
+The commands are in `commands.py` and `session_commands.py`. Turns come from a model in `model_turn.py`, from a transcript in `replay.py`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from session.parts import Image
 from session.session import Session
 from session.units import is_answer
 
+from ..display.render import Draw
 from ..errors import ContextWindowError
-from ..events import Event, PartRefused, ThresholdCrossed, WindowEvent
+from ..events.definitions import Event, PartRefused, ThresholdCrossed, WindowEvent
 from ..manager import ContextWindowManager
+from .render import usage_line
 
 if TYPE_CHECKING:
     from session.store import SessionStore
@@ -26,37 +28,42 @@ if TYPE_CHECKING:
 
 
 class ChatError(ContextWindowError):
-    """What was asked for cannot be done; the message is one line, and says what to do instead."""
+    """The chat cannot do what the user asked. The message is one line and says what to do instead."""
 
 
-class News:
-    """What the manager has told and nobody was shown yet."""
+class Notices:
+    """Short notices for the user that have not been shown yet: the manager's events, and messages of the chat itself."""
 
     def __init__(self) -> None:
-        self._told: list[Event] = []
-        self._said: list[str] = []
+        self._events: list[Event] = []
+        self._messages: list[str] = []
 
-    def hear(self, event: Event) -> None:
-        """Takes note of what the manager tells: its listener."""
-        self._told.append(event)
+    def add_event(self, event: Event) -> None:
+        """Store an event. Pass this method to the manager as `on_event`."""
+        self._events.append(event)
 
-    def say(self, text: str) -> None:
-        """Takes note of what the chat itself has to tell."""
-        self._said.append(text)
+    def add_message(self, text: str) -> None:
+        """Store a message of the chat itself."""
+        self._messages.append(text)
 
-    def latest(self) -> list[str]:
-        """What was told since this was asked last, in words: of each kind the last, for it speaks for those before it."""
-        told, self._told = self._told, []
-        last = {type(event): news_of(event) for event in told if not isinstance(event, ThresholdCrossed)}
-        refused = sum(isinstance(event, PartRefused) for event in told)
-        if refused > 1:
-            last[PartRefused] = f"{refused:,} images or documents replaced by notes: the provider refused them; /trims lists them"
-        said, self._said = self._said, []
-        return [*said, *(text for text in last.values() if text)]
+    def take(self) -> list[str]:
+        """Return the notices since the last call as texts. Of several events of one type, only the latest is included."""
+        events, self._events = self._events, []
+        latest = {type(event): event_text(event) for event in events if not isinstance(event, ThresholdCrossed)}
+        refused_parts = sum(isinstance(event, PartRefused) for event in events)
+        if refused_parts > 1:
+            latest[PartRefused] = f"the provider refused {refused_parts:,} images or documents; notes replace them (see /trims)"
+        messages, self._messages = self._messages, []
+        return [*messages, *(text for text in latest.values() if text)]
+
+
+def event_text(event: WindowEvent) -> str:
+    """Return the event's text without its usage figures, which the usage line shows."""
+    return str(event).removeprefix(WindowEvent.__str__(event)).lstrip(" ,;")
 
 
 def _no_files(*_: object) -> NoReturn:
-    raise ChatError("this chat reads and writes no files")
+    raise ChatError("this chat cannot read or write files")
 
 
 @dataclass(slots=True)
@@ -64,76 +71,76 @@ class Chat:
     """One conversation.
 
     Attributes:
-        manager: Who decides what the model sees; `news.hear` is its listener.
+        manager: Decides what the model sees. Its `on_event` is `notices.add_event`.
         session: The log.
-        news: What the manager told.
-        model: The model's name, where there is one.
-        keeper: Where sessions are kept; None for a replay, which keeps nothing.
-        summarizer: Who writes summaries; None where there is nobody.
-        check_model: Raises ChatError where a model of this name cannot be used here.
-        write_file: Writes a session to a file of this path, all or nothing; its last argument is True to replace whatever is there. Raises
-            ChatError if it cannot, or must not.
-        read_file: The session in a file; raises an error of ours where it cannot.
-        replaying: Whether the turns come from a transcript.
-        attached: Images that wait for the next message.
-        again: Whether the model is to be asked again with what there is.
-        over: Whether the user has left.
+        notices: Notices that the user has not seen yet.
+        write_file: Writes a session to a path, completely or not at all. The last argument is True to replace any existing file.
+            Raises ChatError if the file cannot or must not be written.
+        read_file: Returns the session in a file. Raises ContextWindowError or SessionError if it cannot be read.
+        model: The model's name; None if no model is set.
+        store: Saves the sessions; None in a replay, which saves nothing.
+        summarizer: Writes summaries; None if there is no model to write them.
+        check_model: Raises ChatError if the chat cannot use a model of this name.
+        is_replay: True if the turns come from a transcript.
+        attached_images: Images for the next message.
+        is_retry_requested: True if the model is to be called again with the current log.
+        is_over: True once the user has left.
     """
 
     manager: ContextWindowManager
     session: Session
-    news: News
+    notices: Notices
     write_file: Callable[[Session, str, bool], None] = _no_files
     read_file: Callable[[str], Session] = _no_files
     model: str | None = None
-    keeper: SessionStore | None = None
+    store: SessionStore | None = None
     summarizer: Summarizer | None = None
     check_model: Callable[[str], None] = field(default=lambda _: None)
-    replaying: bool = False
-    attached: list[Image] = field(default_factory=list)
-    again: bool = False
-    over: bool = False
+    is_replay: bool = False
+    attached_images: list[Image] = field(default_factory=list)
+    is_retry_requested: bool = False
+    is_over: bool = False
 
     @property
-    def begun(self) -> bool:
-        """Whether the user has said anything."""
+    def has_started(self) -> bool:
+        """True once the log holds a user message."""
         return self.session.turn_count() > 0
 
     @property
-    def answered(self) -> bool:
-        """Whether the log ends in an answer, be it one that was stopped."""
-        last = self.session.items[-1] if self.session.items else None
-        return last is not None and is_answer(last) and not isinstance(last, FunctionCall)
+    def is_answered(self) -> bool:
+        """True if the log ends in an answer of the model, even an interrupted one."""
+        last_item = self.session.items[-1] if self.session.items else None
+        return last_item is not None and is_answer(last_item) and not isinstance(last_item, FunctionCall)
 
-    def keep(self) -> None:
-        """Writes what is new, where sessions are kept; one in which nothing was said yet is not worth it.
+    def save(self) -> None:
+        """Save the new items in the store, if there is one. A session without a user message is not saved.
 
-        Where another chat has gone on with the session meanwhile, this one goes on as a fork of it: both are kept.
+        If another chat has saved to the same session meanwhile, this chat continues in a fork, so that both are preserved.
 
         Raises:
-            StoreError: It cannot be written.
+            StoreError: The store cannot be written.
         """
-        if self.keeper is None or not self.begun:
+        if self.store is None or not self.has_started:
             return
         try:
-            self.keeper.save(self.session)
+            self.store.save(self.session)
         except StoreConflictError:
-            before, self.session = self.session.id, self.session.fork()
-            self.keeper.save(self.session)
-            self.news.say(f"another chat has gone on with {before}: this one goes on as {self.session.id}")
+            original_id, self.session = self.session.id, self.session.fork()
+            self.store.save(self.session)
+            self.notices.add_message(f"another chat has continued session {original_id}; this chat continues as {self.session.id}")
 
-    def keep_meanwhile(self) -> None:
-        """Writes what is new while a turn goes on in the session. What is in the way does not stop the turn: `keep` meets it at its end."""
-        if self.keeper is not None and self.begun:
+    def save_during_turn(self) -> None:
+        """Save the new items while a turn is running. A failure does not stop the turn: `save` reports it at the end."""
+        if self.store is not None and self.has_started:
             with suppress(StoreError):
-                self.keeper.save(self.session)
+                self.store.save(self.session)
 
     def usage(self) -> dict[str, int]:
-        """What the next request would cost, as `get_token_usage` gives it."""
+        """Return the token usage of the next request, in the form of `get_token_usage`."""
         self.manager.process_session(self.session)
         return self.manager.get_token_usage()
 
-
-def news_of(event: WindowEvent) -> str:
-    """What an event says beside the usage, which stands next to it."""
-    return str(event).removeprefix(WindowEvent.__str__(event)).lstrip(" ,;")
+    def usage_line(self) -> Draw:
+        """Return the usage line of the next request, with the notices since the last one."""
+        usage = self.usage()
+        return usage_line(usage, self.notices.take())

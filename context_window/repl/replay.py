@@ -1,4 +1,4 @@
-"""A transcript gone through turn by turn, as if it happened now: the log grows, and is managed wherever the model was called."""
+"""Replays a transcript turn by turn: the log grows as it did, and a view is made at every request point."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from session.items import Item, Message, MessageCategory
 from session.session import Session
 from session.units import Grouping
 
-from ..display.rendering import Draw
+from ..display.render import Draw
 from .chat import Chat
-from .drawing import blank, item_lines, quiet, usage_line
+from .render import dim, empty_line, item_block
 
 
 def starts_turn(item: Item) -> bool:
-    """Whether a turn begins with the item: a user message that is no context."""
+    """True if the item is a user message that is not context."""
     return isinstance(item, Message) and item.role == "user" and item.category is not MessageCategory.CONTEXT
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A user message and all up to the next one; the first holds what was before it too.
+    """A user message and everything up to the next one. The first turn also holds the items before it.
 
     Attributes:
-        number: Counted from 1.
-        items: What it consists of.
+        number: The turn's number, from 1.
+        items: Its items.
     """
 
     number: int
@@ -33,56 +33,55 @@ class Turn:
 
 
 def turns_of(log: Session) -> list[Turn]:
-    """The turns of a log, in order; together they are the whole log."""
-    found: list[list[Item]] = []
-    begun = False
+    """Return the turns of a log, in order. Together they hold all its items."""
+    turns: list[list[Item]] = []
+    has_started = False
     for item in log.items:
-        if not found or (starts_turn(item) and begun):
-            found.append([])
-        begun = begun or starts_turn(item)
-        found[-1].append(item)
-    return [Turn(number, tuple(items)) for number, items in enumerate(found, 1)]
+        if not turns or (starts_turn(item) and has_started):
+            turns.append([])
+        has_started = has_started or starts_turn(item)
+        turns[-1].append(item)
+    return [Turn(number, tuple(items)) for number, items in enumerate(turns, 1)]
 
 
 class Replay:
-    """Puts a transcript's turns into a conversation, one at a time.
+    """Appends a transcript's turns to a chat's session, one at a time.
 
     Attributes:
-        turns: All of them.
+        turns: All turns of the transcript.
     """
 
     def __init__(self, log: Session) -> None:
         self.turns = turns_of(log)
         self._breaks = log.response_breaks
-        self._done = 0
+        self._turns_done = 0
         self._groups = Grouping()
 
     @property
-    def left(self) -> int:
-        """How many turns are still to come."""
-        return len(self.turns) - self._done
+    def turns_left(self) -> int:
+        """Number of turns still to come."""
+        return len(self.turns) - self._turns_done
 
     def step(self, chat: Chat) -> Iterator[Draw]:
-        """Takes in the next turn: what is to be drawn of it, and the usage at its end."""
-        turn = self.turns[self._done]
-        self._done += 1
-        yield quiet(f"turn {turn.number:,} of {len(self.turns):,}")
+        """Append the next turn, and yield its drawings and the usage line after it."""
+        turn = self.turns[self._turns_done]
+        self._turns_done += 1
+        yield dim(f"turn {turn.number:,} of {len(self.turns):,}")
         for item in turn.items:
-            breaks = item.id in self._breaks
-            if self._groups.starts_response(item, breaks):
-                chat.manager.process_session(chat.session)  # here the model was called: what it was shown then stays decided
-            self._groups.feed(item, breaks)
+            is_break = item.id in self._breaks
+            if self._groups.starts_response(item, is_break):
+                chat.manager.process_session(chat.session)  # a request point: the view made here is final
+            self._groups.feed(item, is_break)
             chat.session.append(item)
-            if breaks:
+            if is_break:
                 chat.session.restore_seams(chat.session.response_breaks | {item.id}, chat.session.settled)
-            drawn = item_lines(item)
-            if drawn is not None:
-                yield drawn
-        usage = chat.usage()
-        yield usage_line(usage, chat.news.latest())
-        yield blank
+            block = item_block(item)
+            if block is not None:
+                yield block
+        yield chat.usage_line()
+        yield empty_line
 
 
 def empty_copy(log: Session) -> Session:
-    """A session as the transcript's was before anything was said."""
+    """Return a session with the transcript's id and metadata, and no items."""
     return Session(id=log.id, metadata=log.metadata)

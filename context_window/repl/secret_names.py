@@ -1,6 +1,6 @@
 """Names of files and folders that usually hold secrets: passwords, tokens, private keys.
 
-Plain data, and `is_secret`, which reads it. Nothing here touches the disk.
+Data, and `is_secret`, which applies it. Nothing here touches the disk.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from functools import lru_cache
 from pathlib import PurePath
 
 FOLDERS = frozenset({".aws", ".azure", ".git", ".gnupg", ".hg", ".kube", ".oci", ".password-store", ".ssh", ".svn"})
-"""Folders of which every file counts as secret. Version control: its configuration holds tokens, its objects every file ever added."""
+"""Folders in which every file counts as secret. Version control is among them: its configuration can hold tokens, and its objects hold
+every file ever added."""
 FILES = (
     # settings of a program or a deployment
     *(".env", ".env.*", ".env-*", ".env_*", "*.env", ".envrc", ".envrc.*", ".dev.vars", "local.settings.json", "wp-config.php"),
@@ -26,51 +27,51 @@ FILES = (
     *("service-account*.json", "service_account*.json", "serviceaccount*.json", "kubeconfig", "kubeconfig.*", "*.kubeconfig"),
     *(".netrc", "_netrc", ".npmrc", ".pypirc", "pip.conf", "pip.ini", ".dockercfg", ".dockerconfigjson", ".databrickscfg", ".clasprc.json"),
     *(".pgpass", "pgpass.conf", ".my.cnf", ".mylogin.cnf", ".s3cfg", ".boto"),
-    # commands that were typed
+    # histories of commands
     *(".*_history", "*_history", ".histfile", ".*_history-*", "consolehost_history.txt"),
 )
-"""Patterns for the last part of a path, in lower case."""
+"""Patterns for file names, in lower case."""
 PATHS = (
     *(".docker/config.json", "gh/hosts.yml", ".config/git/config", ".m2/settings.xml", ".gradle/gradle.properties"),
     *("gcloud/access_tokens.db", "gcloud/credentials.db"),
-    *("context-window/history", "context-window/sessions.db"),  # what this chat keeps
+    *("context-window/history", "context-window/sessions.db"),  # files of this chat
 )
-"""Last parts of a path whose names alone say too little, in lower case."""
+"""Ends of paths, in lower case, for files whose names alone are not specific enough."""
 CODE = frozenset(
     ".c .cc .cpp .cs .css .go .h .html .java .js .jsx .kt .md .php .py .pyi .rb .rs .rst .swift .ts .tsx".split()  # noqa: SIM905 - a list is longer
 )
-"""Suffixes of programs and documents: `secrets.py` is about secrets, and holds none."""
+"""Suffixes of programs and documents. For example, `secrets.py` usually deals with secrets but holds none."""
 HARMLESS = (
     *(".example", ".sample", ".template", ".tmpl", ".dist", ".defaults", ".pub"),
     *(".env-example", ".env_example", ".env-sample", ".env_sample", ".env-template", ".env_template"),
 )
-"""Suffixes of files that are written to be shown."""
+"""Suffixes of files that are meant to be shared."""
 _FILES = re.compile("|".join(map(translate, FILES)))
 _PATHS = tuple(f"/{ending}" for ending in PATHS)
 _COPY_END = re.compile(
     r"""(
-    ~ | [._-](bak|backup|old|orig|save|tmp|copy)[0-9]*  # by people and editors
+    ~ | [._-](bak|backup|old|orig|save|tmp|copy)[0-9]*  # made by people and editors
     | \.sw[a-p]                                         # by Vim
     | \.[0-9]+ | \.~[0-9]+~                             # numbered, by logrotate and Emacs
     | \ (-\ )?copy(\ ?\(?[0-9]+\)?)? | \ ?\([0-9]+\)     # by file managers and browsers
     )$
-    | (?<=\.[a-z0-9]{3})\.txt$ | (?<=\.[a-z0-9]{4})\.txt$  # to get past a filter; `version_history.txt` is no copy
+    | (?<=\.[a-z0-9]{3})\.txt$ | (?<=\.[a-z0-9]{4})\.txt$  # to pass a filter; `version_history.txt` is not a copy
     """,
     re.VERBOSE,
 )
-"""The end of a copy's name. A copy is as secret as its original."""
+"""Endings that mark a copy of a file. A copy is as secret as its original."""
 
 
 def is_secret(path: PurePath | str) -> bool:
     """True if a file or folder of this path usually holds secrets.
 
-    Case does not matter, nor what file systems ignore in a name: `.ENV`, `.env.` and `.env::$DATA` can open `.env`.
+    Case does not matter, and neither do characters that file systems ignore: `.ENV`, `.env.` and `.env::$DATA` can all open `.env`.
 
     Args:
-        path: Without `..`, which would hide the names of folders.
+        path: The path, without `..`, which would hide folder names.
     """
     text = str(path)
-    return _is_secret(text) or (":" in text and _is_secret(text.replace(":", "_")))  # a stream for Windows, part of the name for others
+    return _is_secret(text) or (":" in text and _is_secret(text.replace(":", "_")))  # a colon starts a stream only on Windows
 
 
 @lru_cache(maxsize=1_024)
@@ -86,7 +87,7 @@ def _is_secret(path: str) -> bool:
     names = {parts[-1], name, f"{_original(stem)}{dot}{suffix}"}  # the last for `auth copy.json`
     if ".sw" in parts[-1]:
         names.add(name.removeprefix("."))  # Vim hides its copy of `id_rsa` as `.id_rsa.swp`
-    if any("/".join((*originals[:-1], each)).endswith(_PATHS) for each in names):
+    if any("/".join((*originals[:-1], variant)).endswith(_PATHS) for variant in names):
         return True
     is_code = PurePath(name).suffix in CODE and name != "wp-config.php" and not name.startswith(".env")
     return not is_code and any(map(_FILES.match, names))
@@ -94,8 +95,8 @@ def _is_secret(path: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _original(name: str) -> str:
-    """Return the name of the file or folder that one of this name is a copy of; the name itself if it is no copy."""
-    if len(name) > 2 and name[0] == name[-1] == "#":  # Emacs's copy of what is not saved
+    """Return the name of the original if this is the name of a copy, else the name itself."""
+    if len(name) > 2 and name[0] == name[-1] == "#":  # Emacs's copy of an unsaved file
         name = name[1:-1]
     while True:
         end = _COPY_END.search(name)
@@ -104,11 +105,12 @@ def _original(name: str) -> str:
         name = name[: end.start()]
 
 
-@lru_cache(maxsize=4_096)  # most are names of folders, which come again with every file
+@lru_cache(maxsize=4_096)  # most are folder names, which recur for every file
 def _canonical(name: str) -> str:
     """Return the name as the most lenient file system compares it.
 
-    HFS+ ignores invisible characters, case-insensitive systems case, Windows dots and blanks at the end and a stream after a colon.
+    HFS+ ignores invisible characters, and many systems ignore case. Windows ignores dots and spaces at the end, and a stream name after a
+    colon.
     """
     if not name.isascii():
         name = "".join(character for character in unicodedata.normalize("NFKC", name) if unicodedata.category(character) != "Cf")

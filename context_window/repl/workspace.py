@@ -1,11 +1,11 @@
-"""The tools with which a model looks at a directory: read a file, list a folder, search. They change nothing and leave it nowhere.
+"""Tools that let a model look at a directory: read a file, list a folder, search. They change nothing and never leave the directory.
 
-1. Paths are resolved first, then opened without following a link (`session.files.Folder`), so what passes the check is what is read.
+1. A path is resolved first, then opened without following links (`session.files.Folder`), so the file that was checked is the one read.
 2. A file that may hold secrets (`secret_names.py`) is read only if the user agrees; searches and recursive listings leave it out.
-   That holds under every name of the file: links are resolved, and a file with hard links is judged by all its names.
-3. Searches and recursive listings leave out what `.gitignore` files name (`gitignore.py`) and folders of dependencies (`tree.py`).
+   This holds for every name of the file: links are resolved, and a file with hard links is judged by all its names.
+3. Searches and recursive listings leave out ignored files (`gitignore.py`) and folders of dependencies (`folder_walk.py`).
 
-The bounds stand at the top. How matches are found is in `searching.py`.
+The limits are the constants below. `search.py` does the searching. The model sees the docstrings, results and errors of the tools.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from session.printable import printable
 
 from ..errors import ContextWindowError
 from .file_kinds import binary_kind
-from .searching import Search
+from .folder_walk import Walk, entries_of
+from .search import Search
 from .secret_files import SecretFiles
 from .secret_names import is_secret
-from .tree import Walk, entries_of
 
 MAX_FILE = 4 * 1024 * 1024
-"""Bytes of a file that are looked at."""
+"""Bytes of a file that are read, at most."""
 MAX_LINES = 400
-"""Lines that one call gives."""
+"""Lines in the result of one call, at most."""
 MAX_TEXT = 40_000
-"""Characters that one call gives."""
+"""Characters in the result of one call, at most."""
 MAX_LINE = 2_000
-"""Characters of a line; longer ones are cut, as in minified files."""
+"""Characters of a line. Longer lines, as in minified files, are cut."""
 MAX_ENTRIES = 500
-"""Files that a listing names."""
+"""Entries in a listing, at most."""
 SECONDS = 5.0
-"""Seconds that one call may take, without the time that the user takes to answer."""
+"""Seconds that one call may take, not counting the user's time to answer a question."""
 
 
 class WorkspaceError(ContextWindowError):
-    """A tool was asked for what it does not give; the message tells the model what to do instead."""
+    """A tool cannot do what the model asked. The message tells the model what to do instead."""
 
 
 class Workspace:
-    """A directory as a model may see it.
+    """A directory that a model may read, through three tools.
 
         workspace = Workspace(Path.cwd())
         await run_turn(session, "What is here?", model=model, tools=workspace.tools, manager=manager)
@@ -69,21 +69,21 @@ class Workspace:
         """
         Args:
             root: The directory.
-            allow_secret: Asks the user whether the model may read a file that may hold secrets, and returns the answer. It takes the
-                file's description and is called in the tool's thread, once per file. None: nobody can be asked, so no such file is read.
+            allow_secret: Asks the user whether the model may read a file that may hold secrets; takes its description, returns the answer.
+                Called in the tool's thread, once per file. With None nobody can be asked, so no such file is read.
             seconds: Seconds that one call may take.
             clock: Returns the time in seconds.
         """
         self.root = Path(os.path.realpath(root))
         self._allow_secret = allow_secret
         self._answers: dict[Path, bool] = {}
-        self._asking = threading.Lock()
+        self._question_lock = threading.Lock()
         self._seconds = seconds
         self._clock = clock
 
     @property
     def tools(self) -> list[Callable[..., str]]:
-        """The tools, as functions with hints."""
+        """The tools, as functions with type hints."""
         return [self.read_file, self.list_files, self.search]
 
     def read_file(self, path: str, first_line: int = 1, lines: int = MAX_LINES) -> str:
@@ -97,11 +97,11 @@ class Workspace:
             first_line: The first line to give, counted from 1.
             lines: How many lines to give, at most 400.
         """
-        file, path_shown = self._inside(path), printable(path)
-        with self._folder() as folder, self._opened(file, folder) as (stream, status):
+        file, path_shown = self._resolve(path), printable(path)
+        with self._open_root() as folder, self._open_file(file, folder) as (stream, status):
             description = SecretFiles(self.root, self._deadline()).description(file, status)
             if description is not None or self._is_secret_path(path):
-                self._ask(file, description or path_shown)
+                self._require_permission(file, description or path_shown)
             data, size = stream.read(MAX_FILE) or b"", status.st_size
         if size and not data:
             return f"{path_shown}: {size:,} bytes, and none of them could be read"
@@ -112,9 +112,9 @@ class Workspace:
         first = max(1, first_line)
         if all_lines and first > len(all_lines):
             raise WorkspaceError(f"{path_shown} has {len(all_lines):,} lines; first_line={first_line:,} is beyond its end")
-        page = list(_within(all_lines[first - 1 : first - 1 + max(1, min(lines, MAX_LINES))]))
-        last = first - 1 + len(page)
-        text = "\n".join(page)
+        page_lines = list(_page(all_lines[first - 1 : first - 1 + max(1, min(lines, MAX_LINES))]))
+        last = first - 1 + len(page_lines)
+        text = "\n".join(page_lines)
         if not all_lines:
             return f"[{path_shown} is empty]"
         if size > len(data) and last == len(all_lines):
@@ -131,7 +131,7 @@ class Workspace:
             recursive: Whether to list what is in its folders too. Hidden folders, those of dependencies, files that .gitignore names and
                 files that may hold secrets are left out then.
         """
-        folder = self._inside(path)
+        folder = self._resolve(path)
         if not folder.is_dir():
             raise WorkspaceError(f"{printable(path)} is no folder" if folder.exists() else f"there is no folder {printable(path)}")
         is_late = self._deadline()
@@ -140,7 +140,7 @@ class Workspace:
         names = [self._entry(entry, folder) for entry in islice(entries, MAX_ENTRIES)]
         is_cut = is_late() or next(entries, None) is not None
         notes = [f"[more than these {len(names):,}; list a folder of it]"] if is_cut else []
-        return "\n".join([*names, *notes, *_left_out(walk)]) or f"[{printable(path)} is empty]"
+        return "\n".join([*names, *notes, *_walk_notes(walk)]) or f"[{printable(path)} is empty]"
 
     def search(self, pattern: str, path: str = ".") -> str:
         r"""Find lines by a regular expression in the text files of the working directory.
@@ -153,7 +153,7 @@ class Workspace:
                 A match lies within one line. In \w, \d and \b only ASCII counts; \pL is any letter.
             path: The folder or file to search, as a path from the working directory.
         """
-        start = self._inside(path)
+        start = self._resolve(path)
         if not start.exists():
             raise WorkspaceError(f"there is no file or folder {printable(path)}")
         search = Search(pattern, seconds=self._seconds, clock=self._clock)
@@ -166,44 +166,44 @@ class Workspace:
             raise _not_searched(path)
         else:
             files = iter([start])
-        with self._folder() as folder:
+        with self._open_root() as folder:
             for file in files:
                 if search.is_late() or search.is_over:
                     break
-                if not self._look(search, file, folder, secrets):
+                if not self._search_file(search, file, folder, secrets):
                     if file == start:
                         raise _not_searched(path)
                     walk.secrets += 1
         search.is_late()
-        return "\n".join([search.report(), *_left_out(walk)])
+        return "\n".join([search.report(), *_walk_notes(walk)])
 
-    def _look(self, search: Search, file: Path, folder: Folder, secrets: SecretFiles) -> bool:
-        """Search a file. False if it may hold secrets, so that it was not searched."""
+    def _search_file(self, search: Search, file: Path, folder: Folder, secrets: SecretFiles) -> bool:
+        """Search a file. Return False, without searching it, if it may hold secrets."""
         try:
-            with self._opened(file, folder) as (stream, status):
+            with self._open_file(file, folder) as (stream, status):
                 if secrets.description(file, status) is not None:
                     return False
                 data = stream.read(MAX_FILE) or b""
         except WorkspaceError:
-            search.unread += 1
+            search.unreadable_files += 1
             return True
         if status.st_size > len(data):
-            search.cut += 1
+            search.partial_files += 1
         if binary_kind(data) is None:
-            search.look(self._name(file), data)
+            search.add_text(self._name(file), data)
         return True
 
     def _is_secret_path(self, path: str) -> bool:
-        """True if the path, as it is written, names a file that may hold secrets; it may be a link to one of another name."""
+        """True if the path as written looks like a file with secrets. It may be a link to a file with a harmless name."""
         return is_secret(Path(os.path.normpath(self.root / path)))
 
-    def _ask(self, file: Path, description: str) -> None:
-        """Ask the user whether the model may read a file, unless there is an answer already.
+    def _require_permission(self, file: Path, description: str) -> None:
+        """Ask the user whether the model may read a file, unless the user has answered already.
 
         Raises:
-            WorkspaceError: It may not.
+            WorkspaceError: The user said no, or nobody can be asked.
         """
-        with self._asking:  # calls of one answer run together; a user answers one question at a time
+        with self._question_lock:  # parallel calls of one response: the user answers one question at a time
             if self._allow_secret is None:
                 raise WorkspaceError(
                     f"{description} may hold secrets, and nobody can be asked whether you may read it; go on without it, "
@@ -214,11 +214,11 @@ class Workspace:
             if not self._answers[file]:
                 raise WorkspaceError(f"the user does not let you read {description}, which may hold secrets; go on without it")
 
-    def _inside(self, path: str) -> Path:
-        """Return the path without links.
+    def _resolve(self, path: str) -> Path:
+        """Return the path with its links resolved.
 
         Raises:
-            WorkspaceError: It is not in the directory.
+            WorkspaceError: The path leads out of the directory, or is invalid.
         """
         try:
             resolved = Path(os.path.realpath(self.root / path))
@@ -228,11 +228,11 @@ class Workspace:
             raise WorkspaceError(f"{printable(short(path))} is outside the working directory, and only what is in it can be read")
         return resolved
 
-    def _folder(self) -> Folder:
-        """Open the directory: whatever its folders become meanwhile, no file outside of it can be opened from there.
+    def _open_root(self) -> Folder:
+        """Open the directory. No file outside of it can be opened from the result, even if folders are swapped for links meanwhile.
 
         Raises:
-            WorkspaceError: It is gone.
+            WorkspaceError: The directory no longer exists.
         """
         try:
             return Folder(self.root, "the working directory")
@@ -240,8 +240,8 @@ class Workspace:
             raise WorkspaceError(str(error)) from None
 
     @contextmanager
-    def _opened(self, file: Path, folder: Folder) -> Iterator[tuple[IO[bytes], os.stat_result]]:
-        """Open a regular file, a path without links; what follows is about the opened file, whatever takes its place."""
+    def _open_file(self, file: Path, folder: Folder) -> Iterator[tuple[IO[bytes], os.stat_result]]:
+        """Open a regular file, given by a path without links. The content and the status are those of the same opened file."""
         try:
             with folder.open(file) as stream:
                 yield stream, os.fstat(stream.fileno())
@@ -256,7 +256,7 @@ class Workspace:
         return printable(str(file)[len(str(self.root)) :].lstrip(os.sep).replace(os.sep, "/"))
 
     def _deadline(self) -> Callable[[], bool]:
-        """Return a function that is true once the time of a call that begins now is over."""
+        """Return a function that returns True once the time of a call that starts now is over."""
         end = self._clock() + self._seconds
         return lambda: self._clock() > end
 
@@ -272,7 +272,7 @@ class Workspace:
         secret = ", may hold secrets" if is_secret(Path(entry.path)) else ""
         try:
             return f"{name} ({entry.stat(follow_symlinks=False).st_size:,}{secret})"
-        except OSError:  # gone meanwhile
+        except OSError:  # deleted meanwhile
             return name
 
 
@@ -280,8 +280,8 @@ def _not_searched(path: str) -> WorkspaceError:
     return WorkspaceError(f"{printable(path)} may hold secrets, and is not searched; read_file asks the user whether you may read it")
 
 
-def _left_out(walk: Walk) -> list[str]:
-    """Return notes on what a walk could not give."""
+def _walk_notes(walk: Walk) -> list[str]:
+    """Return notes on the files that a walk left out."""
     notes = [f"[{problem}]" for problem in walk.problems]
     if walk.secrets:
         files = "1 file that may hold secrets is" if walk.secrets == 1 else f"{walk.secrets:,} files that may hold secrets are"
@@ -289,12 +289,12 @@ def _left_out(walk: Walk) -> list[str]:
     return notes
 
 
-def _within(lines: list[str]) -> Iterator[str]:
-    """The lines, cut, as far as one answer may go; one at least."""
+def _page(lines: list[str]) -> Iterator[str]:
+    """Yield the lines, each cut to `MAX_LINE`, up to `MAX_TEXT` characters together, but at least one line."""
     room = MAX_TEXT
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         cut = line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]} [{len(line) - MAX_LINE:,} more characters in this line]"
         room -= len(cut) + 1
-        if place and room < 0:
+        if index and room < 0:
             return
         yield cut

@@ -1,7 +1,7 @@
-"""The short texts that stand where content was taken out, and items with them in place. Pure functions of the item.
+"""The short texts in place of removed content, and items that contain them. Pure functions of the item.
 
-A placeholder is the same for an item at every turn and with every tokenizer, so that prompt caches stay warm: sizes are
-in characters and pixels. Items with one are known by `extra[MARK]`, never by their text, which a tool could imitate.
+The placeholder of an item is the same at every turn and with every tokenizer, so that prompt caches stay valid: sizes are in characters
+and pixels. Items with placeholders are recognised by `extra[MARK]`, never by their text, which a tool could imitate.
 """
 
 from __future__ import annotations
@@ -11,22 +11,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
 
-from session.items import FunctionCallOutput, Item, Message, parts_of_item
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
+from session.json_strings import longest_string
 from session.parts import Document, Image, Part, Text
 from session.printable import short_name
 
-from .originals import WAS, original_of
+from .edited_output import WAS, original_of
 from .plan import Cut
+from .shortened_text import LONG_VALUE, cleared_arguments, shortened, shortened_arguments
 
 MARK = "context_window"
-"""The key in `extra` under which an item says what was done to it."""
-CLEARED, TRUNCATED, REPLACED, REFUSED = TAKEN = ("cleared", "truncated", "images replaced", "parts refused")
-"""What it says. Anything else there is the caller's own."""
+"""The key in `extra` under which an item records how it was changed."""
+CLEARED, EXTRACTED, TRUNCATED, REPLACED, REFUSED = TAKEN = ("cleared", "extracted", "truncated", "images replaced", "parts refused")
+"""The values under that key. Any other value is the caller's."""
 
 SHOWN = 200
-"""Characters of a path or URL that a placeholder repeats, as converters' notes do: an address may be longer than its image is dear."""
+"""Characters of a path or URL that a placeholder repeats, as in converters' notes: a URL can cost more tokens than the image."""
 NAME_SHOWN = 64
-"""Characters of a tool's name."""
+"""Characters of a tool's name that a placeholder repeats."""
 
 _SHOWABLE = re.compile(r"[!-Z\\^-~]{1,64}")  # ASCII without spaces and brackets
 _ALIAS = re.compile(r"id-[0-9a-f]{32}")
@@ -35,31 +37,31 @@ _ALIAS = re.compile(r"id-[0-9a-f]{32}")
 def shown_id(item_id: str) -> str:
     """Return the id of an item as placeholders show it; no two items of a session have the same.
 
-    An id of at most 64 ASCII characters without spaces and brackets is shown as it is. Any other is shown by an alias, a hash of
-    it, and so is one that has the form of an alias: an alias is never the id of another item. `recall` takes what is shown.
+    An id of at most 64 ASCII characters without spaces and brackets is shown as it is. Any other id is shown by an alias, a hash of it.
+    So is an id in the form of an alias: an alias is never the id of another item. `recall` accepts the id as shown.
     """
     if _SHOWABLE.fullmatch(item_id) and not is_alias(item_id):
         return item_id
     return f"id-{sha256(item_id.encode()).hexdigest()[:32]}"
 
 
-def is_alias(shown: str) -> bool:
+def is_alias(text: str) -> bool:
     """True if the text has the form of an alias."""
-    return _ALIAS.fullmatch(shown) is not None
+    return _ALIAS.fullmatch(text) is not None
 
 
 def part_id(item: Item, place: int) -> str:
-    """Return the id under which an image or document can be recalled: its item's, and its place among the original parts."""
+    """Return the id with which an image or document can be recalled: its item's id and its index among the original parts."""
     return f"{shown_id(item.id)}#{original_place(item, place)}"
 
 
 def original_place(item: Item, place: int) -> int:
-    """Return the place that a part had before the item was changed."""
+    """Return the index that a part had before the item was changed."""
     return original_of(item).places[place] if isinstance(item, FunctionCallOutput) else place
 
 
 def image_placeholder(item: Item, place: int, image: Image) -> str:
-    """What stands for an image: its size in pixels and, where known, its file."""
+    """Return the placeholder of an image: its size in pixels and its file, if known."""
     return f"[{_described(image)} taken out; recall id {part_id(item, place)}]"
 
 
@@ -69,88 +71,147 @@ def refused_placeholder(item: Item, place: int, part: Image | Document) -> str:
 
 
 def output_placeholder(item: FunctionCallOutput) -> str:
-    """What stands for a tool's output: the tool, the size taken out, the id."""
-    was = original_of(item)
-    others = [(kind, count) for kind, count in (("image", was.images), ("document", was.documents)) if count]
-    sizes = [f"{was.characters:,} characters"] if was.characters or not others else []
-    sizes += [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in others]
-    return f"[{short_name(item.name, NAME_SHOWN)} output taken out: {', '.join(sizes)}; recall id {shown_id(item.id)}]"
+    """Return the placeholder of a tool's output: the tool, the size taken out, the id."""
+    original = original_of(item)
+    media = media_words(original.images, original.documents)
+    sizes = [f"{original.characters:,} characters"] if original.characters or not media else []
+    return f"[{short_name(item.name, NAME_SHOWN)} output taken out: {', '.join(sizes + media)}; recall id {shown_id(item.id)}]"
 
 
-def cut_marker(item: FunctionCallOutput, taken: int) -> str:
-    """What stands in the middle of a truncated output."""
-    return f"\n[{taken:,} characters taken out here; recall id {shown_id(item.id)}]\n"
+def media_words(images: int, documents: int) -> list[str]:
+    """Return the numbers of images and documents in words, without absent kinds: `2 images`, `1 document`."""
+    return [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in (("image", images), ("document", documents)) if count]
+
+
+def cut_marker(item: FunctionCallOutput, characters: int) -> str:
+    """Return the placeholder in the middle of a truncated output."""
+    return f"\n[{characters:,} characters taken out here; recall id {shown_id(item.id)}]\n"
+
+
+def middle_marker(item: Item) -> str:
+    """Return the placeholder in the middle of a text of a user's message."""
+    return f"\n[text taken out here; recall id {shown_id(item.id)}]\n"
+
+
+def value_marker(item: Item) -> str:
+    """Return the placeholder in the middle of a string value of a call's arguments, or in its place. Shorter than `LONG_VALUE`."""
+    return f"[text taken out here; recall id {shown_id(item.id)}]"
+
+
+def longest_text(item: Item) -> int:
+    """Return the characters of the longest text that `changed` would cut in a message or call; 0 if there is none."""
+    if isinstance(item, FunctionCall):
+        return longest_string(item.arguments)
+    parts = item.content if isinstance(item, Message) else ()
+    texts = (part for place, part in enumerate(parts) if isinstance(part, Text) and not _is_note(item, place, part))
+    return max((len(part.text) for part in texts), default=0)
 
 
 def output_text(item: FunctionCallOutput) -> str:
-    """The text that a cut of this output goes by: its text parts, one a line; of one that is cut already, what is left with the marker."""
+    """Return the text in which an output is cut: its text parts, one per line. If it is cut already, the rest with the marker."""
     return original_of(item).text(item)
 
 
 def cut_text(item: FunctionCallOutput, head: int, tail: int) -> str:
-    """The output's text with only `head` characters of its beginning and `tail` of its end left, where it has as many left."""
-    was = original_of(item)
-    text, (head, tail) = was.text(item), was.kept(head, tail)
-    return text[:head] + cut_marker(item, max(0, was.length - head - tail)) + text[len(text) - tail :]
+    """Return the output's text with only `head` characters of its beginning and `tail` of its end, or fewer if it has fewer left."""
+    original = original_of(item)
+    text, (head, tail) = original.text(item), original.available(head, tail)
+    return text[:head] + cut_marker(item, max(0, original.length - head - tail)) + text[len(text) - tail :]
+
+
+def has_long_value(item: FunctionCall) -> bool:
+    """True if clearing could make the call smaller: its arguments may hold a long string value. False is certain."""
+    return len(item.arguments) > LONG_VALUE and longest_string(item.arguments) > LONG_VALUE
+
+
+def cleared_call(item: FunctionCall) -> FunctionCall:
+    """Return the call with a placeholder in place of each long string value of its arguments, or of what a truncation left of it."""
+    arguments = cleared_arguments(item.arguments, value_marker(item))
+    return replace(item, arguments=arguments, extra={**item.extra, MARK: CLEARED})
 
 
 def cleared(item: FunctionCallOutput) -> FunctionCallOutput:
-    """The output with its content replaced by a placeholder."""
+    """Return the output with its content replaced by a placeholder."""
     extra = {key: value for key, value in item.extra.items() if key != WAS}
     return replace(item, output=(Text(output_placeholder(item)),), extra={**extra, MARK: CLEARED})
 
 
 def changed(item: Item, images: tuple[int, ...], cut: Cut | None) -> Item:
-    """The item with images replaced by placeholders and its text truncated."""
-    pictures = ((place, part) for place, part in enumerate(parts_of_item(item)) if place in images and isinstance(part, Image))
-    notes = {place: image_placeholder(item, place, image) for place, image in pictures}
-    return _noted(item, notes, cut, REPLACED)
+    """Return the item with images replaced by placeholders and its text truncated: of a call, the string values of its arguments."""
+    if isinstance(item, FunctionCall):
+        return item if cut is None else cut_call(item, cut)
+    replaced = ((place, part) for place, part in enumerate(parts_of_item(item)) if place in images and isinstance(part, Image))
+    notes = {place: image_placeholder(item, place, image) for place, image in replaced}
+    return _with_notes(item, notes, cut, REPLACED)
 
 
 def without_refused(item: Item, places: tuple[int, ...]) -> Item:
-    """Return the item with notes in place of the images and documents at these places, which the provider has refused."""
+    """Return the item with notes in place of the images and documents at these indexes, which the provider has refused."""
     media = ((place, part) for place, part in enumerate(parts_of_item(item)) if place in places and not isinstance(part, Text))
     notes = {place: refused_placeholder(item, place, part) for place, part in media}
-    return _noted(item, notes, None, REFUSED)
+    return _with_notes(item, notes, None, REFUSED)
 
 
-def _noted(item: Item, notes: Mapping[int, str], cut: Cut | None, mark: str) -> Item:
+def _with_notes(item: Item, notes: Mapping[int, str], cut: Cut | None, mark: str) -> Item:
     if isinstance(item, FunctionCallOutput):
         return _changed_output(item, notes, cut, mark)
     if isinstance(item, Message):
-        parts = (Text(notes[place]) if place in notes else part for place, part in enumerate(item.content))
-        return replace(item, content=tuple(parts), extra={**item.extra, MARK: mark})
+        return _changed_message(item, notes, cut, mark)
     return item
 
 
-def _changed_output(item: FunctionCallOutput, noted: Mapping[int, str], cut: Cut | None, mark: str) -> FunctionCallOutput:
-    was = original_of(item)
+def cut_call(item: FunctionCall, cut: Cut) -> FunctionCall:
+    """Return the call with the long string values of its arguments truncated."""
+    arguments = shortened_arguments(item.arguments, cut, value_marker(item))
+    return replace(item, arguments=arguments, extra={**item.extra, MARK: TRUNCATED})
+
+
+def _changed_message(item: Message, notes: Mapping[int, str], cut: Cut | None, mark: str) -> Message:
+    parts: list[Part] = []
+    for place, part in enumerate(item.content):
+        if place in notes:
+            parts.append(Text(notes[place]))
+        elif cut is not None and isinstance(part, Text) and not _is_note(item, place, part):
+            parts.append(Text(shortened(part.text, cut, middle_marker(item))))
+        else:
+            parts.append(part)
+    mark = TRUNCATED if cut is not None or item.extra.get(MARK) == TRUNCATED else mark
+    return replace(item, content=tuple(parts), extra={**item.extra, MARK: mark})
+
+
+def _is_note(item: Item, place: int, part: Text) -> bool:
+    """True if a changed message shows this text in place of an image or document."""
+    return item.extra.get(MARK) in TAKEN and part.text.startswith("[") and part.text.endswith(f"; recall id {part_id(item, place)}]")
+
+
+def _changed_output(item: FunctionCallOutput, texts: Mapping[int, str], cut: Cut | None, mark: str) -> FunctionCallOutput:
+    original = original_of(item)
     parts: list[Part] = []
     places, notes = [], []
-    cut_done = False
+    is_cut = False
     for place, part in enumerate(item.output):
-        if cut is not None and isinstance(part, Text) and place not in was.notes:
-            if cut_done:
+        if cut is not None and isinstance(part, Text) and place not in original.notes:
+            if is_cut:
                 continue
-            cut_done = True
-            part = Text(cut_text(item, cut.head, cut.tail))  # noqa: PLW2901 - what stands there from now on
-        elif place in noted:
-            part = Text(noted[place])  # noqa: PLW2901
+            is_cut = True
+            part = Text(cut_text(item, cut.head, cut.tail))  # noqa: PLW2901 - the part that is shown instead
+        elif place in texts:
+            part = Text(texts[place])  # noqa: PLW2901
             notes.append(len(parts))
-        elif place in was.notes:
+        elif place in original.notes:
             notes.append(len(parts))
         parts.append(part)
-        places.append(was.places[place])
+        places.append(original.places[place])
     if cut is not None:
-        head, tail = was.kept(cut.head, cut.tail)
-        was = replace(was, head=head, tail=tail)
-    said = replace(was, places=tuple(places), notes=tuple(notes)).to_extra()
+        head, tail = original.available(cut.head, cut.tail)
+        original = replace(original, head=head, tail=tail)
+    record = replace(original, places=tuple(places), notes=tuple(notes)).to_extra()
     mark = TRUNCATED if cut is not None or item.extra.get(MARK) == TRUNCATED else mark
-    return replace(item, output=tuple(parts), extra={**item.extra, MARK: mark, WAS: said})
+    return replace(item, output=tuple(parts), extra={**item.extra, MARK: mark, WAS: record})
 
 
 def _described(part: Image | Document) -> str:
-    """Return `image 800x600 plan.png`, or `document Plan`: the kind of the part, and what is known of it."""
+    """Return a description such as `image 800x600 plan.png` or `document Plan`."""
     if isinstance(part, Document):
         title = part.title or _address(part.url)
         return f"document {short_name(title, SHOWN)}" if title else "document"
@@ -160,5 +221,5 @@ def _described(part: Image | Document) -> str:
 
 
 def _address(url: str | None) -> str:
-    """Return the beginning of an address; of a `data:` URL, which is the content itself, nothing."""
+    """Return the beginning of an address. Empty for a `data:` URL, which is the content itself."""
     return short_name(url, SHOWN) if url and url[:5].lower() != "data:" else ""

@@ -1,57 +1,69 @@
-"""What a trim decided: one `Decision` an item, in the log's order, and the `Plan` they make. Data only."""
+"""The decisions of a trim as data: one `Decision` per item, in the log's order, and the `Plan` of all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from session.items import MessageCategory
+from session.removed import Removed
 
 
 class Action(Enum):
-    """What becomes of an item in the view."""
+    """The form in which the view shows an item."""
 
     KEEP = "keep"
     REPLACE_IMAGES = "replace images"
     REPLACE_REFUSED = "replace refused parts"
     TRUNCATE = "truncate"
+    EXTRACT = "extract"
     CLEAR = "clear"
-    SUMMARISE = "summarise"  # only strategies choose it, and `manage` carries it out: in a plan it is a DROP, since a summary stands for it
+    SUMMARISE = "summarise"  # chosen by strategies, carried out by `manage`; in a plan the item is a DROP, because a summary stands for it
     DROP = "drop"
 
 
 class Reason(Enum):
-    """Why. The value reads after the action: "dropped: over budget"."""
+    """The reason of a decision. The value reads well after the action: "dropped: over budget"."""
 
     FITS = "fits"
     SYSTEM = "system items are always kept"
     PINNED = "pinned"
     SUMMARY = "stands for earlier items"
     FRONTIER = "the model is about to read it, or to answer it"
+    FIRST_MESSAGE = "the first message, which states the task"
+    KEPT_BY_RULE = "a rule of its tool keeps it"
     OVER_SHARE = "over budget, and its category over its share"
     OVER_BUDGET = "over budget"
+    SUPERSEDED = "its file was read again or written later"
     TOO_MANY_ITEMS = "more items than allowed"
     TOO_MANY_IMAGES = "newer images take its place"
     OUT_OF_WINDOW = "older than the strategy's window"
     BY_STRATEGY = "the strategy gives it up"
     NOT_BY_STRATEGY = "the strategy keeps it"
+    NO_LINES = "other units have more valuable lines"
+    UNREAD_CONTEXT = "over budget, with nothing older left"
     LAST_RESORT = "what must be kept is larger than the budget"
     COMPACTED = "a summary stands for it"
     ORPHAN = "an output without a call before it"
+    REPLACED_PROMPT = "a config update replaced these instructions"
     PROVIDER_REFUSED = "the provider refused it"
     BOUND_REASONING = "the model refuses reasoning after an edited place"
 
 
+NEVER_SENT = (Reason.COMPACTED, Reason.REPLACED_PROMPT, Reason.ORPHAN)
+"""Reasons for which an item is in no request, trimmed or not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How a text is truncated in the middle.
+    """A truncation of a text in its middle. In a message or a call's arguments, each longer text keeps that much.
 
     Attributes:
         head: Characters kept at the beginning.
         tail: Characters kept at the end.
-        tokens: What the whole item then costs, its images uncut.
+        tokens: Tokens of the whole item after that, with all of its images.
     """
 
     head: int
@@ -61,19 +73,21 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of one item.
+    """The decision about one item.
 
     Attributes:
-        item_id: The item.
-        what: What it is, without its content: `Read output`.
-        category: What it counts for, which is its unit's category.
-        action: What becomes of it.
-        reason: Why.
+        item_id: Id of the item.
+        what: A description without its content: `Read output`.
+        category: The category that it counts for, which is its unit's.
+        action: The form in which it is shown.
+        reason: The reason for that.
         before: Tokens in the log.
         after: Tokens in the view.
-        images: The places among its parts of the images that became placeholders.
-        cut: Where its text was truncated.
-        refused: The places among its parts of the images and documents that are notes because the provider refused them.
+        images: Indexes of its parts that are images and became placeholders.
+        cut: The truncation of its text, if any.
+        refused: Indexes of its images and documents that became notes because the provider refused them.
+        superseded_by: Id of the output that supersedes it, if the reason is SUPERSEDED.
+        lines: Numbers of the lines that are left of it, if the action is EXTRACT.
     """
 
     item_id: str
@@ -86,19 +100,39 @@ class Decision:
     images: tuple[int, ...] = ()
     cut: Cut | None = None
     refused: tuple[int, ...] = ()
+    superseded_by: str | None = None
+    lines: tuple[int, ...] | None = None
+
+
+def smallest_budget(kept_tokens: int) -> int:
+    """Return the smallest sensible budget, in tokens: what must be kept leaves a fifth of it. Rounded up to a full hundred.
+
+    For example 43,800 if 35,000 tokens must be kept. A fifth, because another budget leads to other views, and the reports of their
+    requests to a slightly larger overhead.
+
+    Args:
+        kept_tokens: Tokens of the overhead and of the items that must be kept.
+    """
+    return -(-kept_tokens // 80) * 100
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the model would be shown, and why. Amounts are tokens.
+    """The view that the model would be shown, and the reasons. Amounts are tokens.
 
     Attributes:
-        decisions: One an item of the log, in its order.
-        budget: What the request may cost.
-        overhead_before: What the request with the whole log costs beside its items.
-        overhead: What the request with the view costs beside its items, converters' additions included.
-        breaks: Items of the view that begin a response although the one before them belongs to another.
-        calibrated: Whether `overhead` holds what the provider's reports say beyond the local count.
+        decisions: One per item of the log, in its order.
+        budget: The most that the request may cost.
+        overhead_before: Cost of the request without a trim, besides its items.
+        overhead: Cost of the request with the view, besides its items. Additions of converters are included.
+        breaks: Ids of the view's items that begin a response although the item before them belongs to another response.
+        ends: Ids of the view's answers after which a request ended.
+        summary_places: By id, the summaries that the view does not show where the log has them: the positions in the log before which it
+            shows them.
+        calibrated: True if `overhead` includes what providers reported beyond the local count.
+        protected: Cost of the items that no trim drops, as they are in the log.
+        removed: The items that the request's first line counts; None if it has no such line.
+        usage_noted_after: Id of the item after which the line about usage stands; None if there is no such line.
     """
 
     decisions: tuple[Decision, ...]
@@ -106,46 +140,71 @@ class Plan:
     overhead_before: int
     overhead: int
     breaks: frozenset[str] = frozenset()
+    ends: frozenset[str] = frozenset()
+    summary_places: Mapping[str, int] = field(default_factory=dict)
     calibrated: bool = False
+    protected: int = 0
+    removed: Removed | None = None
+    usage_noted_after: str | None = None
 
     @property
     def before(self) -> int:
-        """What the request with the whole log costs."""
-        return self.overhead_before + sum(decision.before for decision in self.decisions)
+        """Cost of the request without a trim: the total of a usage report. `never_sent` is not in it."""
+        return self.overhead_before + sum(decision.before for decision in self.decisions if decision.reason not in NEVER_SENT)
 
     @property
     def after(self) -> int:
-        """What the request with the view costs."""
+        """Cost of the request with the view."""
         return self.overhead + sum(decision.after for decision in self.decisions)
 
     @property
     def over_budget(self) -> bool:
-        """Whether the view does not fit: all that could go is gone."""
+        """True if the view does not fit although nothing more could be taken."""
         return self.after > self.budget
 
     @property
+    def is_tight(self) -> bool:
+        """True if overhead and protected items leave less than a tenth of the budget, so that nearly everything else is taken out."""
+        return bool(self.changes) and (self.overhead + self.protected) * 10 > self.budget * 9
+
+    @property
+    def smallest_budget(self) -> int:
+        """The smallest sensible budget for the overhead and the protected items."""
+        return smallest_budget(self.overhead + self.protected)
+
+    @property
     def culprits(self) -> list[Decision]:
-        """The kept items, largest first: what stands in the way when the view does not fit."""
-        return sorted((one for one in self.decisions if one.after), key=lambda one: -one.after)
+        """The kept items, largest first: the reason why a view does not fit."""
+        return sorted((decision for decision in self.decisions if decision.after), key=lambda decision: -decision.after)
 
     @property
     def changes(self) -> list[Decision]:
         """The decisions that take something out."""
-        return [one for one in self.decisions if one.action is not Action.KEEP]
+        return [decision for decision in self.decisions if decision.action is not Action.KEEP]
+
+    @property
+    def never_sent(self) -> list[Decision]:
+        """The items that are in no request, trimmed or not: a summary or a config update replaces them, or they answer no call."""
+        return [decision for decision in self.decisions if decision.reason in NEVER_SENT]
+
+    @property
+    def trims(self) -> list[Decision]:
+        """The changes other than those of `never_sent`: what the trim changes in the request."""
+        return [decision for decision in self.changes if decision.reason not in NEVER_SENT]
 
     @property
     def freed(self) -> int:
-        """What the request costs less for it."""
+        """Tokens that the request costs less than without a trim."""
         return self.before - self.after
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON values, with every decision."""
-        from .summary import values
+        """Return the plan as JSON values, with every decision."""
+        from .plan_text import values
 
         return values(self)
 
     def __str__(self) -> str:
-        from .summary import text
+        from .plan_text import text
 
         return text(self)
 

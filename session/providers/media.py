@@ -1,7 +1,7 @@
-"""Where the bytes of an image or a document are to come from, once they are wanted on the wire. No file is opened, nothing is fetched.
+"""Find the source of an image or a document for sending: bytes, a URL, an uploaded file, or a note. No file is opened, nothing is fetched.
 
-Formats are told by their first bytes. What cannot be sent becomes a `Note`: a text in its place. So does what a provider could not
-decode: it would refuse the request, and every later one of the session.
+The first bytes decide the format. A `Note` is the text that replaces content that cannot be sent. Damaged content becomes a note too: a
+provider that cannot decode it would refuse the request, and every later request of the session.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from session.images import HEIF_BRANDS
 from session.parts import Document, Image
 from session.printable import short_name
 
-SHOWN = 200
-"""Characters of a path or title that a note repeats."""
+NAME_LENGTH = 200
+"""Maximum characters of a path or title in a note."""
 
 
 _HEIF_TYPES = frozenset({"image/heic", "image/heif"})
 _IMAGES = _HEIF_TYPES | {"image/png", "image/jpeg", "image/gif", "image/webp"}
-"""Image types that at least one provider takes."""
+"""The image types that at least one provider takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """Bytes to be sent along; the media type as the bytes tell it, else as it was declared, else None."""
+    """Bytes in the request. The media type is that of the bytes, else the declared one, else None."""
 
     data: bytes = field(repr=False)
     media_type: str | None
@@ -41,7 +41,7 @@ class Inline:
 
     @property
     def text(self) -> str | None:
-        """The text of a document that is text: declared as one, or valid UTF-8 all the same; else None."""
+        """The text of a document that is declared as text or is valid UTF-8, else None."""
         if self.media_type is not None and self.media_type.startswith("text/"):
             return self.data.decode("utf-8", "replace")
         try:
@@ -52,7 +52,7 @@ class Inline:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An address that the provider fetches from."""
+    """A URL that the provider fetches from."""
 
     url: str
 
@@ -66,32 +66,32 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A text that stands where something cannot be sent."""
+    """A text that replaces content that cannot be sent."""
 
     text: str
 
 
-MOST_ANSWERS = 1_000
-_ANSWERS: dict[tuple[str, int, int], str] = {}
-_USUAL = str.maketrans("-_", "+/")
+REMEMBERED_CHECKS = 1_000
+_CHECKS: dict[tuple[str, int, int], str] = {}
+_STANDARD_ALPHABET = str.maketrans("-_", "+/")
 
 Source: TypeAlias = Inline | Link | Upload | Note
 _EMPTY = "empty"
 
 
 def image_source(image: Image) -> Source:
-    """The source of the image; a note where its bytes are none, or where there is nothing but a path. No file is opened here."""
+    """Return the source of an image; a note for damaged bytes and for a bare path. No file is opened."""
     if image.data is not None:
         return _inline(image.data, image.media_type, "image", image)
     if image.url is not None:
         return _from_url(image.url, image.media_type, "image", image)
     if image.file_id is not None:
         return Upload(image.file_id) if image.file_id else Note("[image empty]")
-    return Note(f"[image missing: {short_name(image.path or '', SHOWN)}]")
+    return Note(f"[image missing: {short_name(image.path or '', NAME_LENGTH)}]")
 
 
 def document_source(document: Document) -> Source:
-    """Where the document comes from. One that is plain text comes as the bytes of its text."""
+    """Return the source of a document; the bytes of its text for plain text."""
     if document.text is not None:
         return Inline(document.text.encode(), "text/plain")
     if document.data is not None:
@@ -102,19 +102,19 @@ def document_source(document: Document) -> Source:
 
 
 def unknown_format(media_type: str | None) -> Note:
-    """What stands for an image that no provider takes."""
-    return Note(f"[image of unknown format: {short_name(media_type, SHOWN)}]" if media_type else "[image of unknown format]")
+    """Return the note for an image in a format that no provider takes."""
+    return Note(f"[image of unknown format: {short_name(media_type, NAME_LENGTH)}]" if media_type else "[image of unknown format]")
 
 
 def note(part: Image | Document) -> Note:
-    """What stands for a part where only text may stand."""
+    """Return the note for an image or a document where only text is allowed."""
     if isinstance(part, Document):
-        return Note(f"[document not shown: {short_name(part.title, SHOWN)}]" if part.title else "[document not shown]")
+        return Note(f"[document not shown: {short_name(part.title, NAME_LENGTH)}]" if part.title else "[document not shown]")
     return Note("[image not shown]")
 
 
 def sniff(data: bytes) -> str | None:
-    """The media type that the first bytes tell, or None."""
+    """Return the media type that the first bytes show, or None."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -129,9 +129,9 @@ def sniff(data: bytes) -> str | None:
 
 
 def unusable(part: Image | Document) -> str | None:
-    """Return why no provider could read the bytes that the part holds; None if one may, or if it holds none.
+    """Return the reason why no provider can decode the bytes of a part, such as "damaged: it ends in the middle".
 
-    The bytes are checked once; the answer stays with the part. It is a predicate, such as "damaged: it ends in the middle".
+    Return None if a provider may decode them or if the part holds no bytes. The bytes are checked once; the part keeps the outcome.
     """
     if part.data is None and (part.url is None or not _is_data_url(part.url)):
         return None
@@ -142,22 +142,22 @@ def unusable(part: Image | Document) -> str | None:
     return problem or None
 
 
-def coded_problem(coded: object, media_type: object) -> str | None:
-    """Return what `unusable` would of base64 in a block that is sent back as it came; None too for what is no image and no document.
+def base64_problem(encoded: object, media_type: object) -> str | None:
+    """Return the outcome of `unusable` for the base64 in a block that is sent back unchanged; None for other values.
 
-    The answer is remembered by the text's hash, which a string computes once: blocks have no room for it, and hold megabytes.
+    Outcomes are remembered by the hash of the text, which a string computes once: a block has no place for them and may hold megabytes.
     """
     kind = _plain_type(media_type) if isinstance(media_type, str) else None
-    if not isinstance(coded, str) or kind is None:
+    if not isinstance(encoded, str) or kind is None:
         return None
-    key = (kind, len(coded), hash(coded))
-    problem = _ANSWERS.get(key)
+    key = (kind, len(encoded), hash(encoded))
+    problem = _CHECKS.get(key)
     if problem is None:
         part = Image if kind.startswith("image/") else Document
-        problem = unusable(part(url=f"data:{kind};base64,{coded.translate(_USUAL)}{'=' * (-len(coded) % 4)}")) or ""
-        if len(_ANSWERS) >= MOST_ANSWERS:
-            _ANSWERS.clear()
-        _ANSWERS[key] = problem
+        problem = unusable(part(url=f"data:{kind};base64,{encoded.translate(_STANDARD_ALPHABET)}{'=' * (-len(encoded) % 4)}")) or ""
+        if len(_CHECKS) >= REMEMBERED_CHECKS:
+            _CHECKS.clear()
+        _CHECKS[key] = problem
     return problem or None
 
 
@@ -172,19 +172,19 @@ def _problem_of(part: Image | Document) -> str | None:
     return heif_problem(data) if is_heif else image_problem(data)
 
 
-def _inline(data: bytes, declared: str | None, what: str, part: Image | Document) -> Source:
-    """Return the bytes, or a note where they are damaged. They are believed before their label, since providers refuse a wrong one."""
+def _inline(data: bytes, declared: str | None, label: str, part: Image | Document) -> Source:
+    """Return the bytes, or a note if they are damaged. The bytes overrule the declared type: providers refuse a wrong one."""
     if not data:
-        return Note(f"[{what} {_EMPTY}]")
+        return Note(f"[{label} {_EMPTY}]")
     kind = sniff(data) or _plain_type(declared)
     problem = unusable(part)
-    if problem is not None and not (problem == UNKNOWN and kind not in _IMAGES):  # else converters say which type they do not know
-        return Note(f"[{what} {problem}]")
+    if problem is not None and not (problem == UNKNOWN and kind not in _IMAGES):  # an unknown type: the converter names it
+        return Note(f"[{label} {problem}]")
     return Inline(data, kind)
 
 
 def _plain_type(declared: str | None) -> str | None:
-    """`image/jpeg` of "image/jpg", `text/plain` of "Text/Plain; charset=utf-8"."""
+    """Return a media type in lower case without parameters: `image/jpeg` for "image/jpg", `text/plain` for "Text/Plain; charset=utf-8"."""
     if not declared:
         return None
     kind = declared.partition(";")[0].strip().lower()
@@ -196,7 +196,7 @@ def _is_data_url(url: str) -> bool:
 
 
 def _data_of(url: str, declared: str | None) -> tuple[bytes, str | None]:
-    """Return the bytes in a `data:` URL, none where it is damaged, and their media type."""
+    """Return the bytes in a `data:` URL, or no bytes if it is damaged, and their media type."""
     head, _, body = url[5:].partition(",")
     try:
         raw = unquote_to_bytes(body)
@@ -206,9 +206,9 @@ def _data_of(url: str, declared: str | None) -> tuple[bytes, str | None]:
     return data, head or declared
 
 
-def _from_url(url: str, declared: str | None, what: str, part: Image | Document) -> Source:
+def _from_url(url: str, declared: str | None, label: str, part: Image | Document) -> Source:
     if _is_data_url(url):
-        return _inline(*_data_of(url, declared), what, part)
+        return _inline(*_data_of(url, declared), label, part)
     if url[:8].lower() == "https://" or url[:7].lower() == "http://":
         return Link(url)
-    return Note(f"[{what} out of reach: {short_name(url, SHOWN)}]")
+    return Note(f"[{label} out of reach: {short_name(url, NAME_LENGTH)}]")

@@ -1,4 +1,4 @@
-"""What a validator says: one broken rule, at one place of a payload. And what all ask first: whether it can be written at all."""
+"""The result of a validator: a broken rule at a place in a payload. Also the checks that all validators share."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Violation(NamedTuple):
     """One broken rule.
 
     Attributes:
-        rule: Its number, such as `A2`. The number 0 of each provider is the shape: fields, types, roles.
+        rule: The id of the rule, such as `A2`. The number 0 of each provider is for the shape: fields, types, roles.
         where: The place in the payload, such as `messages[3].content[0]`.
-        message: What is wrong there.
+        message: The problem at that place.
     """
 
     rule: str
@@ -26,7 +26,7 @@ class Violation(NamedTuple):
 
 
 def wire_size(payload: object) -> tuple[int, str | None]:
-    """Bytes of the payload as JSON, and None; or 0, and why it cannot be written."""
+    """Return the bytes of the payload as JSON and None, or 0 and the reason why it is not JSON."""
     try:
         return len(json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()), None
     except (TypeError, ValueError, RecursionError) as error:
@@ -34,5 +34,5 @@ def wire_size(payload: object) -> tuple[int, str | None]:
 
 
 def text_of(value: object) -> str:
-    """Return the value itself if it is a text, else a text that stands for it: `str` fails on huge integers and on deep nesting."""
+    """Return a text unchanged, else a short text for the value: `str` fails on huge integers and on deep nesting."""
     return value if isinstance(value, str) else short(value)

@@ -1,17 +1,20 @@
-"""What a session's journal says, and the rows for what is new in a session. The way back is `replay.py`. No file, no SQLite.
+"""The rows of a session's journal, and the rows that a save adds. Reading them back is `replay.py`; SQL is in `tables.py`.
 
 A row has a kind and a body of JSON:
 
-    session    {"id", "metadata"}               the first row, and no other
-    item       an item, as `session.serial` has it: appended to the log
-    new        likewise, but not yet in the log: it waits for the edit that follows
-    edit       {"of": [items, waiting], "runs": [[from, to], …]}: the log is now these runs of the log and the waiting items
-    seams      {"breaks", "settled", …}         those of a saved session, where they changed
-    metadata   the metadata, where it changed
+    session    {"id", "metadata"}               always the first row, and only there
+    item       an item as `session.serial` writes it, appended to the log
+    new        an item that is not in the log yet: the next edit puts it there
+    edit       {"of": [items, new], "runs": [[from, to], …]}: the log now consists of these runs of positions. Positions count the
+               items of the old log first, then the new items
+    seams      {"breaks", "settled", …}         as in a saved session; written when they change
+    metadata   the metadata; written when it changes
 
-So an edit costs what it moved, and what it replaced stays readable: a *revision* is the log up to an edit, or up to the end.
-Images are base64 in their item, a third larger than as blobs: one row is one item whole, with one checksum over it, in the one form
-that saved sessions have everywhere.
+Example: pinning the first of two items adds `new` (its pinned twin) and `edit {"of": [2, 1], "runs": [[2, 3], [1, 2]]}`. So the
+size of an edit depends on what it changes, not on the length of the log.
+
+Images are base64 inside their item, a third larger than as blobs. In exchange one row is one complete item under one checksum, in the
+same form as in every saved session.
 """
 
 from __future__ import annotations
@@ -22,11 +25,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from session.door import clean, clean_json
 from session.errors import FormatError, short
 from session.items import Item, Message, MessageCategory
+from session.sanitize import clean, clean_json
 from session.serial import item_to_dict
 from session.session import Session
+from session.session_log import recorded_total
 from session.stack import with_room
 
 SESSION, ITEM, NEW, EDIT, SEAMS, METADATA = "session", "item", "new", "edit", "seams", "metadata"
@@ -35,31 +39,31 @@ TITLE_CHARACTERS = 80
 
 
 class Row(NamedTuple):
-    """One row of a journal, without its place in the file."""
+    """One row of a journal, without its number, time and place."""
 
     kind: str
     body: bytes
 
 
 def checksum(key: int, number: int, row: Row, at: float) -> int:
-    """A checksum over all that a row holds, and over whose row it is."""
+    """Return the CRC-32 of a row and of its identity: session key, number, kind and time (theory of operation, 4)."""
     return crc32(row.body, crc32(f"{key}/{number}/{row.kind}/{at!r}".encode()))
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What the file holds of a session in memory.
+class SavedState:
+    """The saved state of a session that is in memory.
 
     Attributes:
-        key: The session's in the file.
-        session_id: Its id there.
-        rows: How many its journal has.
-        items: Its log: objects that are in the session in memory too, unless they were edited.
-        lineage: That of the session in memory when it had these items.
-        breaks: Its `response_breaks` then; None where they were not looked at.
-        seams: As they were saved.
-        metadata: As it was saved.
-        title: As it was saved.
+        key: The session's key in the file; 0 before the first save.
+        session_id: Its id in the file.
+        rows: Number of rows in its journal.
+        items: The saved log. Unless edited since, these are the same objects as in the session in memory.
+        lineage: `Session.lineage` when the session had these items.
+        breaks: `Session.response_breaks` at that time; None if unknown.
+        seams: The saved seams.
+        metadata: The saved metadata, as JSON.
+        title: The saved title.
     """
 
     key: int
@@ -75,72 +79,68 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is new in a session since it was saved.
+    """The rows that a save adds for everything that has changed since the last save.
 
     Attributes:
-        rows: To be added to its journal.
-        added: How many items are new or have taken another's place.
-        now: What the file holds once they are in it; `key` is that of `known`, or 0 where nothing was saved.
+        rows: The rows, in order.
+        item_count: Number of items that are new or replaced.
+        state: The saved state once the rows are written.
     """
 
     rows: list[Row]
-    added: int
-    now: Known
+    item_count: int
+    state: SavedState
 
 
-def change(session: Session, known: Known | None) -> Change:
-    """What is new in the session. Where it only grew, that costs what is new and no more.
+def changes_since(session: Session, saved: SavedState | None) -> Change:
+    """Return the rows to add for a session. If items were only appended, the cost depends on these items alone.
 
     Args:
         session: The session now.
-        known: What is saved of it; None where nothing is.
+        saved: Its saved state; None if it was never saved.
 
     Raises:
-        FormatError: Its id is no text, or `metadata` or an item's `extra` was given a value that JSON cannot hold.
+        FormatError: The metadata or an item's `extra` holds a value that JSON cannot.
     """
     items = session.items
     if not isinstance(session.metadata, Mapping):
-        raise FormatError("metadata", f"{short(session.metadata)} where a mapping is expected")
+        raise FormatError("metadata", f"expected a mapping, got {short(session.metadata)}")
     metadata = clean_json(session.metadata, "metadata")
-    said = _json(metadata)
-    edited = known is not None and known.lineage is not session.lineage
-    rows, fresh = _edited(session, known) if known is not None and edited else _grown(items, 0 if known is None else len(known.items))
-    seams = _seams(session, None if edited else known)
-    if seams != ({} if known is None else known.seams):
+    metadata_json = _json(metadata)
+    edited = saved is not None and saved.lineage is not session.lineage
+    length = 0 if saved is None else len(saved.items)
+    rows, fresh = _edit_rows(session, saved) if saved is not None and edited else _item_rows(items, length)
+    seams = _seams(session, None if edited else saved)
+    if seams != ({} if saved is None else saved.seams):
         rows.append(Row(SEAMS, _json(seams)))
-    if known is None:
+    if saved is None:
         rows.insert(0, Row(SESSION, _json({"id": clean(session.id), "metadata": metadata})))
-    elif said != known.metadata:
-        rows.append(Row(METADATA, said))
-    key, before, title = (0, 0, "") if known is None else (known.key, known.rows, known.title)
+    elif metadata_json != saved.metadata:
+        rows.append(Row(METADATA, metadata_json))
+    key, old_rows, title = (0, 0, "") if saved is None else (saved.key, saved.rows, saved.title)
     title = _title(metadata, fresh, title)
     breaks, lineage = session.response_breaks, session.lineage
-    return Change(rows, len(fresh), Known(key, clean(session.id), before + len(rows), items, lineage, breaks, seams, said, title))
+    state = SavedState(key, clean(session.id), old_rows + len(rows), items, lineage, breaks, seams, metadata_json, title)
+    return Change(rows, len(fresh), state)
 
 
-def _grown(items: Sequence[Item], start: int) -> tuple[list[Row], Sequence[Item]]:
-    fresh = items[start:]
-    return [Row(ITEM, _item(item, start + place)) for place, item in enumerate(fresh)], fresh
-
-
-def _edited(session: Session, known: Known) -> tuple[list[Row], Sequence[Item]]:
-    runs, fresh = _runs(known.items, session.items)
-    length = len(known.items)
-    if runs == ([[0, length + len(fresh)]] if length or fresh else []):  # a list of its own, and yet nothing but growth
-        return _grown(session.items, length)
-    rows = [Row(NEW, _item(item, session.position(item.id) or 0)) for item in fresh]
-    return [*rows, Row(EDIT, _json({"of": [length, len(fresh)], "runs": runs}))], fresh
-
-
-def goes_on_from(session: Session, stored: Session) -> bool:
-    """Whether the session goes on from the stored one: it begins with the same items."""
+def extends(session: Session, stored: Session) -> bool:
+    """True if the session begins with all items of the stored one."""
     length = len(stored.items)
-    return len(session.items) >= length and all(mine == theirs for mine, theirs in zip(session.items[:length], stored.items, strict=True))
+    return len(session.items) >= length and all(a == b for a, b in zip(session.items[:length], stored.items, strict=True))
 
 
-def known_of(session: Session, stored: Session, *, key: int, rows: int, title: str) -> Known:
-    """What the file holds of a session that goes on from what is stored there."""
-    return Known(
+def saved_state(session: Session, stored: Session, *, key: int, rows: int, title: str) -> SavedState:
+    """Return the saved state of a session that extends the stored one.
+
+    Args:
+        session: The session in memory.
+        stored: The session as the file has it.
+        key: Its key in the file.
+        rows: Number of rows in its journal.
+        title: Its title in the file.
+    """
+    return SavedState(
         key,
         stored.id,
         rows,
@@ -153,7 +153,23 @@ def known_of(session: Session, stored: Session, *, key: int, rows: int, title: s
     )
 
 
-def _item(item: Item, place: int) -> bytes:
+def _item_rows(items: Sequence[Item], start: int) -> tuple[list[Row], Sequence[Item]]:
+    """Return a row for each item from `start` on, and those items."""
+    fresh = items[start:]
+    return [Row(ITEM, _item_json(item, start + place)) for place, item in enumerate(fresh)], fresh
+
+
+def _edit_rows(session: Session, saved: SavedState) -> tuple[list[Row], Sequence[Item]]:
+    """Return the rows of an edit, and the items that are new or replaced."""
+    runs, fresh = _runs(saved.items, session.items)
+    length = len(saved.items)
+    if runs == ([[0, length + len(fresh)]] if length or fresh else []):  # the list object is another one, but the log only grew
+        return _item_rows(session.items, length)
+    rows = [Row(NEW, _item_json(item, session.position(item.id) or 0)) for item in fresh]
+    return [*rows, Row(EDIT, _json({"of": [length, len(fresh)], "runs": runs}))], fresh
+
+
+def _item_json(item: Item, place: int) -> bytes:
     try:
         return _json(item_to_dict(item))
     except FormatError as error:
@@ -164,12 +180,12 @@ def _json(value: object) -> bytes:
     return with_room(lambda: json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))).encode()
 
 
-def _runs(before: Sequence[Item], now: Sequence[Item]) -> tuple[list[list[int]], list[Item]]:
-    """Which runs of the items before, and of new ones behind them, make the items now; and the new ones."""
+def _runs(before: Sequence[Item], after: Sequence[Item]) -> tuple[list[list[int]], list[Item]]:
+    """Return the log after an edit as runs of positions, counted over the old items and then the new ones; and the new items."""
     places = {id(item): place for place, item in enumerate(before)}
     runs: list[list[int]] = []
     new: list[Item] = []
-    for item in now:
+    for item in after:
         place = places.get(id(item))
         if place is None:
             place = len(before) + len(new)
@@ -181,35 +197,38 @@ def _runs(before: Sequence[Item], now: Sequence[Item]) -> tuple[list[list[int]],
     return runs, new
 
 
-def _seams(session: Session, known: Known | None) -> dict[str, Any]:
-    """What a saved session has beside its items: see `session.serial`."""
+def _seams(session: Session, saved: SavedState | None) -> dict[str, Any]:
+    """Return the fields of a saved session besides id, metadata and items: see `session.serial`."""
     breaks = session.response_breaks
-    if known is not None and breaks is known.breaks:
-        found = known.seams.get("breaks", [])
+    if saved is not None and breaks is saved.breaks:
+        break_ids = saved.seams.get("breaks", [])
     else:
-        found = sorted(one for one in breaks if session.position(one) is not None)
-    seams: dict[str, Any] = {"breaks": found} if found else {}
+        break_ids = sorted(item_id for item_id in breaks if session.position(item_id) is not None)
+    seams: dict[str, Any] = {"breaks": break_ids} if break_ids else {}
+    if ends := sorted(item_id for item_id in session.request_ends if session.position(item_id) is not None):
+        seams["ends"] = ends
     if session.settled:
         seams["settled"] = min(session.settled, len(session.items))
-    if session.settled_tokens is not None:
-        seams["settled_tokens"] = session.settled_tokens
+    if (tokens := recorded_total(session)) is not None:
+        seams["settled_tokens"] = tokens
     return seams
 
 
-def _title(metadata: dict[str, Any], fresh: Sequence[Item], known: str) -> str:
-    given = metadata.get("title")
-    if isinstance(given, str) and given.strip():
-        return _line(given)
-    if known:
-        return known
+def _title(metadata: dict[str, Any], fresh: Sequence[Item], saved_title: str) -> str:
+    """Return `metadata["title"]`, else the saved title, else how the first user message begins."""
+    title = metadata.get("title")
+    if isinstance(title, str) and title.strip():
+        return _one_line(title)
+    if saved_title:
+        return saved_title
     for item in fresh:
         if isinstance(item, Message) and item.role == "user" and item.category is not MessageCategory.CONTEXT:
-            title = _line(item.text)
+            title = _one_line(item.text)
             if title:
                 return title
     return ""
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     line = " ".join(text.lstrip()[: 4 * TITLE_CHARACTERS].split())
     return line if len(line) <= TITLE_CHARACTERS else f"{line[: TITLE_CHARACTERS - 1]}…"

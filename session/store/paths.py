@@ -1,4 +1,4 @@
-"""A store's path, and the empty file there: made for its owner alone, and nothing else taken for one."""
+"""Checks a store's path and creates an empty file there, private to its owner. A foreign file is never taken for an empty store."""
 
 from __future__ import annotations
 
@@ -9,70 +9,71 @@ from urllib.parse import quote
 from session.errors import FormatError, StoreDamagedError, StoreError, short
 
 SHORTEST = 512
-"""Bytes of the smallest database."""
+"""Bytes of the smallest SQLite database."""
 
 
-def plain_path(path: str | os.PathLike[str], where: str) -> str:
-    """The path as a text that the system takes.
-
-    Raises:
-        FormatError: It is no path.
-        StoreError: It has a NUL in it.
-    """
-    given = os.fspath(path) if isinstance(path, str | os.PathLike) else path
-    if not isinstance(given, str):
-        raise FormatError(where, f"{short(given)} is not a path; pass a text or a Path")
-    if "\0" in given:
-        raise StoreError(given.replace("\0", "\\0"), "a file's name has no NUL in it")
-    return given
-
-
-def quoted(path: str) -> str:
-    """The path in a URI: `/home/x`, `/C:/x` or `//server/x`."""
-    plain = Path(path).as_posix()
-    return quote(os.fsencode(plain if plain.startswith("/") else f"/{plain}"))
-
-
-def made(path: str) -> None:
-    """Makes the file, for its owner alone, where there is none.
+def checked_path(path: str | os.PathLike[str]) -> str:
+    """Return the path as a str that the system accepts.
 
     Raises:
-        StoreDamagedError: It is gone or empty, and what was last written to it is not: SQLite would throw that away. Or it is a short
-            file of something else, which SQLite would write over.
+        FormatError: It is not a path.
+        StoreError: It contains a NUL.
     """
-    # In this order: whoever makes a store writes its first page before there is a log beside it.
-    logged = _size(f"{path}-wal")
-    size = _size(path)
-    if 0 < size < SHORTEST and Path(path).is_file():
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(name, str):
+        raise FormatError("SessionStore.path", f"{short(name)} is not a path; pass a str or a Path")
+    if "\0" in name:
+        raise StoreError(name.replace("\0", "\\0"), "a file name cannot contain a NUL")
+    return name
+
+
+def uri_path(path: str) -> str:
+    """Return the path as a URI has it: `/home/x`, `/C:/x` or `//server/x`."""
+    posix = Path(path).as_posix()
+    return quote(os.fsencode(posix if posix.startswith("/") else f"/{posix}"))
+
+
+def create_if_missing(path: str) -> None:
+    """Create an empty file, readable and writable by its owner only, unless the file exists.
+
+    Raises:
+        StoreDamagedError: The file is missing or empty but its write-ahead log is not: SQLite would discard the log. Or it is a short
+            file of another kind, which SQLite would overwrite.
+    """
+    # The log is looked at first: another process that creates the store writes the first page before it creates the log.
+    log_bytes = _size(f"{path}-wal")
+    file_bytes = _size(path)
+    if 0 < file_bytes < SHORTEST and Path(path).is_file():
         raise StoreDamagedError(path, "not a store, or cut off")
-    if logged and not size:
-        raise StoreDamagedError(path, f"the file is missing or empty, but {path}-wal beside it is not; put the two together again")
+    if log_bytes and not file_bytes:
+        raise StoreDamagedError(path, f"the file is missing or empty, but its log {path}-wal is not; put the two together again")
     folder = Path(path).parent
-    private_folder(folder)
+    create_private_folder(folder)
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         return
     if os.name == "posix":
-        listing = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(listing)  # so that the file's name survives too
+            os.fsync(descriptor)  # makes the file's name durable
         finally:
-            os.close(listing)
+            os.close(descriptor)
 
 
-def private_folder(folder: Path) -> None:
-    """Make the folder, and those above it that do not exist, for their owner alone.
+def create_private_folder(folder: Path) -> None:
+    """Create the folder and its missing parents, accessible by their owner only.
 
     Raises:
-        OSError: It cannot be made, or is something else.
+        OSError: It cannot be created, or the path is not a folder.
     """
-    missing = [one for one in folder.parents if not one.exists()]
-    for one in (*reversed(missing), folder):  # `parents=True` would make those above as wide as the umask allows
-        one.mkdir(mode=0o700, exist_ok=True)
+    missing = [parent for parent in folder.parents if not parent.exists()]
+    for path in (*reversed(missing), folder):  # `parents=True` would give the parents the permissions of the umask
+        path.mkdir(mode=0o700, exist_ok=True)
 
 
 def _size(path: str) -> int:
+    """Return the size in bytes, 0 for a missing file."""
     try:
         return os.stat(path).st_size
     except FileNotFoundError:

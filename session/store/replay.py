@@ -1,4 +1,7 @@
-"""`Replay`: the session that the rows of a journal tell. What they say: `journal.py`. They are not trusted: files come from anywhere."""
+"""`Replay`: rebuilds a session from the rows of its journal. What the rows mean is in `journal.py`.
+
+Rows are not trusted: the file may come from anywhere.
+"""
 
 from __future__ import annotations
 
@@ -14,113 +17,116 @@ from .journal import ITEM, METADATA, NEW, SEAMS, SESSION, Row
 
 
 class Replay:
-    """A session under reconstruction, fed with its rows in order.
+    """A session under reconstruction.
 
     Attributes:
-        items: The items of its log, as JSON values.
-        waiting: Those that wait for an edit.
-        edits: How many there were.
-        rows: How many were taken.
+        session_id: The id in the first row; not checked before `session`.
+        items: Items of the log so far, as JSON values.
+        pending: New items that wait for their edit row.
+        edit_count: Edit rows so far.
+        row_count: Rows so far.
     """
 
     def __init__(self) -> None:
+        self.session_id: object = None
         self.items: list[Any] = []
-        self.waiting: list[Any] = []
-        self.edits = 0
-        self.rows = 0
-        self._id: object = None
+        self.pending: list[Any] = []
+        self.edit_count = 0
+        self.row_count = 0
         self._metadata: object = {}
         self._seams: dict[str, Any] = {}
 
-    def take(self, number: int, row: Row) -> None:
-        """Reads one row.
+    def add(self, number: int, row: Row) -> None:
+        """Apply the next row.
 
         Raises:
-            FormatError: Its body is not what its kind has.
+            FormatError: Its body does not fit its kind, or the kind does not fit here.
         """
-        self.rows += 1
-        value = parsed(row.body)
+        self.row_count += 1
+        value = parse_body(row.body)
         if (number == 0) != (row.kind == SESSION):
-            raise FormatError("kind", f"{row.kind!r} where row {number} is expected")
+            raise FormatError("kind", f"{row.kind!r} is not expected in row {number}")
         if row.kind == ITEM:
-            if self.waiting:
-                raise FormatError(row.kind, "where the edit is expected that new items wait for")
+            if self.pending:
+                raise FormatError(row.kind, "expected the edit that the new items before it wait for")
             self.items.append(value)
         elif row.kind == NEW:
-            self.waiting.append(value)
+            self.pending.append(value)
         elif row.kind == METADATA:
             self._metadata = value
         elif not isinstance(value, dict):
-            raise FormatError(row.kind, f"{short(value)} where an object is expected")
+            raise FormatError(row.kind, f"expected an object, got {short(value)}")
         elif row.kind == SESSION:
-            self._id, self._metadata = value.get("id"), value.get("metadata")
+            self.session_id, self._metadata = value.get("id"), value.get("metadata")
         elif row.kind == SEAMS:
             self._seams = value
         else:
-            self.edit(value)
-
-    def edit(self, value: dict[str, Any]) -> None:
-        """Carries out an edit.
-
-        Raises:
-            FormatError: It is none, or not of this log.
-        """
-        runs = edit_of(value, len(self.items), len(self.waiting))
-        pool = self.items + self.waiting
-        self.items, self.waiting = [], []
-        for start, stop in runs:
-            self.items += pool[start:stop]
-        self.edits += 1
+            self._edit(value)
 
     def session(self) -> Session:
-        """The session.
+        """Return the session that the rows describe.
 
         Raises:
-            FormatError: The rows do not make one; `.where` names the place.
+            FormatError: They do not describe one; `.where` names the place.
         """
         seams = {name: value for name, value in self._seams.items() if name not in {"version", "id", "metadata", "items"}}
-        return session_from_dict({**seams, "version": VERSION, "id": self._id, "metadata": self._metadata, "items": self.items})
+        return session_from_dict({**seams, "version": VERSION, "id": self.session_id, "metadata": self._metadata, "items": self.items})
+
+    def _edit(self, value: dict[str, Any]) -> None:
+        runs = edit_runs(value, len(self.items), len(self.pending))
+        pool = self.items + self.pending
+        self.items, self.pending = [], []
+        for start, stop in runs:
+            self.items += pool[start:stop]
+        self.edit_count += 1
 
 
-def edit_of(value: dict[str, Any], items: int, waiting: int) -> list[tuple[int, int]]:
-    """The runs of an edit. An item is in one of them at most, so that no edit makes a log larger than what it is made of.
+def edit_runs(value: dict[str, Any], items: int, pending: int) -> list[tuple[int, int]]:
+    """Return the runs of an edit row. No item is in two runs, so an edit cannot make a log larger than its parts.
 
     Args:
-        value: The body of its row.
-        items: How many the log has.
-        waiting: How many wait.
+        value: The body of the row.
+        items: Number of items in the log.
+        pending: Number of new items that wait for the edit.
 
     Raises:
-        FormatError: It is no edit, or one of another log.
+        FormatError: It is not an edit, or not one of this log.
     """
-    if value.get("of") != [items, waiting]:
-        raise FormatError("edit.of", f"not of a log of {items} items and {waiting} new ones")
+    if value.get("of") != [items, pending]:
+        raise FormatError("edit.of", f"not an edit of {items} items and {pending} new ones")
     runs = value.get("runs")
     if not isinstance(runs, list):
-        raise FormatError("edit.runs", f"{short(runs)} where a list is expected")
-    found = []
+        raise FormatError("edit.runs", f"expected a list, got {short(runs)}")
+    checked = []
     for run in runs:
         if not (isinstance(run, list) and len(run) == 2 and all(type(end) is int for end in run)):
-            raise FormatError("edit.runs", f"{short(run)} is no run")
-        if not 0 <= run[0] < run[1] <= items + waiting:
-            raise FormatError("edit.runs", "a run of items that there are not")
-        found.append((run[0], run[1]))
-    if sum(stop - start for start, stop in found) > items + waiting:
+            raise FormatError("edit.runs", f"{short(run)} is not a run")
+        if not 0 <= run[0] < run[1] <= items + pending:
+            raise FormatError("edit.runs", "a run goes beyond the items")
+        checked.append((run[0], run[1]))
+    if sum(stop - start for start, stop in checked) > items + pending:
         raise FormatError("edit.runs", "an item is in two runs")
-    return found
+    return checked
 
 
-def parsed(body: bytes) -> Any:
-    """The JSON value that a body is.
+def parse_body(body: bytes) -> Any:
+    """Return the JSON value in a row's body.
 
     Raises:
-        FormatError: It is none.
+        FormatError: The body is not JSON.
     """
     try:
-        return with_room(lambda: json.loads(body.decode(), parse_constant=_refused))
+        text = body.decode()
+        try:
+            return _DECODER.decode(text)
+        except RecursionError:  # the caller may have used most of the stack
+            return with_room(lambda: _DECODER.decode(text))
     except (ValueError, RecursionError) as error:
         raise FormatError("body", f"not JSON ({type(error).__name__})") from None
 
 
-def _refused(name: str) -> NoReturn:
-    raise ValueError(name)
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)  # NaN and Infinity are not JSON
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)

@@ -1,33 +1,27 @@
-"""The tables of a store, and the values that tell one from any other SQLite file.
-
-`journal` is what was said: rows are added, never changed, and taken out only with their whole session. `sessions` is made from it, so
-that a list of sessions need not read them.
-"""
+"""The tables of a store, and the values that tell a store from any other SQLite file (theory of operation, 1)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 APPLICATION = 0x43574D53
 """SQLite's `application_id` of a store."""
 VERSION = 1
-"""Of the tables below; SQLite's `user_version`."""
+"""Version of the tables below; SQLite's `user_version`."""
 PAGE_BYTES = 4096
-"""Bytes of a page: stated, so that a file without its first page can still be taken apart."""
-
-JOURNAL_COLUMNS = 7
-SESSIONS_COLUMNS = 9
+"""Bytes of a page. Stated, so that `.recover` guesses it right without the first page."""
 
 SCHEMA = {
-    # place: rises over all sessions and is never used again; session: its key; number: rises by one in a session, from 0;
-    # at: Unix seconds; crc: of all else; body: JSON, UTF-8.
+    # place: rises over all sessions and is never reused; session: `sessions.key`; number: 0, 1, 2, … within a session;
+    # at: Unix seconds; crc: over all other columns but `place`; body: JSON in UTF-8.
     "journal": (
         "CREATE TABLE journal (place INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL, number INTEGER NOT NULL, "
         "kind TEXT NOT NULL, at REAL NOT NULL, crc INTEGER NOT NULL, body BLOB NOT NULL)"
     ),
-    # Two writers can never both be the one that goes on from a row, whatever else goes wrong.
+    # Unique, so that two writers can never both continue from the same row (5).
     "journal_of_session": "CREATE UNIQUE INDEX journal_of_session ON journal (session, number)",
-    # rows: of its journal; last: place of the last one; items: in the log now.
+    # rows: number of journal rows; last: place of the last one; items: items in the log now.
     "sessions": (
         "CREATE TABLE sessions (key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, created REAL NOT NULL, "
         "updated REAL NOT NULL, title TEXT NOT NULL, items INTEGER NOT NULL, rows INTEGER NOT NULL, last INTEGER NOT NULL, "
@@ -36,30 +30,51 @@ SCHEMA = {
     "sessions_by_last": "CREATE INDEX sessions_by_last ON sessions (last)",
 }
 
-_ROWS = {
+_OWN_ROWS = {
     ("table", "journal", "journal", SCHEMA["journal"]),
     ("index", "journal_of_session", "journal", SCHEMA["journal_of_session"]),
     ("table", "sessions", "sessions", SCHEMA["sessions"]),
     ("index", "sessions_by_last", "sessions", SCHEMA["sessions_by_last"]),
-    # SQLite makes these two for AUTOINCREMENT and UNIQUE.
+    # SQLite creates these two for AUTOINCREMENT and UNIQUE.
     ("table", "sqlite_sequence", "sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)"),
     ("index", "sqlite_autoindex_sessions_1", "sessions", None),
 }
-"""Type, name, table and SQL of all that a store holds, as in SQLite's `sqlite_master`."""
-_STATISTICS = {
+"""Rows of `sqlite_master` that every store has: type, name, table and SQL."""
+_STATISTICS_ROWS = {
     ("table", "sqlite_stat1", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
     ("table", "sqlite_stat4", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
 }
-"""The same of the tables that ANALYZE adds."""
+"""Rows that ANALYZE adds."""
+
+LOST_AND_FOUND = "lost_and_found"
+"""The table in which `.recover` puts the rows of pages that it cannot assign to a table (8)."""
+_LOST_AND_FOUND_SQL = re.compile(
+    r'CREATE TABLE "?lost_and_found"?\s*\(rootpgno INTEGER, pgno INTEGER, nfield INTEGER, id INTEGER(?:, c\d+)*\)'
+)
+
+
+def schema_rows(rows: Sequence[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    """Return rows of `sqlite_master` with their texts decoded.
+
+    Args:
+        rows: Type, name, table and SQL of each, with texts as bytes.
+    """
+    return [tuple(value.decode(errors="replace") if isinstance(value, bytes) else value for value in row) for row in rows]
 
 
 def is_schema(rows: Sequence[tuple[object, ...]]) -> bool:
-    """True if the rows of a file's `sqlite_master` are exactly those of a store.
+    """True if a file's tables and indexes are exactly those of a store.
 
     A file may come from anywhere, so a trigger, a view or a second row of any name is refused, whatever it is called.
 
     Args:
-        rows: Type, name, table and SQL of each, texts as bytes.
+        rows: As `schema_rows` returns them, without that of `lost_and_found`.
     """
-    texts = [tuple(value.decode(errors="replace") if isinstance(value, bytes) else value for value in row) for row in rows]
-    return len(set(texts)) == len(texts) and _ROWS <= set(texts) <= _ROWS | _STATISTICS
+    return len(set(rows)) == len(rows) and _OWN_ROWS <= set(rows) <= _OWN_ROWS | _STATISTICS_ROWS
+
+
+def is_lost_and_found(row: tuple[object, ...]) -> bool:
+    """True if a row of `sqlite_master` is the plain table that `.recover` adds."""
+    kind, name, table, sql = row
+    is_plain = isinstance(sql, str) and _LOST_AND_FOUND_SQL.fullmatch(sql) is not None
+    return is_plain and (kind, name, table) == ("table", LOST_AND_FOUND, LOST_AND_FOUND)

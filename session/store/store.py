@@ -1,4 +1,4 @@
-"""`SessionStore`: sessions in one file. What a row means lives in `journal.py`, how the file is kept in `file.py`."""
+"""`SessionStore`: the public class. The meaning of rows is in `journal.py`, the connection in `file.py`."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
-from session.door import clean
 from session.errors import FormatError, StoreConflictError, short
+from session.sanitize import clean
 from session.session import Session
 
 from .file import StoreFile
-from .journal import EDIT, Change, Known, change, goes_on_from, known_of
+from .journal import EDIT, Change, SavedState, changes_since, extends, saved_state
 from .replay import Replay
 from .tables import Head, SessionInfo, Tables
 
 if TYPE_CHECKING:
-    from .stored import StoredSession
+    from .stored_session import StoredSession
 
 LONGEST_WAIT = 3_600.0
-"""Seconds."""
+"""Seconds that a call may wait for another process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The log of a session as it was when an edit replaced it, or as it is now.
+    """One state of a session's log: as it was before an edit, or as it is now (theory of operation, 3).
 
     Attributes:
-        number: For `load(id, revision=number)`. The first is 0, the last is the log now.
-        items: How many it has.
-        updated: Unix seconds of the last save that it has seen.
+        number: Pass it as `load(id, revision=number)`. The first is 0; the last one is the log now.
+        items: Number of items in it.
+        updated: Unix seconds of the last save that belongs to it.
     """
 
     number: int
@@ -45,46 +45,45 @@ class Revision:
 
 
 class SessionStore:
-    """Sessions in one file: what is saved stays, also what later edits replaced.
+    """Sessions in one file. Saved data is never overwritten: the log before each edit stays readable.
 
         with SessionStore("sessions.db") as store:
             session = store.create()
-            session.add_message("user", "What is in main.py?")  # on the disk when this returns
+            session.add_message("user", "What is in main.py?")  # on disk when this returns
 
-    A session from `create` or `open` is written as it grows and changes; any other is written by `save`. Both write what is new, and
-    nothing of what is there is written over: an edit (a pin, an insertion, a truncation, a summary) begins a new revision.
+    A session from `create` or `open` saves itself when it grows or changes; any other session is saved by `save`. A save writes only
+    what is new. An edit (a pin, an insertion, a truncation, a summary) begins a new revision.
 
-    Several processes may use one file. Who saves a session that another process has gone on with gets a StoreConflictError, and
-    nothing is lost: the session in memory is as it was. Two ways on:
+    Several processes may use one file. If another process has added to a session since you loaded it, your save raises
+    StoreConflictError. Nothing is lost: the file and your session are as they were. Two ways to continue:
 
         fresh = store.open(session.id)
-        await fresh.merge(session)      # both, by time
-        store.save(session.fork())      # or: each goes its own way
+        await fresh.merge(session)      # both, ordered by time
+        store.save(session.fork())      # or: keep yours as a session of its own
 
-    A store may be used from any thread, one at a time; each call waits for the disk, some milliseconds.
+    A store may be used from any thread, one call at a time. Each call waits for the disk, some milliseconds.
 
     Attributes:
-        path: The file. SQLite keeps two more beside it while it is open, `…-wal` and `…-shm`: to copy a store that is open, copy
-            them too.
+        path: The file. While it is open, SQLite keeps `…-wal` and `…-shm` next to it: to copy an open store, copy these too.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float = 5.0, clock: Callable[[], float] = time.time) -> None:
         """
         Args:
-            path: The file. It is made where there is none, for its owner alone, and so is its folder.
-            busy_seconds: How long a call waits for another process, at most an hour.
-            clock: Gives the Unix seconds that saves are stamped with. Nothing is decided by them.
+            path: The file. It and its folder are created if missing, private to their owner.
+            busy_seconds: Seconds to wait for another process, at most 3,600.
+            clock: Returns the Unix seconds that saves are stamped with. They are for display only.
 
         Raises:
-            StoreError: The file cannot be opened, or is of a newer release.
-            StoreDamagedError: It is damaged, or no store.
-            StoreBusyError: Another process kept it too long.
-            FormatError: `busy_seconds` is no such number.
+            StoreError: The file cannot be opened, or was written by a newer release.
+            StoreDamagedError: It is damaged, or not a store.
+            StoreBusyError: Another process locked it for longer than `busy_seconds`.
+            FormatError: An argument has the wrong type or is out of range.
         """
         if isinstance(busy_seconds, bool) or not isinstance(busy_seconds, int | float) or not 0 <= busy_seconds <= LONGEST_WAIT:
             raise FormatError("SessionStore.busy_seconds", f"{short(busy_seconds)}; pass a number of seconds from 0 to {LONGEST_WAIT:g}")
         self._clock = clock
-        self._known: WeakKeyDictionary[Session, Known] = WeakKeyDictionary()
+        self._saved: WeakKeyDictionary[Session, SavedState] = WeakKeyDictionary()
         self._file = StoreFile(path, float(busy_seconds))
         self._tables = Tables(self._file.path)
 
@@ -103,191 +102,189 @@ class SessionStore:
         return self._file.path
 
     def close(self) -> None:
-        """Gives the file back. A change of a session that it wrote is a StoreError from then on."""
+        """Close the file. Changing one of its stored sessions afterwards raises StoreError."""
         self._file.close()
 
-    # Sessions that are written as they change
+    # Sessions that save themselves
 
     def create(self, session_id: str | None = None, *, metadata: Mapping[str, Any] | None = None) -> StoredSession:
-        """A new session without items, in the file from now on.
+        """Return a new, empty session that saves itself. It is in the file when this returns.
 
         Args:
-            session_id: Its id; made where not given.
-            metadata: JSON values to carry along.
+            session_id: Its id; a new one by default.
+            metadata: JSON values to store with it.
 
         Raises:
-            StoreConflictError: The file holds a session of this id.
+            StoreConflictError: The file has a session with this id.
             StoreError: The file cannot be written.
             FormatError: An argument has the wrong type.
         """
-        from .stored import StoredSession
+        from .stored_session import StoredSession
 
-        made = StoredSession(self, Session(id=session_id, metadata=metadata))
-        new = change(made, None)
-        with self._file.writing() as connection:
-            if self._tables.head(connection, made.id) is not None:
-                raise StoreConflictError(self.path, made.id, "is in the file already; open() it, or leave the id out to have one made")
-            known = self._tables.add(connection, new, None, self._now())
-        self._known[made] = known
-        return made
+        session = StoredSession(self, Session(id=session_id, metadata=metadata))
+        change = changes_since(session, None)
+        with self._file.write() as connection:
+            if self._tables.find_head(connection, session.id) is not None:
+                raise StoreConflictError(self.path, session.id, "already exists; open() it, or leave out the id to get a new one")
+            saved = self._tables.add(connection, change, None, self._now())
+        self._saved[session] = saved
+        return session
 
     def open(self, session_id: str) -> StoredSession:
-        """The session, written from now on as it grows and changes.
+        """Load a session that saves itself from now on.
 
         Raises:
-            UnknownSessionError: The file holds none of this id.
-            StoreDamagedError: It cannot be read.
+            UnknownSessionError: The file has no session with this id.
+            StoreDamagedError: The session cannot be read.
             StoreError: The file cannot be used.
         """
-        from .stored import StoredSession
+        from .stored_session import StoredSession
 
         loaded = self.load(session_id)
-        opened = StoredSession(self, loaded)
-        known = self._known[loaded]
-        self._known[opened] = replace(known, items=opened.items, lineage=opened.lineage, breaks=None)
-        return opened
+        session = StoredSession(self, loaded)
+        saved = self._saved[loaded]
+        self._saved[session] = replace(saved, items=session.items, lineage=session.lineage, breaks=None)
+        return session
 
-    # Sessions that are written when told
+    # Sessions that are saved on request
 
     def save(self, session: Session) -> int:
-        """How many items were written: those that are new since the session was saved or loaded, or have taken another's place.
+        """Write everything that has changed since the session was saved or loaded, and return the number of items that are new or replaced.
 
-        A session that this store has not met, under an id that the file holds, is saved if it goes on from what is there.
+        A session that this store has never seen is saved under an existing id only if it begins with all the items in the file.
 
         Args:
-            session: A session. A view is one of its log's id: save the log.
+            session: A session. Save the log, not a view: a view has the id of its log but other items.
 
         Raises:
-            StoreConflictError: The file holds another log under its id: another process went on with it, or deleted it, or this is a
-                view or an edited copy.
-            StoreBusyError: Another process kept the file too long.
+            StoreConflictError: The file has another log under this id: another process added to it or deleted it, or this is a view or
+                an edited copy.
+            StoreBusyError: Another process locked the file for longer than `busy_seconds`.
             StoreError: The file cannot be written.
-            FormatError: It is no session, or holds what JSON cannot.
+            FormatError: It is not a session, or holds a value that JSON cannot.
         """
         if not isinstance(session, Session):
-            raise FormatError("save.session", f"{short(session)} is no session")
+            raise FormatError("save.session", f"{short(session)} is not a session")
         if not isinstance(session.id, str) or not session.id or clean(session.id) != session.id:
-            raise FormatError("Session.id", f"{short(session.id)} is not a session's id; pass a text that is not empty")
-        known = self._known.get(session)
-        if known is not None and known.session_id != session.id:
-            known = None
-        new = change(session, known)
-        if not new.rows:
+            raise FormatError("Session.id", f"{short(session.id)} is not a session's id; use a str that is not empty")
+        saved = self._saved.get(session)
+        if saved is not None and saved.session_id != session.id:
+            saved = None
+        change = changes_since(session, saved)
+        if not change.rows:
             return 0
-        with self._file.writing() as connection:
-            head = self._tables.head(connection, session.id)
+        with self._file.write() as connection:
+            head = self._tables.find_head(connection, session.id)
             if head is None:
-                if known is not None:
-                    raise StoreConflictError(
-                        self.path, session.id, "was deleted from the file; save its fork() to keep it as a new session"
-                    )
-            elif known is None or (head.key, head.rows) != (known.key, known.rows):
-                new = self._going_on(connection, head, session)
-            now = self._tables.add(connection, new, head, self._now()) if new.rows else new.now
-        self._known[session] = now
-        return new.added
+                if saved is not None:
+                    raise StoreConflictError(self.path, session.id, "was deleted from the file; save its fork() to keep it under a new id")
+            elif saved is None or (head.key, head.rows) != (saved.key, saved.rows):
+                change = self._changes_since_stored(connection, head, session)
+            state = self._tables.add(connection, change, head, self._now()) if change.rows else change.state
+        self._saved[session] = state
+        return change.item_count
 
     def load(self, session_id: str, *, revision: int | None = None) -> Session:
-        """The session, as the file has it. `save` writes what is new in it.
+        """Load a session. `save` then writes what you add to it.
 
         Args:
             session_id: Its id.
-            revision: One of `revisions`, for its log as it was then; such a session has the same id, and cannot be saved where the log
-                has been edited since: save its fork().
+            revision: A number from `revisions`, to get the log as it was then. That session has the same id and can be saved only if
+                no edit came after it: otherwise save its fork().
 
         Raises:
-            UnknownSessionError: The file holds none of this id.
-            StoreDamagedError: It cannot be read.
+            UnknownSessionError: The file has no session with this id.
+            StoreDamagedError: The session cannot be read.
             StoreError: The file cannot be used.
             FormatError: There is no such revision.
         """
-        with self._file.reading() as connection:
-            head = self._tables.found(connection, session_id)
+        with self._file.read() as connection:
+            head = self._tables.head(connection, session_id)
             replay = self._tables.replay(connection, head, revision)
         session = self._tables.session(replay, head)
-        if replay.rows == head.rows:  # an old revision is not what saves go on from
-            self._known[session] = known_of(session, session, key=head.key, rows=head.rows, title=head.info.title)
+        if replay.row_count == head.rows:  # saves cannot continue from an old revision
+            self._saved[session] = saved_state(session, session, key=head.key, rows=head.rows, title=head.info.title)
         return session
 
     def let_go(self, session: Session) -> None:
-        """Forgets what it knows of a session in memory, and its items with it. The file keeps what it has."""
-        self._known.pop(session, None)
+        """Forget the saved state of a session in memory, and release its items. The file keeps the session."""
+        self._saved.pop(session, None)
 
-    # What there is
+    # Contents
 
     def list(self) -> tuple[SessionInfo, ...]:
-        """The sessions, the last saved first.
+        """Return all sessions, the most recently saved first.
 
         Raises:
-            StoreDamagedError: They cannot be listed.
+            StoreDamagedError: The list is damaged.
             StoreError: The file cannot be used.
         """
-        with self._file.reading() as connection, closing(self._tables.heads(connection)) as heads:
+        with self._file.read() as connection, closing(self._tables.heads(connection)) as heads:
             return tuple(head.info for head in heads)
 
     def latest(self) -> SessionInfo | None:
-        """The session that was saved last, or None where there is none.
+        """Return the session that was saved last, or None if the store is empty.
 
         Raises:
-            StoreDamagedError: It cannot be told.
+            StoreDamagedError: The list is damaged.
             StoreError: The file cannot be used.
         """
-        with self._file.reading() as connection, closing(self._tables.heads(connection)) as heads:
+        with self._file.read() as connection, closing(self._tables.heads(connection)) as heads:
             return next((head.info for head in heads), None)
 
     def revisions(self, session_id: str) -> tuple[Revision, ...]:
-        """The states of the session's log that edits replaced, in order, and the log now.
+        """Return the states of a session's log before each edit, in order, and its state now.
 
         Raises:
-            UnknownSessionError: The file holds no session of this id.
-            StoreDamagedError: It cannot be read.
+            UnknownSessionError: The file has no session with this id.
+            StoreDamagedError: The session cannot be read.
             StoreError: The file cannot be used.
         """
-        found: list[Revision] = []
+        revisions: list[Revision] = []
         replay = Replay()
         updated = 0.0
-        with self._file.reading() as connection:
-            head = self._tables.found(connection, session_id)
+        with self._file.read() as connection:
+            head = self._tables.head(connection, session_id)
             with closing(self._tables.rows(connection, head)) as rows:
                 for number, row, at in rows:
                     if row.kind == EDIT:
-                        found.append(Revision(replay.edits, len(replay.items), updated))
+                        revisions.append(Revision(replay.edit_count, len(replay.items), updated))
                     with self._tables.damage(head, number):
-                        replay.take(number, row)
-                    if not replay.waiting:  # what waits is of the next revision
+                        replay.add(number, row)
+                    if not replay.pending:  # pending items belong to the next revision
                         updated = at
-        return (*found, Revision(replay.edits, len(replay.items), updated))
+        return (*revisions, Revision(replay.edit_count, len(replay.items), updated))
 
     def delete(self, session_id: str) -> None:
-        """Takes the session and all its revisions out of the file, for good. What it said is overwritten there.
+        """Remove a session and all its revisions for good. Their bytes in the file are overwritten.
 
         Raises:
-            UnknownSessionError: The file holds none of this id.
+            UnknownSessionError: The file has no session with this id.
             StoreError: The file cannot be written.
         """
-        with self._file.writing() as connection:
-            head = self._tables.found(connection, session_id)
+        with self._file.write() as connection:
+            head = self._tables.head(connection, session_id)
             connection.execute("DELETE FROM journal WHERE session = ?", (head.key,))
             connection.execute("DELETE FROM sessions WHERE key = ?", (head.key,))
-        self._file.forget()
+        self._file.truncate_log()
 
-    # What all of them need
+    # Inside
 
-    def _going_on(self, connection: sqlite3.Connection, head: Head, session: Session) -> Change:
-        """What is new in a session that is in the file, of which this store knows nothing, or no longer the truth.
+    def _changes_since_stored(self, connection: sqlite3.Connection, head: Head, session: Session) -> Change:
+        """Return the rows to add to a stored session whose state this store does not know, or knows no longer.
 
         Raises:
-            StoreConflictError: It does not go on from what is there.
+            StoreConflictError: The session does not begin with all the stored items.
         """
         stored = self._tables.session(self._tables.replay(connection, head), head)
-        if not goes_on_from(session, stored):
-            what = (
+        if not extends(session, stored):
+            advice = (
                 "this is a view of it: save the log itself, or a copy()"
                 if session.origin is not None
-                else ("nothing was written: open() it and merge() this one into it, or save this one's fork()")
+                else "nothing was written: open() it and merge() this one into it, or save this one's fork()"
             )
-            raise StoreConflictError(self.path, session.id, f"is in the file with other items than this one goes on from; {what}")
-        return change(session, known_of(session, stored, key=head.key, rows=head.rows, title=head.info.title))
+            raise StoreConflictError(self.path, session.id, f"has items in the file that this session does not begin with; {advice}")
+        return changes_since(session, saved_state(session, stored, key=head.key, rows=head.rows, title=head.info.title))
 
     def _now(self) -> float:
         at = self._clock()

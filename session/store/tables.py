@@ -1,7 +1,6 @@
-"""`Tables`: the rows of a store, read and written through a connection that is in a transaction. What their bodies say: `journal.py`.
+"""`Tables`: reads and writes the rows of a store through a connection that is in a transaction. Row bodies: `journal.py`.
 
-Every question is closed when it is answered, and when it fails: an open one keeps a lock on the file for as long as anybody holds the
-error.
+Every cursor is closed when its query is done or fails: an open one keeps a lock on the file for as long as anybody holds the error.
 """
 
 from __future__ import annotations
@@ -13,26 +12,28 @@ from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
-from session.door import clean
 from session.errors import FormatError, StoreDamagedError, UnknownSessionError, short
+from session.sanitize import clean
 from session.session import Session
 
-from .journal import EDIT, KINDS, Change, Known, Row, checksum
+from .journal import EDIT, KINDS, Change, Row, SavedState, checksum
 from .replay import Replay
 
-_SELECT = "SELECT key, id, created, updated, title, items, rows, last, crc FROM sessions"
-_TYPES = (int, bytes, float, float, bytes, int, int, int, int)
+SELECT_HEADS = "SELECT key, id, created, updated, title, items, rows, last, crc FROM sessions"
+INSERT_HEAD = "INSERT INTO sessions (key, id, created, updated, title, items, rows, last, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_ROW = "INSERT INTO journal (place, session, number, kind, at, crc, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_HEAD_TYPES = (int, bytes, float, float, bytes, int, int, int, int)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """What a list of sessions says of one.
+    """One entry of `SessionStore.list`.
 
     Attributes:
         id: The session's own id.
-        title: `metadata["title"]`, or how the first user message begins, in one line of at most 80 characters; may be "". It is as
-            somebody wrote it: make it safe before a terminal sees it.
-        items: How many its log has now.
+        title: `metadata["title"]`, or the beginning of the first user message: one line of at most 80 characters, possibly "". It is
+            the user's text, so escape it before you print it to a terminal.
+        items: Number of items in its log now.
         created: Unix seconds of its first save.
         updated: Unix seconds of its last save.
     """
@@ -46,13 +47,13 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A session's row in `sessions`.
+    """A row of the table `sessions`.
 
     Attributes:
-        key: Its key in the file.
-        info: What a list says of it.
-        rows: How many its journal has.
-        last: The place of the last one.
+        key: The session's key in the file.
+        info: Its entry in the list of sessions.
+        rows: Number of rows in its journal.
+        last: Place of the last row.
     """
 
     key: int
@@ -61,163 +62,171 @@ class Head:
     last: int
 
     def values(self) -> tuple[object, ...]:
-        """The values of the row, in order; the last is the checksum over the others."""
+        """Return the values of the row, in order. The last one is a checksum over the others."""
         info = self.info
         values = (self.key, info.id, info.created, info.updated, info.title, info.items, self.rows, self.last)
         return (*values, crc32(repr(values).encode()))
 
 
 class Tables:
-    """The two tables of a file."""
+    """The two tables of a file. Its methods take a connection that is in a transaction."""
 
     def __init__(self, path: str) -> None:
         """
         Args:
-            path: The file, for errors.
+            path: The file, for error messages.
         """
         self.path = path
 
     def heads(self, connection: sqlite3.Connection) -> Generator[Head, None, None]:
-        """The sessions, the last saved first.
+        """Yield the row of each session, the most recently saved first.
 
         Raises:
-            StoreDamagedError: One is damaged.
+            StoreDamagedError: A row is damaged.
         """
-        with closing(connection.execute(f"{_SELECT} ORDER BY last DESC")) as found:
-            for row in found:
-                yield self._as_head(row)
+        with closing(connection.execute(f"{SELECT_HEADS} ORDER BY last DESC")) as records:
+            for values in records:
+                yield self._checked_head(values)
 
-    def head(self, connection: sqlite3.Connection, session_id: str) -> Head | None:
-        """The session of this id, or None.
+    def find_head(self, connection: sqlite3.Connection, session_id: str) -> Head | None:
+        """Return the row of the session with this id, or None.
 
         Raises:
-            StoreDamagedError: It is damaged.
+            StoreDamagedError: The row is damaged.
         """
-        row = connection.execute(f"{_SELECT} WHERE id = ?", (session_id,)).fetchone()
-        return None if row is None else self._as_head(row)
+        values = connection.execute(f"{SELECT_HEADS} WHERE id = ?", (session_id,)).fetchone()
+        return None if values is None else self._checked_head(values)
 
-    def found(self, connection: sqlite3.Connection, session_id: str) -> Head:
-        """The session of this id.
+    def head(self, connection: sqlite3.Connection, session_id: str) -> Head:
+        """Return the row of the session with this id.
 
         Raises:
             UnknownSessionError: There is none.
-            FormatError: This is no id.
-            StoreDamagedError: It is damaged.
+            FormatError: `session_id` is not a str.
+            StoreDamagedError: The row is damaged.
         """
         if not isinstance(session_id, str):
             raise FormatError("session_id", f"{short(session_id)} is not a session's id")
-        head = self.head(connection, clean(session_id))
+        head = self.find_head(connection, clean(session_id))
         if head is None:
             raise UnknownSessionError(self.path, session_id)
         return head
 
     def rows(self, connection: sqlite3.Connection, head: Head) -> Generator[tuple[int, Row, float], None, None]:
-        """The session's rows in order, each with its number and its time: all of them, or an error.
+        """Yield number, row and time of all rows of a session, in order.
 
         Raises:
-            StoreDamagedError: One is damaged, or missing.
+            StoreDamagedError: A row is damaged or missing.
         """
-        question = "SELECT number, kind, at, crc, body FROM journal WHERE session = ? ORDER BY number"
+        query = "SELECT number, kind, at, crc, body FROM journal WHERE session = ? ORDER BY number"
         expected = 0
-        with closing(connection.execute(question, (head.key,))) as found:
-            for values in found:
+        with closing(connection.execute(query, (head.key,))) as records:
+            for values in records:
                 row = row_of(head.key, values)
                 if row is None or values[0] != expected or expected >= head.rows:
-                    raise StoreDamagedError(self.path, f"row {expected} of {head.rows} is not as it was written", head.info.id)
+                    raise StoreDamagedError(self.path, f"row {expected} of {head.rows} is damaged or missing", head.info.id)
                 yield expected, row, values[2]
                 expected += 1
         if expected != head.rows:
             raise StoreDamagedError(self.path, f"{head.rows - expected} of its {head.rows} rows are missing", head.info.id)
 
     def replay(self, connection: sqlite3.Connection, head: Head, revision: int | None = None) -> Replay:
-        """The session, taken up to the edit that ended a revision, or to the end.
+        """Return a replay of the session up to the end, or up to the edit that ended a revision (theory of operation, 3).
 
         Raises:
-            StoreDamagedError: A row is damaged, or missing.
+            StoreDamagedError: A row is damaged or missing.
             FormatError: There is no such revision.
         """
         replay = Replay()
         with closing(self.rows(connection, head)) as rows:
             for number, row, _ in rows:
-                if row.kind == EDIT and replay.edits == revision:
+                if row.kind == EDIT and replay.edit_count == revision:
                     return replay
-                with self.damage(head, number):
-                    replay.take(number, row)
-        if revision is not None and (type(revision) is not int or revision != replay.edits):
-            raise FormatError("revision", f"{short(revision)} is none; `revisions()` lists those from 0 to {replay.edits}")
+                try:
+                    replay.add(number, row)
+                except FormatError as error:
+                    raise self._damaged(head, number, error) from error
+        if revision is not None and (type(revision) is not int or revision != replay.edit_count):
+            raise FormatError("revision", f"{short(revision)} does not exist; `revisions()` lists 0 to {replay.edit_count}")
         return replay
 
     def session(self, replay: Replay, head: Head) -> Session:
-        """The session that was taken up.
+        """Return the session of a replay.
 
         Raises:
-            StoreDamagedError: Its rows do not make one.
+            StoreDamagedError: The rows do not describe a session, or describe another one.
         """
         with self.damage(head, None):
             session = replay.session()
         if session.id != head.info.id:
-            raise StoreDamagedError(self.path, "its journal is of another session", head.info.id)
+            raise StoreDamagedError(self.path, "its journal is that of another session", head.info.id)
         return session
 
     @contextmanager
     def damage(self, head: Head, number: int | None) -> Iterator[None]:
-        """What is wrong with a row, told as damage of the session."""
+        """Raise a FormatError of the block as StoreDamagedError of this session and row."""
         try:
             yield
         except FormatError as error:
-            place = "" if number is None else f"row {number}: "
-            raise StoreDamagedError(self.path, f"{place}{error}", head.info.id) from error
+            raise self._damaged(head, number, error) from error
 
-    def add(self, connection: sqlite3.Connection, new: Change, head: Head | None, at: float) -> Known:
-        """What the file holds of a session once these rows are in it, too.
+    def _damaged(self, head: Head, number: int | None, error: FormatError) -> StoreDamagedError:
+        place = "" if number is None else f"row {number}: "
+        return StoreDamagedError(self.path, f"{place}{error}", head.info.id)
+
+    def add(self, connection: sqlite3.Connection, change: Change, head: Head | None, at: float) -> SavedState:
+        """Add the rows of a change and return the file's state of the session after it.
 
         Args:
-            connection: One that may write.
-            new: The rows.
-            head: The session in the file; None where it is new.
+            connection: A connection in a write transaction.
+            change: The rows.
+            head: The session's row before the change; None for a new session.
             at: Unix seconds.
         """
-        now = new.now
-        if head is None:  # the key is needed for the checksums of the rows
+        state = change.state
+        if head is None:  # inserted first, because the checksums of the rows need the key
             statement = "INSERT INTO sessions (id, created, updated, title, items, rows, last, crc) VALUES (?, ?, ?, '', 0, 0, 0, 0)"
-            connection.execute(statement, (now.session_id, at, at))
-            now = replace(now, key=_last_place(connection))
-        first = now.rows - len(new.rows)
-        for number, row in enumerate(new.rows, first):
-            connection.execute(
-                "INSERT INTO journal (session, number, kind, at, crc, body) VALUES (?, ?, ?, ?, ?, ?)",
-                (now.key, number, row.kind, at, checksum(now.key, number, row, at), row.body),
-            )
+            connection.execute(statement, (state.session_id, at, at))
+            state = replace(state, key=_last_place(connection))
+        first = state.rows - len(change.rows)
+        for number, row in enumerate(change.rows, first):
+            crc = checksum(state.key, number, row, at)
+            connection.execute(INSERT_ROW, (None, state.key, number, row.kind, at, crc, row.body))
         last = _last_place(connection)
         created = at if head is None else head.info.created
-        after = Head(now.key, SessionInfo(now.session_id, now.title, len(now.items), created, at), now.rows, last)
+        after = Head(state.key, SessionInfo(state.session_id, state.title, len(state.items), created, at), state.rows, last)
         key, _, _, *values = after.values()
         connection.execute(
             "UPDATE sessions SET updated = ?, title = ?, items = ?, rows = ?, last = ?, crc = ? WHERE key = ?", (*values, key)
         )
-        return now
+        return state
 
-    def _as_head(self, row: tuple[Any, ...]) -> Head:
-        head = head_of(row)
+    def _checked_head(self, values: tuple[Any, ...]) -> Head:
+        head = head_of(values)
         if head is None:
-            raise StoreDamagedError(self.path, "a session in the list of them is damaged")
+            raise StoreDamagedError(self.path, f"row {values[0]} in the list of sessions is damaged")
         return head
 
 
 def head_of(values: tuple[Any, ...]) -> Head | None:
-    """A row of `sessions`; None where it is damaged."""
-    if tuple(map(type, values)) != _TYPES:
+    """Return a row of `sessions`, or None if it is damaged."""
+    if tuple(map(type, values)) != _HEAD_TYPES:
         return None
-    key, name, created, updated, title, items, rows, last, crc = values
+    key, session_id, created, updated, title, items, rows, last, crc = values
     try:
-        head = Head(key, SessionInfo(name.decode(), title.decode(), items, created, updated), rows, last)
+        head = Head(key, SessionInfo(session_id.decode(), title.decode(), items, created, updated), rows, last)
     except UnicodeDecodeError:
         return None
     return head if head.values()[-1] == crc else None
 
 
 def row_of(key: int, values: tuple[Any, ...]) -> Row | None:
-    """A row of `journal`, given as number, kind, time, checksum and body; None where it is damaged."""
+    """Return a row of `journal`, or None if it is damaged.
+
+    Args:
+        key: The session's key.
+        values: Number, kind, time, checksum and body.
+    """
     if tuple(map(type, values)) != (int, bytes, float, int, bytes):
         return None
     number, kind, at, crc, body = values

@@ -1,4 +1,4 @@
-"""What became of every line of a transcript. Values only: the readers fill them, the CLI and the tests read them."""
+"""The account of a transcript: what became of every line. Only values; the readers fill them, the CLI and the tests read them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ NOT_CONTEXT: Fate = "not context"
 DAMAGED: Fate = "damaged"
 
 WARNINGS_MAX = 20
-"""Warnings that a session carries; a file with more damage than that says how much more."""
+"""Warnings that a session's metadata holds; further ones are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineRecord:
-    """What became of one line.
+    """The fate of one line.
 
     Attributes:
         file: The file's name, without its folder.
-        line: Its place in the file, counted from 1.
-        fate: "item": it gave the items below. "merged": what it says is in another line's item. "not context": the model
-            was never shown it. "damaged": it cannot be read.
-        reason: Why, in words; for a line that became items, what was left out of it, or an empty text.
-        session: The id of the session it belongs to.
-        items: The ids of the items it gave, in its own order.
+        line: The line's number, or the entry's place in a document, counted from 1.
+        fate: "item": it became the items below. "merged": its content is in another line's item. "not context": the model
+            never saw it. "damaged": it cannot be read.
+        reason: The reason for the fate. For a line that became items: notes on omitted parts, or an empty text.
+        session: Id of the session that the line belongs to.
+        items: Ids of the items made from it, in the line's order.
     """
 
     file: str
@@ -48,21 +48,21 @@ class TranscriptAccount:
     Attributes:
         format: The name of the format, as in `session.metadata["source"]["format"]`.
         sessions: The main session first, then its sidechains in the order in which they began.
-        equals: How many sessions at the head of `sessions` are main ones; more than one only where a file holds unrelated sessions.
-        lines: One record for each line, in order; after those of the file itself, those of the sidechains' own files.
+        main_count: Number of main sessions at the head of `sessions`. More than one only if a file holds unrelated sessions.
+        lines: One record per line, in order. Lines of the sidechains' own files follow those of the main file.
     """
 
     format: str
     sessions: tuple[Session, ...]
-    equals: int
+    main_count: int
     lines: tuple[LineRecord, ...]
 
     def counts(self) -> dict[Fate, int]:
-        """How many lines had each fate."""
+        """Return the number of lines with each fate."""
         return dict(Counter(record.fate for record in self.lines))
 
 
-def shortened(warnings: Iterable[str]) -> list[str]:
-    """The first warnings, and how many more there are."""
-    told = list(warnings)
-    return told if len(told) <= WARNINGS_MAX else [*told[:WARNINGS_MAX], f"{len(told) - WARNINGS_MAX} more lines like these"]
+def limit_warnings(warnings: Iterable[str]) -> list[str]:
+    """Return the first `WARNINGS_MAX` warnings and, if there are more, a last one with their number."""
+    texts = list(warnings)
+    return texts if len(texts) <= WARNINGS_MAX else [*texts[:WARNINGS_MAX], f"{len(texts) - WARNINGS_MAX} more warnings"]

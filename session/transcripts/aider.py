@@ -1,6 +1,8 @@
-"""aider's chat history, in Markdown: `#### ` lines are the user's, `> ` lines the tool's own, the others the model's.
+"""Reads aider's chat history, a Markdown file.
 
-Every line that aider itself marks ends in two spaces; so headings and quotations that the model wrote are told from them.
+1. `#### ` lines are the user's, `> ` lines are aider's own, all others are the model's.
+2. Every line that aider marks this way ends in two spaces. Headings and quotations that the model wrote do not.
+   If an editor has removed the spaces from the file, the prefix alone decides.
 """
 
 from __future__ import annotations
@@ -10,146 +12,151 @@ import re
 from session.items import Message
 
 from .account import TranscriptAccount
-from .draft import Draft, Record, finish
+from .draft import Draft, finish
+from .record import Record
 from .source import Source
-from .usages import Counts, inside
+from .usage import Counts, split_total
 from .values import seconds
 
 NAME = "aider"
 
-_BEGINS = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
-_CLAIMED = re.compile(r"^\s*# aider chat started at \d{4}-\d\d-\d\d", re.MULTILINE)
+_SESSION_START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
+_ANY_SESSION_START = re.compile(r"^\s*# aider chat started at \d{4}-\d\d-\d\d", re.MULTILINE)
 _TOKENS = re.compile(
     r"> Tokens: ([\d.,]+[kM]?) sent(?:, ([\d.,]+[kM]?) cache write)?(?:, ([\d.,]+[kM]?) cache hit)?, ([\d.,]+[kM]?) received"
 )
 _MODEL = re.compile(r"> (?:Main model|Model): (\S+)")
 _COMMAND = re.compile(r"/([a-z-]+)(?:\s+|$)|!")
-_ASKING = frozenset({"ask", "code", "architect", "context", "help"})
-"""Commands whose words are for the model."""
+_PROMPT_COMMANDS = frozenset({"ask", "code", "architect", "context", "help"})
+"""Commands whose text goes to the model."""
 
 
 def claims(value: object) -> bool:
-    """Whether the text has the line that begins a session."""
-    return isinstance(value, str) and _CLAIMED.search(value) is not None
+    """Return True if the text has a line that starts a session."""
+    return isinstance(value, str) and _ANY_SESSION_START.search(value) is not None
 
 
-def read(source: Source, *, sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - aider has no sub-agents
-    """The sessions in the file, one for each start of aider in which something was said.
+def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - aider has no sub-agents
+    """Return the sessions in the file: one for each start of aider with at least one message.
 
     Raises:
-        TranscriptError: Nobody says anything in it.
+        TranscriptError: The file contains no messages.
     """
     lines = source.text().split("\n")
     if lines and not lines[-1]:
         lines.pop()
-    marked = any(line.startswith("#### ") and line.rstrip("\r").endswith("  ") for line in lines)
-    drafts: list[_Chat] = []
+    has_marks = any(line.startswith("#### ") and _is_marked(line) for line in lines)
+    chats: list[_Chat] = []
     for number, line in enumerate(lines, 1):
-        begun = _BEGINS.match(line)
-        if begun or not drafts:
-            if drafts:
-                drafts[-1].end()
-            drafts.append(_Chat(source, begun[1] if begun else "", number, marked=marked))
-        drafts[-1].take(number, line)
-    for chat in drafts[-1:]:
+        start = _SESSION_START.match(line)
+        if start or not chats:
+            if chats:
+                chats[-1].end()
+            chats.append(_Chat(source, start[1] if start else "", number, has_marks=has_marks))
+        chats[-1].read_line(number, line)
+    for chat in chats[-1:]:
         chat.end()
-    return finish(NAME, source, [chat.draft for chat in drafts])
+    return finish(NAME, source, [chat.draft for chat in chats])
+
+
+def _is_marked(line: str) -> bool:
+    return line.rstrip("\r").endswith("  ")
 
 
 class _Chat:
-    """One session, as its lines are read."""
+    """Reads the lines of one session."""
 
-    def __init__(self, source: Source, started: str, line: int, *, marked: bool) -> None:
+    def __init__(self, source: Source, started: str, first_line: int, *, has_marks: bool) -> None:
         """
         Args:
             source: The file.
-            started: When, in the words of its first line; empty for what stands before any such line.
-            line: Its first.
-            marked: Whether aider's own lines end in two spaces, as they do until an editor trims them.
+            started: Start time as written in the session's first line; empty for lines before any such line.
+            first_line: Number of the session's first line.
+            has_marks: True if aider's lines still end in two spaces.
         """
-        self.draft = Draft(NAME, source, f"{source.path.stem}:{line}", {"started": started} if started else {})
+        self.draft = Draft(NAME, source, f"{source.path.stem}:{first_line}", {"started": started})
         self._time = seconds(started) or 0.0
-        self._marked = marked
-        self._asked: list[tuple[Record, str]] = []
-        self._said: list[tuple[Record, str]] = []
+        self._has_marks = has_marks
+        self._prompt: list[tuple[Record, str]] = []  # lines of the user's message that is being read
+        self._reply: list[tuple[Record, str]] = []  # lines of the model's message that is being read
         self._response = ""
-        self._reported = False
+        self._is_reported = False
 
-    def take(self, number: int, line: str) -> None:
-        """Reads one line."""
+    def read_line(self, number: int, line: str) -> None:
+        """Read one line."""
         record = self.draft.record(number)
-        own = not self._marked or line.rstrip("\r").endswith("  ")
-        if _BEGINS.match(line):
-            record.skip("begins a session")
-        elif line.startswith("#### ") and own:
-            self._answer()
-            self._asked.append((record, line[5:].strip()))
-        elif line.startswith(">") and (own or not self._said):
-            self._question()
-            self._note(record, line)
-        elif line.strip() or self._said:
-            self._question()
-            self._said.append((record, line.rstrip("\r")))
+        may_be_aiders = not self._has_marks or _is_marked(line)
+        if _SESSION_START.match(line):
+            record.skip("start of a session")
+        elif line.startswith("#### ") and may_be_aiders:
+            self._end_reply()
+            self._prompt.append((record, line[5:].strip()))
+        elif line.startswith(">") and (may_be_aiders or not self._reply):
+            self._end_prompt()
+            self._read_notice(record, line)
+        elif line.strip() or self._reply:
+            self._end_prompt()
+            self._reply.append((record, line.rstrip("\r")))
         else:
-            self._question()  # lines of one message have no blank ones between them that are not the user's own
-            record.skip("a blank line")
+            self._end_prompt()  # the lines of a prompt follow each other directly
+            record.skip("blank line")
 
     def end(self) -> None:
-        """What was begun is complete."""
-        self._question()
-        self._answer()
+        """Complete the messages that are being read."""
+        self._end_prompt()
+        self._end_reply()
 
-    def _note(self, record: Record, line: str) -> None:
-        record.skip("a message of aider's to the user")
-        if found := _MODEL.match(line):
-            self.draft.metadata["model"] = found[1]
-        if found := _TOKENS.match(line):
-            self._answer()
-            if self._response and not self._reported:
-                self._reported = True
-                self.draft.report(self._response, _usage(found))
+    def _read_notice(self, record: Record, line: str) -> None:
+        """Read a line that aider wrote for the user, which may name the model or report tokens."""
+        record.skip("a message from aider to the user")
+        if match := _MODEL.match(line):
+            self.draft.metadata["model"] = match[1]
+        if match := _TOKENS.match(line):
+            self._end_reply()
+            if self._response and not self._is_reported:
+                self._is_reported = True
+                self.draft.report(self._response, _usage(match))
             self._response = ""
 
-    def _question(self) -> None:
-        """The user's lines that follow each other are one message."""
-        if not self._asked:
+    def _end_prompt(self) -> None:
+        """Put the consecutive lines of the user as one message."""
+        if not self._prompt:
             return
-        lines, self._asked = self._asked, []
-        first = lines[0][0]
+        lines, self._prompt = self._prompt, []
         text = "\n".join(line for _, line in lines).strip()
         self._response = ""
         command = _COMMAND.match(text)
         if command is not None:
-            text = text[command.end() :] if command[1] in _ASKING else ""
+            text = text[command.end() :] if command[1] in _PROMPT_COMMANDS else ""
         if not text:
             for record, _ in lines:
-                record.skip("a command of aider's")
+                record.skip("an aider command")
             return
-        self._put(Message("user", text, id=self.draft.new_id("", first), created_at=self._time), lines)
+        self._put(Message("user", text, id=self.draft.new_id("", lines[0][0]), created_at=self._time), lines)
 
-    def _answer(self) -> None:
-        """The model's lines since the last question or report. Blank ones at the end are no part of it."""
-        lines, self._said = self._said, []
+    def _end_reply(self) -> None:
+        """Put the model's lines since the last prompt or report as one message, without blank lines at the end."""
+        lines, self._reply = self._reply, []
         while lines and not lines[-1][1].strip():
-            lines.pop()[0].skip("a blank line")
+            lines.pop()[0].skip("blank line")
         if not lines:
             return
         if not self._response:
-            self._response, self._reported = f"L{lines[0][0].place}", False
+            self._response, self._is_reported = f"L{lines[0][0].place}", False
         text = "\n".join(line for _, line in lines)
         self._put(Message("assistant", text, id=self.draft.new_id("", lines[0][0]), created_at=self._time), lines, self._response)
 
     def _put(self, message: Message, lines: list[tuple[Record, str]], response: str = "") -> None:
         self.draft.put(lines[0][0], message, response)
-        reason = f"part of the message on line {lines[0][0].place}"  # one text for thousands of lines
+        reason = f"part of the message on line {lines[0][0].place}"  # one string shared by thousands of lines
         for record, _ in lines[1:]:
             record.merge(reason)
 
 
-def _usage(found: re.Match[str]) -> Counts:
-    """The usage of a report, as far as aider rounds it."""
-    sent, write, read, received = (_count(text) for text in found.groups())
-    return inside(sent, read, write, received)
+def _usage(match: re.Match[str]) -> Counts:
+    """Return the reported tokens, which aider rounds."""
+    input_tokens, cache_write, cache_hit, output_tokens = (_count(text) for text in match.groups())
+    return split_total(input_tokens, cache_hit, cache_write, output_tokens)
 
 
 def _count(text: str | None) -> int:

@@ -1,6 +1,7 @@
-"""Which format a file has, told by its content; and the calls that read any of them. The lists of formats are here.
+"""Detects the format of a transcript from its content and reads it. All formats are registered here.
 
-A format is a module with `NAME`, `claims` and `read`. To add one, write the module and put it in `FORMATS`.
+A format is a module with `NAME`, `claims` and `read`, as described by `Format`. To add one, write the module and add it to
+`FORMATS`.
 """
 
 from __future__ import annotations
@@ -31,32 +32,36 @@ from . import (
     swe_agent,
 )
 from .account import TranscriptAccount
-from .reading import COMPLETE, read_lines
+from .json_lines import COMPLETE, read_lines
 from .source import Source
 
 
 class Format(Protocol):
-    """One kind of file.
+    """A transcript format.
 
     Attributes:
-        NAME: As in `session.metadata["source"]["format"]`.
+        NAME: The format's name in `session.metadata["source"]["format"]`.
     """
 
     NAME: str
 
     def claims(self, value: object) -> bool:
-        """Whether this shows that the file has this format: a JSON value on a line of it, or the document that it is; for
-        those of `TEXTS` its first characters."""
+        """Return True if the value shows that the file has this format.
 
-    def read(self, source: Source, *, sidechains: bool) -> TranscriptAccount:
-        """The sessions in the file.
+        Args:
+            value: A JSON value from a line of the file, or the document that the file is. For `TEXT_FORMATS`, the first
+                characters of the file.
+        """
+
+    def read(self, source: Source, *, with_sidechains: bool) -> TranscriptAccount:
+        """Return the sessions in the file.
 
         Args:
             source: The file.
-            sidechains: False where only the main session is asked for, so that the files of its sub-agents need not be read.
+            with_sidechains: False if only the main session is wanted, so that the files of its sub-agents need not be read.
 
         Raises:
-            TranscriptError: There is no session in it.
+            TranscriptError: The file contains no session.
         """
 
 
@@ -73,56 +78,56 @@ FORMATS: tuple[Format, ...] = (
     openhands,
     session_json,
 )
-"""Those that are known by marks of their own."""
-LIKELY: tuple[Format, ...] = (message_lists,)
-"""Those that take what others may have too: asked where none of `FORMATS` claims anything in the file."""
-TEXTS: tuple[Format, ...] = (aider,)
-"""Those that are no JSON."""
+"""Formats with unmistakable marks. The first that claims a value of the file wins."""
+GENERIC_FORMATS: tuple[Format, ...] = (message_lists,)
+"""Formats that also claim values of other formats. Used only if none of `FORMATS` claims anything in the file."""
+TEXT_FORMATS: tuple[Format, ...] = (aider,)
+"""Formats that are not JSON."""
 
-HEAD = 4096
-"""Bytes of a file that tell whether it is one of `TEXTS`, and whether it can be a document."""
-LOOKED_AT = 100_000
-"""Values and lines that are looked at: a file of which none is known by then is no transcript, however long it is."""
-NAMED = 4
-"""Sessions that an error names."""
+HEAD_BYTES = 4096
+"""Bytes at the start of a file that show whether it has one of `TEXT_FORMATS`, and whether it can be a JSON document."""
+EXAMINED_MAX = 100_000
+"""Lines and values to examine before giving up on a file, however long it is."""
+NAMED_SESSIONS_MAX = 4
+"""Sessions to name in an error message."""
 
 
 def read_transcript(path: str | os.PathLike[str], *, read_files_below: str | os.PathLike[str] | None = None) -> Session:
-    """The main session of a transcript, in whatever format it is.
+    """Return the main session of a transcript in any known format.
 
         session = read_transcript("~/.claude/projects/my-project/0d3c….jsonl")
 
-    A line that cannot be read is left out, and `session.metadata["warnings"]` says so.
+    A line that cannot be read is left out and mentioned in `session.metadata["warnings"]`.
 
     Args:
-        path: A session log of a tool, or a session saved with `to_dict` as JSON. `~` is understood.
-        read_files_below: A folder whose image files may be read where the transcript holds only their paths, as for
-            `Session.from_dict`. Without it, no file that a transcript names is opened, but for tools' own logs beside it.
+        path: A tool's session log, or a session saved with `to_dict` as JSON. `~` is expanded.
+        read_files_below: A folder from which image files may be read if the transcript holds only their paths, as for
+            `Session.from_dict`. Without it, no file named by a transcript is opened, except the tool's own logs next to it.
 
     Raises:
-        TranscriptError: The file cannot be read, is no transcript, or holds several equal sessions.
-        FormatError: There is no folder `read_files_below`.
+        TranscriptError: The file cannot be read, is not a transcript, or holds several main sessions.
+        FormatError: The folder `read_files_below` does not exist.
     """
     with opened_folder(read_files_below) as folder:
-        source = Source(_path(path), None, folder)
-        account = with_room(lambda: _format_of(source).read(source, sidechains=False))
-    if account.equals > 1:
-        names = ", ".join(session.id for session in account.sessions[: account.equals][:NAMED])
-        names += ", …" if account.equals > NAMED else ""
-        raise TranscriptError(source.path, f"holds {account.equals} sessions ({names}); read_transcripts() gives all of them")
+        source = Source(_expand(path), None, folder)
+        account = with_room(lambda: _detect(source).read(source, with_sidechains=False))
+    if account.main_count > 1:
+        names = ", ".join(session.id for session in account.sessions[: account.main_count][:NAMED_SESSIONS_MAX])
+        names += ", …" if account.main_count > NAMED_SESSIONS_MAX else ""
+        raise TranscriptError(source.path, f"holds {account.main_count} sessions ({names}); use read_transcripts() to read them all")
     return account.sessions[0]
 
 
 def read_transcripts(path: str | os.PathLike[str], *, read_files_below: str | os.PathLike[str] | None = None) -> list[Session]:
-    """All sessions of a transcript: the main one first, then those of its sub-agents, in the order in which they began.
+    """Return all sessions of a transcript: the main one first, then those of its sub-agents in the order in which they began.
 
     Args:
         path: As for `read_transcript`.
         read_files_below: As for `read_transcript`.
 
     Raises:
-        TranscriptError: The file cannot be read, or is no transcript.
-        FormatError: There is no folder `read_files_below`.
+        TranscriptError: The file cannot be read, or is not a transcript.
+        FormatError: The folder `read_files_below` does not exist.
     """
     return list(read_account(path, read_files_below=read_files_below).sessions)
 
@@ -133,60 +138,64 @@ def read_account(
     on_read: Callable[[int], object] | None = None,
     read_files_below: str | os.PathLike[str] | None = None,
 ) -> TranscriptAccount:
-    """All sessions of a transcript, and what became of each of its lines.
+    """Return all sessions of a transcript, and what became of each of its lines.
 
     Args:
         path: As for `read_transcript`.
-        on_read: Is told, as the file is read, how many more of its bytes are behind us: for a progress bar.
+        on_read: Called as the file is read, with the number of bytes read since the last call. Meant for a progress bar.
         read_files_below: As for `read_transcript`.
 
     Raises:
-        TranscriptError: The file cannot be read, or is no transcript.
-        FormatError: There is no folder `read_files_below`.
+        TranscriptError: The file cannot be read, or is not a transcript.
+        FormatError: The folder `read_files_below` does not exist.
     """
     with opened_folder(read_files_below) as folder:
-        source = Source(_path(path), on_read, folder)
-        return with_room(lambda: _format_of(source).read(source, sidechains=True))
+        source = Source(_expand(path), on_read, folder)
+        return with_room(lambda: _detect(source).read(source, with_sidechains=True))
 
 
-def _path(path: str | os.PathLike[str]) -> Path:
+def _expand(path: str | os.PathLike[str]) -> Path:
     try:
         return Path(path).expanduser()
-    except RuntimeError:  # a home folder that cannot be told
+    except RuntimeError:  # the home folder is unknown
         return Path(path)
 
 
-def _format_of(source: Source) -> Format:
-    """The format of the file, by the first value in it that one of them knows."""
-    likely: Format | None = None
-    line, looked = None, 0
+def _detect(source: Source) -> Format:
+    """Return the format of the file, from the first value that one of the formats claims.
+
+    Raises:
+        TranscriptError: The file cannot be read, is empty, or has no known format.
+    """
+    generic: Format | None = None
+    line, examined = None, 0
     for line in read_lines(source.path):
         values = line.values
-        if line.number == 1 and (line.problem not in COMPLETE or not values) and _begins_document(source) and source.document is not None:
-            values = (source.document,)  # it begins on the first line and does not end there
+        if line.number == 1 and (line.problem not in COMPLETE or not values) and _may_be_document(source) and source.document is not None:
+            values = (source.document,)  # the document begins on the first line and continues on the next ones
         for value in values:
             if not isinstance(value, dict | list):
                 continue
-            if (found := _claiming(FORMATS, value)) is not None:
-                return found
-            likely = likely or _claiming(LIKELY, value)
-        looked += 1 + len(values)
-        if values is not line.values or looked > LOOKED_AT:
+            if (match := _first_claiming(FORMATS, value)) is not None:
+                return match
+            generic = generic or _first_claiming(GENERIC_FORMATS, value)
+        examined += 1 + len(values)
+        if values is not line.values or examined > EXAMINED_MAX:
             break
     if line is None:
         raise TranscriptError(source.path, "is empty")
-    found = likely or _claiming(TEXTS, source.bytes(HEAD).decode("utf-8", "replace"))
-    if found is not None:
-        return found
-    none = "no line of it" if looked <= LOOKED_AT or line.number == 1 else f"none of its first {line.number:,} lines"
-    known = ", ".join(one.NAME for one in (*FORMATS, *LIKELY, *TEXTS))
-    raise TranscriptError(source.path, f"{none} belongs to a transcript of a known format ({known})")
+    match = generic or _first_claiming(TEXT_FORMATS, source.bytes(HEAD_BYTES).decode("utf-8", "replace"))
+    if match is not None:
+        return match
+    where = "" if examined <= EXAMINED_MAX or line.number == 1 else f" in its first {line.number:,} lines"
+    names = ", ".join(format_.NAME for format_ in (*FORMATS, *GENERIC_FORMATS, *TEXT_FORMATS))
+    raise TranscriptError(source.path, f"no transcript of a known format found{where} (known: {names})")
 
 
-def _begins_document(source: Source) -> bool:
-    """Whether the file can be a document, by its first character: a long one that cannot must not be read as a whole."""
-    return source.bytes(HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+def _may_be_document(source: Source) -> bool:
+    """Return True if the file's first character can begin a JSON document. A long file that fails this is never read as a whole."""
+    return source.bytes(HEAD_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
 
-def _claiming(formats: tuple[Format, ...], value: object) -> Format | None:
-    return next((one for one in formats if one.claims(value)), None)
+def _first_claiming(formats: tuple[Format, ...], value: object) -> Format | None:
+    return next((format_ for format_ in formats if format_.claims(value)), None)

@@ -1,54 +1,32 @@
-"""A session under construction, record by record: what all readers do alike but Claude Code's, which has trees to climb.
+"""A session under construction, built record by record. Used by all readers except Claude Code's, whose records form a tree.
 
-Ids are made unique here, the items of one response are put together, and each record's fate is written down.
+The draft makes item ids unique, groups the items of a response, and notes the fate of each record.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from session.door import clean
 from session.errors import FormatError, TranscriptError
-from session.items import Compaction, Item
+from session.items import Compaction, Item, Message, MessageCategory
+from session.parts import Part
+from session.sanitize import clean
 from session.session import Session
 from session.units import is_answer
 from session.usage import Usage
 
-from .account import DAMAGED, ITEM, MERGED, NOT_CONTEXT, Fate, LineRecord, TranscriptAccount, shortened
-from .replacing import Keeps, replaced
+from .account import DAMAGED, ITEM, NOT_CONTEXT, LineRecord, TranscriptAccount, limit_warnings
+from .compactions import KeepRule, resolve_replacements
+from .json_lines import UNREADABLE
+from .record import Record
 from .source import Source
-from .usages import Counts
+from .unique_ids import UniqueIds
+from .usage import Counts
 from .values import carriable
-
-
-@dataclass(slots=True)
-class Record:
-    """One record of the file: a line, or an entry of its document.
-
-    Attributes:
-        place: Its line or its place in the document, counted from 1.
-        fate: What became of it.
-        reasons: Why, and what was left out.
-        items: What it gave.
-    """
-
-    place: int
-    fate: Fate = NOT_CONTEXT
-    reasons: list[str] = field(default_factory=list)
-    items: list[Item] = field(default_factory=list)
-
-    def skip(self, reason: str) -> None:
-        """The model was never shown it, for this reason."""
-        self.reasons.append(reason)
-
-    def merge(self, reason: str) -> None:
-        """What it says is in another record's item."""
-        if self.fate is NOT_CONTEXT:
-            self.fate = MERGED
-        self.reasons.append(reason)
 
 
 class Draft:
@@ -60,80 +38,94 @@ class Draft:
         account = finish(NAME, source, [draft])
 
     Attributes:
-        id: The session's.
-        metadata: The session's; `source`, `warnings` and `lines` are filled in at the end.
+        id: Id of the session.
+        metadata: Metadata of the session. `finish` adds `lines` and `warnings`.
     """
 
     def __init__(self, name: str, source: Source, session_id: str, metadata: Mapping[str, Any] | None = None) -> None:
         """
         Args:
-            name: Of the format.
+            name: Name of the format.
             source: The file.
-            session_id: As the file has it, else something that tells this session from the others in it.
-            metadata: JSON values to carry along.
+            session_id: The session's id in the file, or another text that is unique among the file's sessions.
+            metadata: JSON values to carry along. Empty ones are left out.
         """
         self.id = clean(session_id)
-        self.metadata: dict[str, Any] = {"source": {"format": name, "path": source.name}, **(metadata or {})}
+        self.metadata: dict[str, Any] = {"source": {"format": name, "path": source.name}}
+        self.describe(**(metadata or {}))
         self._records: list[Record] = []
-        self._taken: set[str] = set()
-        self._numbers: dict[str, int] = {}
-        self._runs: list[tuple[str, list[Item]]] = []  # in order: the response, or an empty text, and its items
-        self._by_response: dict[str, list[Item]] = {}
-        self._usage: dict[str, Usage] = {}
+        self._item_ids = UniqueIds()
+        self._groups: list[tuple[str, list[Item]]] = []  # in order: a response, or an empty text, and its items
+        self._group_of_response: dict[str, list[Item]] = {}
+        self._usage: dict[str, Usage] = {}  # by response
+        self._models: dict[str, object] = {}  # by response: the model in the metadata when its first item was put
         self._warnings: list[str] = []
-        self._order: list[tuple[Record, list[Item], Item]] = []  # the items as they were put, each with its record and its run
-        self._compactions: dict[str, Keeps] = {}  # by id: those whose `replaces` is settled at the end
+        self._log: list[tuple[Record, list[Item], Item]] = []  # each item in the order it was put, with its record and group
+        self._compactions: dict[str, KeepRule] = {}  # by item id: those whose `replaces` is resolved at the end
+
+    def describe(self, **metadata: Any) -> None:
+        """Add the values that are not empty to the session's metadata."""
+        self.metadata |= {name: value for name, value in metadata.items() if value}
 
     def record(self, place: int) -> Record:
-        """A new record, which is not context until it is said to be something else."""
-        record = Record(place)
-        self._records.append(record)
-        return record
+        """Return the record at this place. It is created on the first call and is not context until an item is put.
+
+        Args:
+            place: The line's number, or the entry's place in the document. Never lower than in the previous call.
+        """
+        if not self._records or self._records[-1].place != place:
+            self._records.append(Record(place))
+        return self._records[-1]
 
     def damage(self, record: Record, problem: str) -> None:
-        """The record, or a part of it, cannot be read: a warning of the session."""
+        """Note that the record, or a part of it, cannot be read. The session gets a warning."""
         if record.fate is NOT_CONTEXT:
             record.fate = DAMAGED
         record.reasons.append(problem)
         self.warn(record, problem)
 
     def note_problem(self, problem: str) -> None:
-        """Something beside the records could not be read: a warning of the session, which the first record repeats."""
+        """Note something outside the records that cannot be read, as a warning and as a reason of the first record."""
         self._warnings.append(problem)
         for record in self._records[:1]:
             record.reasons.append(problem)
 
     def warn(self, record: Record, warning: str) -> None:
-        """Something that a user of the session should know, though nothing is broken."""
+        """Add a warning about something that a user of the session should know, though nothing is broken."""
         self._warnings.append(f"line {record.place}: {warning}")
+
+    def add_notes(self, record: Record, notes: Iterable[str]) -> None:
+        """Add the notes of a parser to the record: notes that end in "damaged" mark the record as damaged."""
+        for note in notes:
+            if note.endswith("damaged"):
+                self.damage(record, note)
+            else:
+                record.skip(note)
 
     @contextmanager
     def guard(self, record: Record) -> Iterator[None]:
-        """Whatever is wrong with the values read inside costs them only: their items are taken back, and the record is damaged."""
-        before = self.mark()
+        """Mark the record as damaged if an invalid value is read inside the block, and take back the items put there."""
+        start = self.mark()
         try:
             yield
-        except FormatError as error:
-            self.undo(before)
-            self.damage(record, str(error))
-        except RecursionError:
-            self.undo(before)
-            self.damage(record, "nested too deeply to be read")
+        except (FormatError, RecursionError) as error:
+            self.undo(start)
+            self.damage(record, str(error) if isinstance(error, FormatError) else UNREADABLE)
 
     def mark(self) -> int:
-        """The place in the session that `undo` goes back to."""
-        return len(self._order)
+        """Return the current end of the session, for `undo`."""
+        return len(self._log)
 
     def undo(self, mark: int, reason: str = "") -> None:
-        """Takes out the items that were put since the mark.
+        """Remove the items that were put since the mark.
 
         Args:
-            mark: From `mark`.
-            reason: Why the model sees them no more. Where there is none, nothing is written down.
+            mark: A result of `mark`.
+            reason: Why the model no longer sees them. If empty, nothing is noted in their records.
         """
-        while len(self._order) > mark:
-            record, run, _ = self._order.pop()
-            run.pop()
+        while len(self._log) > mark:
+            record, group, _ = self._log.pop()
+            group.pop()
             record.items.pop()
             if not record.items:
                 record.fate = NOT_CONTEXT
@@ -141,57 +133,66 @@ class Draft:
                     record.skip(reason)
 
     def item_at(self, mark: int) -> Item | None:
-        """Return the item that was put at this mark, or None if none was or it was taken out again."""
-        return self._order[mark][2] if mark < len(self._order) else None
+        """Return the item that was put at this mark, or None if there is none or it was removed again."""
+        return self._log[mark][2] if mark < len(self._log) else None
 
     def new_id(self, wanted: str, record: Record) -> str:
-        """An item id that nobody has yet: the one wanted, or one made from it; from the record's place where none is wanted."""
-        base = found = clean(wanted) or f"L{record.place}"
-        number = self._numbers.get(base, 1)  # the last one in use: a file may have one id for everything
-        while found in self._taken:
-            number += 1
-            found = f"{base}.{number}"
-        self._numbers[base] = number
-        self._taken.add(found)
-        return found
+        """Return an unused item id: the wanted one, with a number if it is taken. If empty, it is made from the record's place."""
+        return self._item_ids.claim(clean(wanted) or f"L{record.place}")
 
     def put(self, record: Record, item: Item, response: str = "") -> None:
-        """Adds an item.
+        """Add an item.
+
+        The first item of a response carries the model that the metadata name now, unless they name the same one at the end.
 
         Args:
-            record: Where it comes from.
-            item: With an id from `new_id`.
-            response: What all items of one answer of the model share: they come to stand together, where its first one
-                stands. Empty for what is no answer.
+            record: The record that the item comes from.
+            item: The item, with an id from `new_id`.
+            response: A name shared by all items of one response. They are grouped at the place of the first one. Empty for
+                items that are not part of a response.
         """
         record.fate = ITEM
         record.items.append(item)
-        run = self._by_response.get(response) if response else None
-        if run is None:
-            run = []
-            self._runs.append((response, run))
+        group = self._group_of_response.get(response) if response else None
+        if group is None:
+            group = []
+            self._groups.append((response, group))
             if response:
-                self._by_response[response] = run
-        run.append(item)
-        self._order.append((record, run, item))
+                self._group_of_response[response] = group
+                self._models[response] = self.metadata.get("model")
+        group.append(item)
+        self._log.append((record, group, item))
 
-    def compact(self, record: Record, compaction: Compaction, keeps: Keeps) -> None:
-        """Add a compaction that replaces all that stands before it but system messages and what it keeps.
+    def put_user(self, record: Record, content: str | Iterable[Part], file_id: str, time: float, source: str | None = None) -> None:
+        """Add a message in the user's role.
 
         Args:
-            record: Where it comes from.
-            compaction: With an id from `new_id`. The ids that it replaces are filled in by `session`.
-            keeps: What it leaves as it is.
+            record: The record that it comes from.
+            content: Its text or parts.
+            file_id: The message's id in the file; may be empty.
+            time: Unix seconds.
+            source: Names the subject of a text that the tool wrote, which makes the message CONTEXT. None for the user's own.
+        """
+        fields: dict[str, Any] = {} if source is None else {"category": MessageCategory.CONTEXT, "extra": {"source": source}}
+        self.put(record, Message("user", content, id=self.new_id(file_id, record), created_at=time, **fields))
+
+    def compact(self, record: Record, compaction: Compaction, keeps: KeepRule) -> None:
+        """Add a compaction that replaces everything before it except system messages and the items it keeps.
+
+        Args:
+            record: The record that it comes from.
+            compaction: The compaction, with an id from `new_id`. `session` fills in the ids that it replaces.
+            keeps: The items that it does not replace.
         """
         self.put(record, compaction)
         self._compactions[compaction.id] = keeps
 
     def report(self, response: str, counts: Counts | None) -> None:
-        """Takes what the provider reported for a response: its first item will carry it. A later report replaces an earlier one.
+        """Store the usage reported for a response. The response's first item will carry it. A later report replaces an earlier one.
 
         Args:
-            response: As for `put`. Empty for the whole session, whose metadata will carry it.
-            counts: None where nothing was reported. Absurd numbers are a problem of the latest record, and cost the report only.
+            response: As for `put`. Empty if the usage is that of the whole session; it then goes into the metadata.
+            counts: The reported tokens; None does nothing. Absurd numbers are ignored, with a warning at the latest record.
         """
         if counts is None:
             return
@@ -207,77 +208,105 @@ class Draft:
             self.metadata["usage"] = counts._asdict()
 
     def session(self) -> Session:
-        """The session, once all records are in."""
-        replaces = self._settled()
+        """Return the finished session. Call it once, after the last record."""
+        replaces = self._resolve_compactions()
         problems: list[str] = []
         session = Session(id=self.id)
         session.metadata = carriable(self.metadata, "metadata", problems)
-        for problem in shortened(problems):
+        for problem in limit_warnings(problems):
             self.note_problem(problem)
-        breaks: set[str] = set()
-        last = ""
-        for response, run in self._runs:
-            usage = self._usage.get(response) if response else None
-            for put in run:
-                item = put
-                if isinstance(item, Compaction) and item.id in self._compactions:
-                    if item.id not in replaces:
-                        continue
-                    item = replace(item, replaces=replaces[item.id])
-                if is_answer(item):
-                    if last not in ("", response):
-                        breaks.add(item.id)
-                    last = response
-                else:
-                    last = ""
-                session.append(item if usage is None else replace(item, usage=usage))
-                usage = None
-        if breaks:
-            session.restore_seams(frozenset(breaks), 0)
-        counts: dict[str, int] = {}
-        for record in self._records:
-            counts[record.fate] = counts.get(record.fate, 0) + 1
-        session.metadata["lines"] = counts
-        session.metadata["warnings"] = shortened(self._warnings)
+        append_items(session, self._finished_items(replaces))
+        session.metadata["lines"] = dict(Counter(record.fate for record in self._records))
+        session.metadata["warnings"] = limit_warnings(self._warnings)
         return session
 
-    def _settled(self) -> dict[str, tuple[str, ...]]:
-        """Return what each compaction replaces, by its id, without those that were left out since they replace nothing."""
+    def _finished_items(self, replaces: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Item, str]]:
+        """Yield the items in session order, each with its response or an empty text."""
+        for response, group in self._groups:
+            usage = self._usage.get(response) if response else None
+            model = self._models.get(response) if response else None
+            for item in group:
+                if isinstance(item, Compaction) and item.id in self._compactions:
+                    if item.id in replaces:
+                        yield replace(item, replaces=replaces[item.id]), response
+                    continue
+                yield attributed(item, usage, model, self.metadata.get("model")), response
+                usage = model = None
+
+    def _resolve_compactions(self) -> dict[str, tuple[str, ...]]:
+        """Return the ids that each compaction replaces, by the compaction's id. Optional compactions that replace nothing are left out."""
         if not self._compactions:
             return {}
-        replaces = replaced((item for _, _, item in self._order), self._compactions)
+        replaces = resolve_replacements((item for _, _, item in self._log), self._compactions)
         empty = self._compactions.keys() - replaces.keys()
-        for record in [record for record, _, item in self._order if item.id in empty] if empty else []:
+        for record in [record for record, _, item in self._log if item.id in empty] if empty else []:
             record.items = [item for item in record.items if item.id not in empty]
             if not record.items:
                 record.fate = NOT_CONTEXT
-            record.skip("a compaction of nothing")
+            record.skip("a compaction that replaces nothing")
         return replaces
 
-    def lines(self, file: str) -> Iterable[LineRecord]:
-        """What became of each record."""
+    def lines(self, file: str) -> Iterator[LineRecord]:
+        """Yield the fate of each record, for the account."""
         for record in self._records:
             ids = tuple(item.id for item in record.items)
             yield LineRecord(file, record.place, record.fate, "; ".join(record.reasons), self.id, ids)
 
 
-def finish(name: str, source: Source, drafts: list[Draft], *, equals: int | None = None) -> TranscriptAccount:
-    """The account of a file.
+def attributed(item: Item, usage: Usage | None, model: object, session_model: object) -> Item:
+    """Return the first item of a response with the reported usage, and with the model's name if it is not the session's.
 
     Args:
-        name: Of the format.
+        item: The item.
+        usage: The usage; None if there is none.
+        model: The model that gave the response; anything but a name if it is not known.
+        session_model: The model in the session's metadata: the last one.
+    """
+    is_other = isinstance(model, str) and model not in ("", session_model)
+    if usage is None and not is_other:
+        return item
+    extra = {**item.extra, "model": model} if is_other else item.extra
+    return replace(item, usage=item.usage if usage is None else usage, extra=extra)
+
+
+def append_items(session: Session, items: Iterable[tuple[Item, str]]) -> None:
+    """Append the items to an empty session, and set the breaks between responses that directly follow each other.
+
+    Args:
+        session: The session.
+        items: The items, each with a name for its response. The name may be empty.
+    """
+    breaks: set[str] = set()
+    last_response = ""
+    for item, response in items:
+        if is_answer(item):
+            if last_response not in ("", response):
+                breaks.add(item.id)
+            last_response = response
+        else:
+            last_response = ""
+        session.append(item)
+    if breaks:
+        session.restore_seams(frozenset(breaks), 0)
+
+
+def finish(name: str, source: Source, drafts: list[Draft], *, main_count: int | None = None) -> TranscriptAccount:
+    """Return the account of a file.
+
+    Args:
+        name: Name of the format.
         source: The file.
-        drafts: One a session; those without items are left out, unless all are.
-        equals: How many at the head have the same right to be the main one; all where not given.
+        drafts: One draft per session. Those without items are left out.
+        main_count: Number of main sessions at the head of `drafts`; None if all of them are.
 
     Raises:
-        TranscriptError: Nobody says anything in the file.
+        TranscriptError: No draft has any items.
     """
     if source.problem is not None:
         next((draft for draft in drafts if draft.mark()), drafts[0]).note_problem(source.problem)
-    made = [(draft, draft.session()) for draft in drafts]
-    told = [(draft, session) for draft, session in made if session.items]
-    if not told:
-        raise TranscriptError(source.path, "nobody says anything in it")
-    lines = sorted((line for draft, _ in made for line in draft.lines(source.name)), key=lambda line: line.line)
-    return TranscriptAccount(name, tuple(session for _, session in told), min(equals or len(told), len(told)), tuple(lines))
+    sessions = [draft.session() for draft in drafts]
+    lines = sorted((line for draft in drafts for line in draft.lines(source.name)), key=lambda line: line.line)
+    sessions = [session for session in sessions if session.items]
+    if not sessions:
+        raise TranscriptError(source.path, "contains no messages")
+    return TranscriptAccount(name, tuple(sessions), min(main_count or len(sessions), len(sessions)), tuple(lines))

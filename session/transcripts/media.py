@@ -1,28 +1,14 @@
-"""Images and documents as providers' requests hold them: bytes in base64, URLs, `data:` URLs, ids. Anthropic's are in `blocks.py`."""
+"""Images and documents as transcripts hold them: base64, URLs, `data:` URLs, ids of uploaded files."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-
 from session.parts import DETAILS, Detail, Document, Image, Part, Text
-
-_USUAL = str.maketrans("-_", "+/")
+from session.providers.parsing import decode_base64
 
 
 def bytes_of(data: object) -> bytes | None:
-    """The bytes that a base64 text stands for, in the usual alphabet or the one for URLs; None where it is none."""
-    if not isinstance(data, str) or not data:
-        return None
-    try:
-        return base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        pass  # wrapped at 76 characters, as some encoders do; in the other alphabet; without its padding
-    joined = "".join(data.split()).translate(_USUAL)
-    try:
-        return base64.b64decode(joined + "=" * (-len(joined) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return None
+    """Return the bytes of a base64 text, or None for anything else and for an empty text."""
+    return (decode_base64(data) or None) if isinstance(data, str) else None
 
 
 def media_part(
@@ -35,36 +21,55 @@ def media_part(
     title: str = "",
     detail: str = "",
 ) -> Part | None:
-    """The image or document with this content.
+    """Return the image or document with this content, or a text in its place if the data is damaged.
 
     Args:
-        data: Its bytes, or the URL where they are, which may be one that begins with `data:`.
-        media_type: What it is, as far as the source says.
-        notes: Gets a sentence where it is damaged.
-        kind: "image" or "document" where the source says so; else the media type tells.
-        file_id: The id a provider gave it, asked for where there is no data.
-        title: A document's name.
-        detail: An image's resolution setting.
+        data: The bytes, or a URL; a URL that begins with `data:` holds the content itself.
+        media_type: The media type that the source names; may be empty.
+        notes: Gets a sentence if the data is damaged.
+        kind: "image" or "document" if the source names one; otherwise the media type decides.
+        file_id: The id that a provider gave the file; used only without data.
+        title: The name of a document.
+        detail: The resolution setting of an image.
     """
     url = None
     if isinstance(data, str):
         if data.startswith("data:"):
-            head, _, coded = data[5:].partition(",")
+            head, _, body = data[5:].partition(",")
             media_type = head.split(";")[0] or media_type
-            data = bytes_of(coded) if ";base64" in head else coded.encode("utf-8", "replace")
+            data = bytes_of(body) if ";base64" in head else body.encode("utf-8", "replace")
         else:
             url, data = data or None, None
     if kind != "document" and media_type.startswith("image/"):
         kind = "image"
     kind = kind or "document"
-    form = None if "*" in media_type else media_type or None
-    if data is not None:
-        url = None
-    elif url is None and not file_id:
-        notes.append(f"the data of {'an image' if kind == 'image' else 'a document'} is damaged")
-        return Text(f"[{kind}: its data is damaged in the transcript]")
-    own_id = file_id if data is None and url is None else None
+    if data is None and url is None and not file_id:
+        return damaged(kind, notes)
+    known_type = None if "*" in media_type else media_type or None
+    upload_id = file_id if data is None and url is None else None
     if kind == "image":
-        wanted: Detail | None = next((one for one in DETAILS if one == detail), None)
-        return Image(data=data, url=url, file_id=own_id, media_type=form, detail=wanted)
-    return Document(data=data, url=url, file_id=own_id, media_type=form, title=title or None)
+        known_detail: Detail | None = next((choice for choice in DETAILS if choice == detail), None)
+        return Image(data=data, url=url, file_id=upload_id, media_type=known_type, detail=known_detail)
+    return Document(data=data, url=url, file_id=upload_id, media_type=known_type, title=title or None)
+
+
+def damaged(kind: str, notes: list[str]) -> Text:
+    """Return the text that stands for an image or a document with damaged data, and write a note."""
+    notes.append(f"the data of {'an image' if kind == 'image' else 'a document'} is damaged")
+    return Text(f"[{kind}: its data is damaged in the transcript]")
+
+
+def linked_media(url: str, media_type: str, notes: list[str], *, kind: str = "", title: str = "") -> Part | None:
+    """Return the image or document at a URL, or None for a local file: the transcript does not hold it.
+
+    Args:
+        url: The URL, which may begin with `data:`.
+        media_type: For example `image/png`; may be empty.
+        notes: Gets a sentence for a file that is left out and for damaged data.
+        kind: "image" if the source says so; otherwise the media type decides.
+        title: The name of a document.
+    """
+    if not url.startswith(("data:", "http://", "https://", "gs://")):
+        notes.append("left out a file that the log names and does not hold")
+        return None
+    return media_part(url, media_type, notes, kind=kind, title=title)

@@ -1,5 +1,6 @@
-"""mini-swe-agent's `.traj.json`: the messages as the model saw them. Actions are in the text, what came of them is in the user's role;
-newer ones have calls.
+"""Reads mini-swe-agent's `.traj.json` files, which hold the messages as the model saw them.
+
+Older versions have actions in the text and their results in the user's role; newer ones have tool calls.
 """
 
 from __future__ import annotations
@@ -7,22 +8,23 @@ from __future__ import annotations
 import re
 
 from .account import TranscriptAccount
-from .draft import Draft, Record, finish
-from .feeding import feed_entries
+from .draft import Draft, finish
+from .record import Record
+from .record_feed import feed_entries
 from .source import Source
-from .usages import usage_of
-from .values import JsonObject, carried, list_at, moment, object_at, text_at
+from .usage import usage_of
+from .values import JsonObject, carried, list_at, moment, object_at, objects_at, text_at
 from .writer import Writer, is_message
 
 NAME = "mini_swe_agent"
 
-_OBSERVED = re.compile(r"\s*(?:<returncode>|<output>|\{\s*\"returncode\")")
+_OBSERVATION = re.compile(r"\s*(?:<returncode>|<output>|\{\s*\"returncode\")")
 _NOTICES = ("Please always provide EXACTLY ONE action", "The last command", "Tool call error", "No tool calls found")
-"""How the tool's own complaints begin."""
+"""Openings of error messages that the tool writes to the model."""
 
 
 def claims(value: object) -> bool:
-    """Whether the value is a trajectory: it says so, or it is a list of messages with observations as this tool writes them."""
+    """Return True if the value names itself a trajectory, or is a list of messages with this tool's observations."""
     if isinstance(value, dict):
         info = object_at(value, "info")
         return isinstance(value.get("messages"), list) and (
@@ -32,79 +34,78 @@ def claims(value: object) -> bool:
         )
     if not isinstance(value, list) or not value or not is_message(value[0]):
         return False
-    return any(isinstance(one, dict) and one.get("role") == "user" and _OBSERVED.match(text_at(one, "content")) for one in value)
+    return any(
+        isinstance(message, dict) and message.get("role") == "user" and _OBSERVATION.match(text_at(message, "content")) for message in value
+    )
 
 
-def read(source: Source, *, sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - it has no sub-agents
-    """The one session in the file.
+def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - mini-swe-agent has no sub-agents
+    """Return the session in the file.
 
     Raises:
-        TranscriptError: Nobody says anything in it.
+        TranscriptError: The file contains no messages.
     """
-    document = source.document
-    whole = document if isinstance(document, dict) else {}
-    messages = document if isinstance(document, list) else list_at(whole, "messages")
-    instance = text_at(whole, "instance_id")
-    draft = Draft(NAME, source, instance or source.path.name.removesuffix(".json").removesuffix(".traj"), _metadata(whole, instance))
-    submission = text_at(object_at(whole, "info"), "submission")
-    feed_entries(messages, draft, _Reader(draft, len(messages), submission).take)
+    document = source.document_object
+    messages = source.document if isinstance(source.document, list) else list_at(document, "messages")
+    instance = text_at(document, "instance_id")
+    stem = source.path.name.removesuffix(".json").removesuffix(".traj")
+    draft = Draft(NAME, source, instance or stem, _metadata(document, instance))
+    submission = text_at(object_at(document, "info"), "submission")
+    feed_entries(messages, draft, _Reader(draft, len(messages), submission).read_message)
     return finish(NAME, source, [draft])
 
 
-def _metadata(whole: JsonObject, instance: str) -> dict[str, object]:
-    info = object_at(whole, "info")
+def _metadata(document: JsonObject, instance: str) -> dict[str, object]:
+    info = object_at(document, "info")
     config = object_at(info, "config")
-    found: dict[str, object] = {
+    return {
         "session_id": instance,
         "model": text_at(object_at(config, "model"), "model_name"),
         "version": text_at(info, "mini_version"),
         "exit_status": text_at(info, "exit_status"),
         "model_stats": carried(object_at(info, "model_stats"), 2_000),
     }
-    return {name: value for name, value in found.items() if value}
 
 
 class _Reader:
     """Reads the messages of one trajectory."""
 
-    def __init__(self, draft: Draft, count: int, submission: str) -> None:
-        self.draft = draft
-        self._end = count
+    def __init__(self, draft: Draft, message_count: int, submission: str) -> None:
+        self._draft = draft
+        self._message_count = message_count
         self._submission = submission
-        self.writer = Writer(draft)
-        self.answered = False
+        self._writer = Writer(draft)
+        self._has_response = False
 
-    def take(self, _: Draft, record: Record, message: JsonObject) -> None:
-        """Reads one message."""
-        if message.get("role") == "exit" or (record.place == self._end and self.answered and self._is_end(message)):
-            record.skip("how the run ended, which the model was not told")
+    def read_message(self, _: Draft, record: Record, message: JsonObject) -> None:
+        """Read one message."""
+        if message.get("role") == "exit" or (record.place == self._message_count and self._has_response and self._is_submission(message)):
+            record.skip("the result of the run, which the model never saw")
             return
         extra = object_at(message, "extra")
-        response = object_at(extra, "response")
-        self.writer.clock.at(moment(extra.get("timestamp")), moment(response.get("created")))
-        source = self._source(message) if self.answered and message.get("role") == "user" else None
-        said = self.writer.write(record, message, source=source)
-        if not said:
+        api_response = object_at(extra, "response")
+        self._writer.clock.at(moment(extra.get("timestamp")), moment(api_response.get("created")))
+        source = self._source(message) if self._has_response and message.get("role") == "user" else None
+        response = self._writer.write(record, message, source=source)
+        if not response:
             return
-        self.answered = True
-        self.draft.report(said, usage_of(response.get("usage")))
-        if text_at(response, "model"):
-            self.draft.metadata.setdefault("model", text_at(response, "model"))
-        choice = next((one for one in list_at(response, "choices") if isinstance(one, dict)), {})
-        thought = object_at(choice, "message")
-        if text_at(thought, "reasoning", "reasoning_content") and not text_at(message, "reasoning", "reasoning_content"):
-            record.reasons.append("left out the reasoning, which is not sent again")
+        self._has_response = True
+        self._draft.report(response, usage_of(api_response.get("usage")))
+        if model := text_at(api_response, "model"):
+            self._draft.metadata.setdefault("model", model)
+        choice = next(iter(objects_at(api_response, "choices")), {})
+        api_message = object_at(choice, "message")
+        if text_at(api_message, "reasoning", "reasoning_content") and not text_at(message, "reasoning", "reasoning_content"):
+            record.skip("left out the reasoning, which is not sent again")
 
-    def _is_end(self, message: JsonObject) -> bool:
-        """Whether the last message is what was submitted: it is written down in the user's role, and nobody is asked any more."""
+    def _is_submission(self, message: JsonObject) -> bool:
+        """Return True if the message, the last one, is the submitted result. It is logged in the user's role but never sent."""
         content = message.get("content")
         return message.get("role") == "user" and isinstance(content, str) and content.strip() == self._submission.strip()
 
     def _source(self, message: JsonObject) -> str | None:
-        text = text_at(message, "content")
-        if not text:
-            first = next((block for block in list_at(message, "content") if isinstance(block, dict)), {})
-            text = text_at(first, "text")
-        if _OBSERVED.match(text):
+        """Return the source of a text that the tool wrote in the user's role, or None for the user's own."""
+        text = text_at(message, "content") or text_at(next(iter(objects_at(message, "content")), {}), "text")
+        if _OBSERVATION.match(text):
             return "observation"
         return "notice" if text.lstrip().startswith(_NOTICES) else None

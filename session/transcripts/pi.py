@@ -1,41 +1,47 @@
-"""The pi coding agent's session logs: JSONL, a header of type `session`, then one entry a line.
+"""Reads the pi coding agent's session logs: JSONL, a header of type `session`, then one entry per line.
 
-What becomes what:
-
-- `message` entries: users' messages, answers, results of tools; `bashExecution` and messages of extensions are CONTEXT.
-  Answers that broke off (`aborted`, `error`) are not context: pi leaves them out of what it sends, as the reported usage of
-  the requests after them shows.
-- `compaction`: a `Compaction` of all before the first entry that it kept. `branch_summary`, `custom_message`: CONTEXT.
-- Entries with `id` and `parentId` form a tree: the session is the way from its root to the last entry; other branches are
-  not context.
+- `message` entries: user messages, responses and tool results. `bashExecution` and messages of extensions are CONTEXT.
+  Responses that broke off (`aborted`, `error`) are not context: pi does not send them again, as the reported usage of later
+  requests shows.
+- `compaction`: a `Compaction` of everything before the first entry that it kept. `branch_summary`, `custom_message`: CONTEXT.
+- Entries with `id` and `parentId` form a tree. The session is the path from its root to the last entry; entries on other
+  branches are not context.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from session.errors import short
-from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, MessageCategory, Reasoning
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Part, Text
 
 from .account import TranscriptAccount
-from .blocks import image_of
-from .draft import Draft, Record, finish
-from .feeding import Calls, feed_lines
-from .reading import parse, read_lines
-from .replacing import Keeps
+from .block_parser import text_or_json
+from .call_ids import UNKNOWN_TOOL, CallIds
+from .compactions import KeepRule
+from .draft import Draft, finish
+from .json_lines import parse, read_lines
+from .media import bytes_of, media_part
+from .record import Record
+from .record_feed import feed_lines
 from .source import Source
-from .usages import Counts
-from .values import Clock, JsonObject, count_at, id_at, json_text, millis, object_at, seconds, text_at
+from .usage import Counts
+from .values import Clock, JsonObject, count_at, id_at, millis, object_at, seconds, text_at
 
 NAME = "pi"
 
-OWN = frozenset({"thinking_level_change", "model_change", "compaction", "branch_summary", "custom_message", "session_info"})
+PI_TYPES = frozenset({"thinking_level_change", "model_change", "compaction", "branch_summary", "custom_message", "session_info"})
 """Types of entries that only pi has."""
 ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"})
-BROKEN_OFF = ("aborted", "error")
+FEW = 5
+"""Messages on other branches that may be left out without a warning."""
+INCOMPLETE = ("aborted", "error")
+"""Stop reasons of responses that broke off."""
 
 
 def claims(value: object) -> bool:
-    """Whether the value is a line of pi."""
+    """Return True if the value is a line of pi."""
     if not isinstance(value, dict) or not isinstance(value.get("timestamp"), str):
         return False
     kind = text_at(value, "type")
@@ -43,248 +49,235 @@ def claims(value: object) -> bool:
         return text_at(object_at(value, "message"), "role") in ROLES
     if kind == "session":
         return isinstance(value.get("cwd"), str) and isinstance(value.get("id"), str)
-    return kind in OWN and "data" not in value and "payload" not in value
+    return kind in PI_TYPES and "data" not in value and "payload" not in value
 
 
-def read(source: Source, *, sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - there are none
-    """The one session in the file.
+def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - pi has no sub-agents
+    """Return the session in the file.
 
     Raises:
-        TranscriptError: Nobody says anything in it.
+        TranscriptError: The file contains no messages.
     """
     draft = Draft(NAME, source, source.path.stem)
-    feed_lines(source.lines(), draft, _Log(_left_branches(source)).take)
-    return finish(NAME, source, [draft], equals=1)
+    reader = _Reader(_abandoned_entries(source))
+    feed_lines(source.lines(), draft, reader.read_entry)
+    if len(reader.left_out) > FEW:
+        draft.warn(reader.left_out[0], f"left out {len(reader.left_out)} messages, from here on, on branches that the user left")
+    return finish(NAME, source, [draft], main_count=1)
 
 
-def _left_branches(source: Source) -> set[int]:
-    """The places of entries that are not on the way to the last one; none in logs without a tree."""
-    ids: dict[str, int] = {}
-    parents: list[tuple[bool, str]] = []
+def _abandoned_entries(source: Source) -> set[int]:
+    """Return the places of the entries that are not on the path to the last one; none in logs without a tree."""
+    place_of: dict[str, int] = {}
+    parents: list[tuple[bool, str]] = []  # of each entry: whether it is in the tree, and the id of its parent
     for line in read_lines(source.path):
         for value in line.values:
             if isinstance(value, dict):
-                own = id_at(value, "id") if text_at(value, "type") != "session" else ""
-                if own:
-                    ids[own] = len(parents)
-                parents.append((bool(own), text_at(value, "parentId")))
-    if not any(in_tree for in_tree, _ in parents):
-        return set()
-    left = {place for place, (in_tree, _) in enumerate(parents) if in_tree}
-    place = max(left)
-    while place in left:
-        left.remove(place)
+                entry_id = id_at(value, "id") if text_at(value, "type") != "session" else ""
+                if entry_id:
+                    place_of[entry_id] = len(parents)
+                parents.append((bool(entry_id), text_at(value, "parentId")))
+    abandoned = {place for place, (is_in_tree, _) in enumerate(parents) if is_in_tree}
+    if not abandoned:
+        return abandoned
+    place = max(abandoned)
+    while place in abandoned:
+        abandoned.remove(place)
         parent = parents[place][1]
         if not parent:
             break
-        before = ids.get(parent, place)
-        place = before if before < place else place - 1  # where the parent's line is damaged, the one before is the best guess
-        while place >= 0 and place not in left:
+        parent_place = place_of.get(parent, place)
+        place = parent_place if parent_place < place else place - 1  # the parent's line is damaged: guess the previous entry
+        while place >= 0 and place not in abandoned:
             place -= 1
-    return left
+    return abandoned
 
 
-class _Log:
-    """Reads the entries of one file."""
+class _Reader:
+    """Reads the entries of one file.
 
-    def __init__(self, left: set[int]) -> None:
-        self._left = left
-        self._calls = Calls()
+    Attributes:
+        left_out: The records of messages that are on other branches.
+    """
+
+    def __init__(self, abandoned: set[int]) -> None:
+        self.left_out: list[Record] = []
+        self._abandoned = abandoned
+        self._call_ids = CallIds()
         self._clock = Clock()
         self._place = -1
-        self._starts: list[int] = []  # of each entry: the mark of the draft before it
-        self._marks: dict[str, int] = {}  # the same by the entry's id
+        self._marks: list[int] = []  # of each entry: the end of the draft before it
+        self._mark_of_id: dict[str, int] = {}  # the same by the entry's id
 
-    def take(self, draft: Draft, record: Record, value: JsonObject) -> None:
-        """Reads one entry."""
+    def read_entry(self, draft: Draft, record: Record, value: JsonObject) -> None:
+        """Read one entry."""
         self._place += 1
-        kind = text_at(value, "type")
-        self._starts.append(draft.mark())
-        self._marks.setdefault(id_at(value, "id"), draft.mark())
-        if self._place in self._left:
-            record.skip("in a branch that the user left")
+        entry_id, kind = id_at(value, "id"), text_at(value, "type")
+        self._marks.append(draft.mark())
+        self._mark_of_id.setdefault(entry_id, draft.mark())
+        if self._place in self._abandoned:
+            record.skip("on a branch that the user left")
+            self.left_out += [record] if kind == "message" else []
             return
         message = value.get("message")
         self._clock.at(seconds(value.get("timestamp")))
         match kind:
             case "message" if isinstance(message, dict):
                 self._clock.at(millis(message.get("timestamp")), seconds(value.get("timestamp")))
-                self._message(draft, record, message, id_at(value, "id"))
+                self._read_message(draft, record, message, entry_id)
             case "message":
-                draft.damage(record, "its message is no object")
+                draft.damage(record, "its message is not an object")
             case "":
                 draft.damage(record, "a JSON object without a type")
             case "session":
-                self._header(draft, record, value)
+                self._read_header(draft, record, value)
             case "model_change":
-                self._model(draft, value)
-                record.skip("another model")
+                self._describe_model(draft, value)
+                record.skip("a change of the model")
             case "compaction":
-                self._compaction(draft, record, value)
+                self._read_compaction(draft, record, value)
             case "branch_summary":
-                self._context(draft, record, text_at(value, "summary"), "branch summary", id_at(value, "id"))
+                self._put_user(draft, record, text_at(value, "summary"), entry_id, "branch summary")
             case "custom_message":
-                self._context(draft, record, value.get("content"), text_at(value, "customType") or "extension", id_at(value, "id"))
+                self._put_user(draft, record, value.get("content"), entry_id, text_at(value, "customType") or "extension")
             case _:
                 record.skip(f"an entry for the tool: {kind}"[:100])
 
-    def _header(self, draft: Draft, record: Record, value: JsonObject) -> None:
-        if own := text_at(value, "id"):
-            draft.id = draft.metadata["session_id"] = own
-        for name, key in (("cwd", "cwd"), ("forked_from", "parentSession"), ("forked_from", "branchedFrom")):
-            if found := text_at(value, key):
-                draft.metadata[name] = found
-        if version := count_at(value, "version"):
-            draft.metadata["version"] = version
-        self._model(draft, value)
-        record.skip("what is known of the session")
+    def _read_header(self, draft: Draft, record: Record, value: JsonObject) -> None:
+        if session_id := text_at(value, "id"):
+            draft.id = draft.metadata["session_id"] = session_id
+        draft.describe(
+            cwd=text_at(value, "cwd"),
+            forked_from=text_at(value, "branchedFrom") or text_at(value, "parentSession"),
+            version=count_at(value, "version"),
+        )
+        self._describe_model(draft, value)
+        record.skip("session metadata")
 
-    def _model(self, draft: Draft, value: JsonObject) -> None:
-        for name, key in (("model", "modelId"), ("provider", "provider")):
-            if found := text_at(value, key):
-                draft.metadata[name] = found
+    def _describe_model(self, draft: Draft, value: JsonObject) -> None:
+        draft.describe(model=text_at(value, "modelId"), provider=text_at(value, "provider"))
 
-    def _message(self, draft: Draft, record: Record, message: JsonObject, own: str) -> None:
+    def _read_message(self, draft: Draft, record: Record, message: JsonObject, entry_id: str) -> None:
         role = text_at(message, "role")
         if role == "user":
-            notes: list[str] = []
-            if parts := _parts(message.get("content"), notes):
-                draft.put(record, Message("user", parts, id=draft.new_id(own, record), created_at=self._clock.now))
-            _tell(draft, record, notes)
+            self._put_user(draft, record, message.get("content"), entry_id, None)
         elif role == "assistant":
-            self._answer(draft, record, message, own)
+            self._read_response(draft, record, message, entry_id)
         elif role == "toolResult":
-            self._output(draft, record, message, own)
+            self._read_output(draft, record, message, entry_id)
         elif role == "bashExecution":
             if message.get("excludeFromContext") is True:
-                record.skip("a command that the user kept from the model")
+                record.skip("a command that the user hid from the model")
                 return
             code = message.get("exitCode")
-            failed = f"\n(exit code {code})" if isinstance(code, int) and code else ""
-            text = f"$ {text_at(message, 'command')}\n{text_at(message, 'output')}{failed}"
-            self._context(draft, record, text, "shell command", own)
+            exit_note = f"\n(exit code {code})" if isinstance(code, int) and code else ""
+            text = f"$ {text_at(message, 'command')}\n{text_at(message, 'output')}{exit_note}"
+            self._put_user(draft, record, text, entry_id, "shell command")
         elif role in ("custom", "hookMessage"):
-            self._context(draft, record, message.get("content"), text_at(message, "customType") or "extension", own)
+            self._put_user(draft, record, message.get("content"), entry_id, text_at(message, "customType") or "extension")
         else:
-            record.skip(f"a message of unknown role {role!r}"[:100])
+            record.skip(f"a message with unknown role {role!r}"[:100])
 
-    def _context(self, draft: Draft, record: Record, content: object, source: str, own: str) -> None:
-        """What the tool wrote in the user's role."""
+    def _put_user(self, draft: Draft, record: Record, content: object, entry_id: str, source: str | None) -> None:
+        """Put a message in the user's role, with its source if the tool wrote it."""
         notes: list[str] = []
         if parts := _parts(content, notes):
-            context, extra = MessageCategory.CONTEXT, {"source": source}
-            item_id = draft.new_id(own, record)
-            draft.put(record, Message("user", parts, category=context, extra=extra, id=item_id, created_at=self._clock.now))
-        _tell(draft, record, notes)
+            draft.put_user(record, parts, entry_id, self._clock.now, source)
+        draft.add_notes(record, notes)
 
-    def _answer(self, draft: Draft, record: Record, message: JsonObject, own: str) -> None:
-        reason = text_at(message, "stopReason")
-        if reason in BROKEN_OFF:
-            record.skip(f"an answer that broke off ({reason}): pi does not send it again")
+    def _read_response(self, draft: Draft, record: Record, message: JsonObject, entry_id: str) -> None:
+        stop_reason = text_at(message, "stopReason")
+        if stop_reason in INCOMPLETE:
+            record.skip(f"an incomplete response ({stop_reason}), which pi does not send again")
             return
         provider, response = text_at(message, "provider"), f"L{record.place}-{self._place}"
-        for name, found in (("model", text_at(message, "model")), ("provider", provider)):
-            if found:
-                draft.metadata[name] = found
+        draft.describe(model=text_at(message, "model"), provider=provider)
         content = message.get("content")
         notes: list[str] = []
         for block in content if isinstance(content, list) else [content]:
             kind = text_at(block, "type") if isinstance(block, dict) else "text"
             text = text_at(block, "text") if isinstance(block, dict) else block
-            item_id = draft.new_id(own, record)
+            fields: dict[str, Any] = {"id": draft.new_id(entry_id, record), "created_at": self._clock.now}
             if isinstance(block, dict) and kind == "toolCall":
-                draft.put(record, self._call(block, item_id), response)
+                draft.put(record, self._call(block, fields), response)
             elif isinstance(block, dict) and kind == "thinking":
-                if (thought := _thought(block, provider or text_at(message, "api"), item_id, self._clock.now)) is not None:
-                    draft.put(record, thought, response)
+                if (reasoning := _reasoning(block, provider or text_at(message, "api"), fields)) is not None:
+                    draft.put(record, reasoning, response)
             elif kind == "text" and isinstance(text, str):
                 if text:
-                    draft.put(record, Message("assistant", text, id=item_id, created_at=self._clock.now), response)
+                    draft.put(record, Message("assistant", text, **fields), response)
             else:
                 notes.append(f"left out a block of unknown type {short(kind)}")
-        _tell(draft, record, notes)
-        if usage := _usage(object_at(message, "usage")):
-            draft.report(response, usage)
+        draft.add_notes(record, notes)
+        draft.report(response, _usage(object_at(message, "usage")))
 
-    def _call(self, block: JsonObject, item_id: str) -> FunctionCall:
-        tool, given = text_at(block, "name") or "unknown", block.get("arguments")
-        call_id = self._calls.made(text_at(block, "id"), tool, item_id)
-        arguments = given if isinstance(given, str) else json_text({} if given is None else given)
-        seal = id_at(block, "thoughtSignature")
-        metadata = {"thought_signature": seal} if seal else {}
-        return FunctionCall(tool, arguments, call_id, metadata=metadata, id=item_id, created_at=self._clock.now)
+    def _call(self, block: JsonObject, fields: dict[str, Any]) -> FunctionCall:
+        tool = text_at(block, "name") or UNKNOWN_TOOL
+        call_id = self._call_ids.add_call(text_at(block, "id"), tool, fields["id"])
+        signature = id_at(block, "thoughtSignature")
+        metadata = {"thought_signature": signature} if signature else {}
+        return FunctionCall(tool, text_or_json(block.get("arguments")), call_id, metadata=metadata, **fields)
 
-    def _output(self, draft: Draft, record: Record, message: JsonObject, own: str) -> None:
-        found = self._calls.answered(text_at(message, "toolCallId"), record, text_at(message, "toolName"))
-        if found is None:
+    def _read_output(self, draft: Draft, record: Record, message: JsonObject, entry_id: str) -> None:
+        call = self._call_ids.add_result(text_at(message, "toolCallId"), record, text_at(message, "toolName"))
+        if call is None:
             return
-        call_id, tool = found
+        call_id, tool = call
         notes: list[str] = []
-        parts, failed = _parts(message.get("content"), notes), message.get("isError") is True
-        item_id = draft.new_id(own, record)
-        draft.put(record, FunctionCallOutput(tool, parts, call_id, is_error=failed, id=item_id, created_at=self._clock.now))
-        _tell(draft, record, notes)
+        parts, is_error = _parts(message.get("content"), notes), message.get("isError") is True
+        item_id = draft.new_id(entry_id, record)
+        draft.put(record, FunctionCallOutput(tool, parts, call_id, is_error=is_error, id=item_id, created_at=self._clock.now))
+        draft.add_notes(record, notes)
 
-    def _compaction(self, draft: Draft, record: Record, value: JsonObject) -> None:
-        """The summary stands for what was before the first entry that was kept."""
-        first, place = id_at(value, "firstKeptEntryId"), value.get("firstKeptEntryIndex")
-        if first:
-            start = self._marks.get(first, draft.mark())
+    def _read_compaction(self, draft: Draft, record: Record, value: JsonObject) -> None:
+        """Put a summary that replaces everything before the first entry that was kept."""
+        kept_id, kept_place = id_at(value, "firstKeptEntryId"), value.get("firstKeptEntryIndex")
+        if kept_id:
+            start = self._mark_of_id.get(kept_id, draft.mark())
         else:
-            start = self._starts[place] if isinstance(place, int) and 0 <= place < len(self._starts) else draft.mark()
+            start = self._marks[kept_place] if isinstance(kept_place, int) and 0 <= kept_place < len(self._marks) else draft.mark()
         extra: dict[str, object] = {"source": "compaction"}
         if tokens := count_at(value, "tokensBefore"):
             extra["pre_tokens"] = tokens
         item_id = draft.new_id(id_at(value, "id"), record)
         item = Compaction(text_at(value, "summary"), extra=extra, id=item_id, created_at=self._clock.now)
-        draft.compact(record, item, Keeps(start))
+        draft.compact(record, item, KeepRule(start))
 
 
 def _parts(content: object, notes: list[str]) -> tuple[Part, ...]:
-    """The texts and images of a content."""
-    found: list[Part] = []
+    """Return the texts and images of a message's content."""
+    parts: list[Part] = []
     for block in content if isinstance(content, list) else [content]:
         if isinstance(block, str):
-            found += [Text(block)] if block else []
+            parts += [Text(block)] if block else []
         elif isinstance(block, dict) and block.get("type") == "text":
-            found += [Text(text)] if (text := text_at(block, "text")) else []
+            parts += [Text(text)] if (text := text_at(block, "text")) else []
         elif isinstance(block, dict) and block.get("type") == "image":
-            picture = image_of(block.get("data"), text_at(block, "mimeType"), notes)
-            found += [picture] if picture is not None else []
+            image = media_part(bytes_of(block.get("data")), text_at(block, "mimeType"), notes, kind="image")
+            parts += [image] if image is not None else []
         elif block is not None:
             kind = block.get("type") if isinstance(block, dict) else type(block).__name__
             notes.append(f"left out a block of unknown type {short(kind)}")
-    return tuple(found)
+    return tuple(parts)
 
 
-def _tell(draft: Draft, record: Record, notes: list[str]) -> None:
-    for note in notes:
-        if note.endswith("damaged"):
-            draft.damage(record, note)
-        else:
-            record.skip(note)
-
-
-def _thought(block: JsonObject, provider: str, item_id: str, time: float) -> Reasoning | None:
-    """A thought, with its seal in the form that its provider gave it."""
-    text, seal = text_at(block, "thinking"), id_at(block, "thinkingSignature")
-    if seal.startswith("{"):  # OpenAI's: the whole reasoning item
-        values, _ = parse(seal)
-        whole = values[0] if values and isinstance(values[0], dict) else {}
-        if text or id_at(whole, "encrypted_content"):
-            extra = {"provider": "openai"}
-            return Reasoning(text, data=id_at(whole, "encrypted_content") or None, extra=extra, id=item_id, created_at=time)
+def _reasoning(block: JsonObject, provider: str, fields: dict[str, Any]) -> Reasoning | None:
+    """Return a thought with its signature in the provider's form, or None if it is empty."""
+    text, signature = text_at(block, "thinking"), id_at(block, "thinkingSignature")
+    if signature.startswith("{"):  # from OpenAI: the whole reasoning item as JSON
+        values, _ = parse(signature)
+        data = id_at(values[0], "encrypted_content") if values and isinstance(values[0], dict) else ""
+        return Reasoning(text, data=data or None, extra={"provider": "openai"}, **fields) if text or data else None
+    if not (text or signature):
         return None
-    if not (text or seal):
-        return None
-    named = next((name for name in ("google", "openai") if name in provider), "")
-    extra = {"provider": named} if named else {}
+    family = next((name for name in ("google", "openai") if name in provider), "")
+    extra = {"provider": family} if family else {}
     if block.get("redacted") is True:
-        return Reasoning(data=seal or None, extra=extra, id=item_id, created_at=time)
-    return Reasoning(text, seal or None, extra=extra, id=item_id, created_at=time)
+        return Reasoning(data=signature or None, extra=extra, **fields)
+    return Reasoning(text, signature or None, extra=extra, **fields)
 
 
 def _usage(reported: JsonObject) -> Counts | None:
-    """The usage of an answer; None where nothing was reported."""
+    """Return the usage of a response, or None if nothing was reported."""
     numbers = [count_at(reported, name) for name in ("input", "cacheRead", "cacheWrite", "output")]
     return Counts(*numbers) if any(numbers) else None

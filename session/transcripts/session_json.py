@@ -1,4 +1,4 @@
-"""A session saved with `Session.to_dict`, as one JSON document on one line or many. Its shape is checked by `session/serial.py`."""
+"""Reads a session saved with `Session.to_dict` as a JSON document. `session/serial.py` checks its structure."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ NAME = "session_json"
 
 
 def claims(value: object) -> bool:
-    """Whether the value is a saved session."""
+    """Return True if the value is a saved session."""
     return isinstance(value, dict) and "version" in value and isinstance(value.get("items"), list)
 
 
-def read(source: Source, *, sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - a saved session is always the whole file
-    """The one session in the file. Its lines are no records of their own: the account has one for the document.
+def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - the file holds a single session
+    """Return the session in the file. The account has a single record, for the whole document.
 
     Raises:
-        TranscriptError: The document is damaged; the error names the place in it.
+        TranscriptError: The document is damaged. The error names the place in it.
     """
     try:
         session = session_from_values(source.document, source.folder)
     except FormatError as error:
-        raise TranscriptError(source.path, f"a saved session that cannot be read: {error}") from None
-    if source.problem is not None:  # no release saves such values: somebody changed the file
-        raise TranscriptError(source.path, f"a saved session that cannot be read: {source.problem}")
+        raise TranscriptError(source.path, f"cannot read the saved session: {error}") from None
+    if source.problem is not None:  # no release writes such values, so the file was edited
+        raise TranscriptError(source.path, f"cannot read the saved session: {source.problem}")
     record = LineRecord(source.name, 1, ITEM, "the whole document", session.id, tuple(item.id for item in session.items))
     return TranscriptAccount(NAME, (session,), 1, (record,))

@@ -1,12 +1,13 @@
-"""SWE-agent's `.traj`: `history` is what the model saw, with calls or with actions in its text; `trajectory` says it again."""
+"""Reads SWE-agent's `.traj` files. `history` is what the model saw, with tool calls or actions in the text; `trajectory` repeats it."""
 
 from __future__ import annotations
 
 from .account import TranscriptAccount
-from .draft import Draft, Record, finish
-from .feeding import feed_entries
+from .draft import Draft, finish
+from .record import Record
+from .record_feed import feed_entries
 from .source import Source
-from .values import JsonObject, carried, list_at, object_at, text_at
+from .values import JsonObject, carried, list_at, object_at, objects_at, text_at
 from .writer import Writer
 
 NAME = "swe_agent"
@@ -15,58 +16,57 @@ _DEMONSTRATION = "Here is a demonstration"
 
 
 def claims(value: object) -> bool:
-    """Whether the value is a trajectory."""
+    """Return True if the value is a trajectory."""
     if not isinstance(value, dict):
         return False
-    said = [entry for entry in list_at(value, "history") if isinstance(entry, dict) and "role" in entry]
+    messages = [entry for entry in objects_at(value, "history") if "role" in entry]
     if isinstance(value.get("trajectory"), list):
-        return bool(said)
-    return any("message_type" in entry and "agent" in entry for entry in said)  # a demonstration to be replayed has no more
+        return bool(messages)
+    return any("message_type" in entry and "agent" in entry for entry in messages)  # a demonstration has only a history
 
 
-def read(source: Source, *, sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - it has no sub-agents
-    """The one session in the file. The account has a record for each entry of the history, and one for the trajectory where there is one.
+def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - SWE-agent has no sub-agents
+    """Return the session in the file. The account has a record for each entry of the history, and one for the trajectory if any.
 
     Raises:
-        TranscriptError: Nobody says anything in it.
+        TranscriptError: The file contains no messages.
     """
-    document = source.document
-    whole = document if isinstance(document, dict) else {}
-    history = list_at(whole, "history")
-    draft = Draft(NAME, source, source.path.stem, _metadata(whole))
-    feed_entries(history, draft, _Reader(draft).take)
-    if "trajectory" in whole:
-        draft.record(len(history) + 1).skip("the trajectory: it says again what the history says")
+    document = source.document_object
+    history = list_at(document, "history")
+    draft = Draft(NAME, source, source.path.stem, _metadata(document))
+    feed_entries(history, draft, _Reader(draft).read_entry)
+    if "trajectory" in document:
+        draft.record(len(history) + 1).skip("the trajectory, which repeats the history")
     return finish(NAME, source, [draft])
 
 
-def _metadata(whole: JsonObject) -> dict[str, object]:
-    info = object_at(whole, "info")
-    replayed = object_at(object_at(whole, "replay_config"), "agent")
-    found: dict[str, object] = {
-        "environment": text_at(whole, "environment"),
-        "model": text_at(object_at(replayed, "model"), "name"),
+def _metadata(document: JsonObject) -> dict[str, object]:
+    info = object_at(document, "info")
+    agent = object_at(object_at(document, "replay_config"), "agent")
+    return {
+        "environment": text_at(document, "environment"),
+        "model": text_at(object_at(agent, "model"), "name"),
         "exit_status": text_at(info, "exit_status"),
         "model_stats": carried(object_at(info, "model_stats"), 2_000),
     }
-    return {name: value for name, value in found.items() if value}
 
 
 class _Reader:
     """Reads the entries of one history."""
 
     def __init__(self, draft: Draft) -> None:
-        self.writer = Writer(draft)
-        self.answered = False
+        self._writer = Writer(draft)
+        self._has_response = False
 
-    def take(self, _: Draft, record: Record, entry: JsonObject) -> None:
-        """Reads one entry."""
-        said = self.writer.write(record, entry, source=self._source(entry))
-        self.answered = self.answered or (bool(said) and entry.get("is_demo") is not True)
+    def read_entry(self, _: Draft, record: Record, entry: JsonObject) -> None:
+        """Read one entry."""
+        response = self._writer.write(record, entry, source=self._source(entry))
+        self._has_response = self._has_response or (bool(response) and entry.get("is_demo") is not True)
 
     def _source(self, entry: JsonObject) -> str | None:
-        """What the tool's text in the user's role is: all of it but the task, which comes before the first answer."""
+        """Return the source of a text that the tool wrote in the user's role. Only the task, before the first response, is the user's."""
         if entry.get("role") != "user":
             return None
-        demonstration = entry.get("is_demo") is True or text_at(entry, "content").lstrip().startswith(_DEMONSTRATION)
-        return "demonstration" if demonstration else "observation" if self.answered else None
+        if entry.get("is_demo") is True or text_at(entry, "content").lstrip().startswith(_DEMONSTRATION):
+            return "demonstration"
+        return "observation" if self._has_response else None

@@ -1,4 +1,4 @@
-"""Looking into JSON values whose shape nobody promised: what is not of the kind that is asked for counts as missing."""
+"""Look into JSON values of unknown shape. A value of the wrong kind counts as missing."""
 
 from __future__ import annotations
 
@@ -7,50 +7,55 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
-from session.door import clean_json, place_name
 from session.errors import FormatError
+from session.sanitize import clean_json, place_name
 
 JsonObject = dict[str, object]
 
 REDACTED = "REDACTED"
-"""What scrubbers of secrets leave in the place of whatever looks random, ids among them."""
+"""The text that scrubbers of secrets put in place of random-looking values, ids included."""
 
 
 def text_at(value: JsonObject, *names: str) -> str:
-    """The first text that is not empty under these names, or an empty one."""
+    """Return the first text under these names that is not empty, else an empty text."""
     for name in names:
-        found = value.get(name)
-        if isinstance(found, str) and found:
-            return found
+        text = value.get(name)
+        if isinstance(text, str) and text:
+            return text
     return ""
 
 
 def id_at(value: JsonObject, *names: str) -> str:
-    """Like `text_at` for ids: one that a scrubber blacked out is like many others, so it counts as missing."""
-    found = text_at(value, *names)
-    return "" if REDACTED in found else found
+    """Return the first id under these names like `text_at`. A blacked-out id counts as missing: such ids are all alike."""
+    text = text_at(value, *names)
+    return "" if REDACTED in text else text
 
 
 def object_at(value: JsonObject, name: str) -> JsonObject:
-    """The object under this name, or an empty one."""
-    found = value.get(name)
-    return found if isinstance(found, dict) else {}
+    """Return the object under this name, else an empty one."""
+    member = value.get(name)
+    return member if isinstance(member, dict) else {}
 
 
 def list_at(value: JsonObject, name: str) -> list[object]:
-    """The list under this name, or an empty one."""
-    found = value.get(name)
-    return found if isinstance(found, list) else []
+    """Return the list under this name, else an empty one."""
+    member = value.get(name)
+    return member if isinstance(member, list) else []
+
+
+def objects_at(value: JsonObject, name: str) -> list[JsonObject]:
+    """Return the objects in the list under this name. Other members are ignored."""
+    return [member for member in list_at(value, name) if isinstance(member, dict)]
 
 
 def count_at(value: JsonObject, name: str) -> int:
-    """The number under this name where it counts something, or 0."""
-    found = value.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
+    """Return the positive integer under this name, else 0."""
+    number = value.get(name)
+    return number if isinstance(number, int) and not isinstance(number, bool) and number > 0 else 0
 
 
 def json_text(value: object) -> str:
-    """The value as compact JSON; NaN and infinities, which JSON has not, as null."""
+    """Return the value as compact JSON. NaN and infinities become null."""
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:
@@ -66,7 +71,7 @@ def _finite(value: object) -> object:
 
 
 def seconds(value: object) -> float | None:
-    """Unix seconds of an ISO 8601 time (of UTC where it names no zone), or None where it is none."""
+    """Return the Unix seconds of an ISO 8601 time, or None for anything else. A time without a zone is UTC."""
     if not isinstance(value, str):
         return None
     try:
@@ -77,49 +82,53 @@ def seconds(value: object) -> float | None:
 
 
 def millis(value: object) -> float | None:
-    """Unix seconds of a number of milliseconds, or None where it is none that can be meant."""
+    """Return the Unix seconds of a number of milliseconds, or None for anything else and for implausible numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < MAX_MILLIS:
         return None
     return value / 1000
 
 
 MAX_MILLIS = 10**15
-"""More than thirty thousand years after 1970: damage."""
+"""A larger number is damage: it lies more than thirty thousand years after 1970."""
 
 
 class Clock:
-    """The time of each record: its own, else that of the record before it."""
+    """Keeps the time of the current record: its own, else that of the record before it."""
 
     def __init__(self) -> None:
         self.now = 0.0
         """Unix seconds."""
 
-    def at(self, *found: float | None) -> float:
-        """Unix seconds: the first of these that is known."""
-        self.now = next((time for time in found if time is not None), self.now)
+    def at(self, *times: float | None) -> float:
+        """Move to the first of these times that is not None, and return the current time. Unix seconds."""
+        self.now = next((time for time in times if time is not None), self.now)
         return self.now
 
 
 LAST_SECOND = 253_402_300_800
-"""The first second of the year 10000. A number beyond it counts milliseconds or less."""
+"""The first second of the year 10000. A larger number counts milliseconds or a smaller unit."""
 
 
 def moment(value: object) -> float | None:
-    """Unix seconds of a time: ISO 8601, or a number of seconds, milliseconds, microseconds or nanoseconds; None where it is none."""
+    """Return the Unix seconds of a time, or None for anything else.
+
+    Args:
+        value: ISO 8601, or a number of seconds, milliseconds, microseconds or nanoseconds.
+    """
     if isinstance(value, str):
         return seconds(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 10**19:
         return None
-    found = float(value)
-    while found >= LAST_SECOND / 10:  # so that milliseconds are told from seconds from 1970 on
-        found /= 1000
-    return found
+    number = float(value)
+    while number >= LAST_SECOND / 10:  # low enough to tell milliseconds since 1970 from seconds
+        number /= 1000
+    return number
 
 
 def carried(value: object, most: int) -> object:
     """Return the value for a session's metadata, or None if its JSON has more than `most` characters.
 
-    A value that cannot be written as JSON comes back as it is: `Draft` refuses it, with the reason.
+    A value that JSON cannot hold is returned unchanged: `Draft` refuses it and names the reason.
     """
     try:
         text = json_text(value)
@@ -129,36 +138,36 @@ def carried(value: object, most: int) -> object:
 
 
 LEFT_OUT: Any = object()
-"""In place of a value that no session can carry."""
+"""Stands for a value that no session can carry."""
 
 
 def carriable(value: object, where: str, problems: list[str], depth: int = 0) -> Any:
-    """Return a copy of the value without what no session can carry: too large numbers, deep nesting, names that are one once cleaned.
+    """Return a copy of the value without everything that no session can carry.
+
+    Examples are too large numbers, too deep nesting, and two keys that are equal once they are cleaned.
 
     Args:
-        value: A session's metadata, or a value in them. Their members and the members' members are left out one by one; what lies
-            deeper costs the member that it is in.
-        where: Its name.
+        value: A session's metadata, or a value inside. On the two upper levels, members are left out one by one. A problem deeper
+            down costs the whole member.
+        where: The name of the value.
         problems: Gets a sentence for each value that is left out.
-        depth: Levels of the metadata that it lies in; `LEFT_OUT` can come back for a value in them only.
+        depth: The level of the value in the metadata. `LEFT_OUT` is returned only at a depth above 0.
     """
     try:
         return clean_json(value, where, depth)
     except FormatError as error:
         problem = error.problem
-    fit: Any = LEFT_OUT
+    copy: Any = LEFT_OUT
     if depth < 2 and isinstance(value, dict):
-        fit = {}
-        for key, member in value.items():
-            if (copy := carriable(member, f"{where}.{place_name(key)}", problems, depth + 1)) is not LEFT_OUT:
-                fit[key] = copy
+        members = {key: carriable(member, f"{where}.{place_name(key)}", problems, depth + 1) for key, member in value.items()}
+        copy = {key: member for key, member in members.items() if member is not LEFT_OUT}
     elif depth < 2 and isinstance(value, list):
-        copies = [carriable(member, f"{where}[{place}]", problems, depth + 1) for place, member in enumerate(value)]
-        fit = [copy for copy in copies if copy is not LEFT_OUT]
-    if fit is not LEFT_OUT:
+        elements = [carriable(member, f"{where}[{place}]", problems, depth + 1) for place, member in enumerate(value)]
+        copy = [element for element in elements if element is not LEFT_OUT]
+    if copy is not LEFT_OUT:
         try:
-            return clean_json(fit, where, depth)
-        except FormatError as error:  # too many values in all, or two names that are one
+            return clean_json(copy, where, depth)
+        except FormatError as error:  # too many values in all, or two keys that are equal once cleaned
             problem = error.problem
     problems.append(f"left out {where}: {problem}")
     return LEFT_OUT if depth else {}

@@ -1,4 +1,4 @@
-"""What every token counter keeps, whoever wrote it."""
+"""Rules that hold for every token counter, ours and users' own."""
 
 import random
 import time
@@ -37,11 +37,11 @@ SEAM = 6
 
 
 def seam(name: str, before: str, after: str) -> int:
-    """Tokens that joining two texts may cost or save. For ctok a word is spelled anew with what it is joined to, all of it."""
+    """Return the tokens that joining two texts may add or save. ctok may tokenize the whole joined word differently."""
     if not name.startswith("ctok"):
         return SEAM
-    left, right = before.split()[-1:], after.split()[:1]
-    return SEAM + 3 * len("".join(left + right).encode())
+    last_word, first_word = before.split()[-1:], after.split()[:1]
+    return SEAM + 3 * len("".join(last_word + first_word).encode())
 
 
 TEXTS = st.text() | st.text(alphabet="aAbB1' \n\r\t\x01-=\"\u0301é日Ⱦ\u200d👩\ufe0f\u0730。\u00a0\u3000")
@@ -61,10 +61,10 @@ every = pytest.mark.parametrize("name", COUNTERS)
 @every
 @given(text=TEXTS)
 def test_counts_are_whole_numbers_and_zero_for_nothing_only(name: str, text: str) -> None:
-    found = COUNTERS[name].count_text(text)
-    assert type(found) is int
-    assert found >= 0
-    assert (found == 0) == (text == "")
+    tokens = COUNTERS[name].count_text(text)
+    assert type(tokens) is int
+    assert tokens >= 0
+    assert (tokens == 0) == (text == "")
 
 
 @every
@@ -87,8 +87,8 @@ def test_two_texts_cost_together_about_what_they_cost_apart(name: str, before: s
 @given(text=st.text(alphabet=st.characters(codec="utf-8")))
 def test_bytes_are_a_ceiling(name: str, text: str) -> None:
     """A token covers a byte at least, ratio aside; ctok's stated otherwise, with a mark where the message begins."""
-    found, most = COUNTERS[name].count_text(text), CEILING[name] * len(text.encode())
-    assert found <= -(-most.numerator // most.denominator) + name.startswith("ctok")
+    tokens, most = COUNTERS[name].count_text(text), CEILING[name] * len(text.encode())
+    assert tokens <= -(-most.numerator // most.denominator) + name.startswith("ctok")
 
 
 @every
@@ -148,10 +148,10 @@ def test_a_megabyte_of_anything_is_counted_within_two_seconds(name: str, hostile
     counter, text = COUNTERS[name], HOSTILE[hostile]()
     counter.count_text("the vocabulary is loaded")
     start = time.thread_time()
-    found = counter.count_text(text)
-    taken = time.thread_time() - start
-    assert 0 < found <= CEILING[name] * 3 * len(text) + 1
-    assert taken < 2
+    tokens = counter.count_text(text)
+    seconds = time.thread_time() - start
+    assert 0 < tokens <= CEILING[name] * 3 * len(text) + 1
+    assert seconds < 2
 
 
 def test_ctok_is_among_them() -> None:

@@ -1,4 +1,4 @@
-"""What every wire format keeps: what its converter sends passes its validator and a strict provider over HTTP, and comes back.
+"""The contract of every wire format: a payload passes the validator and a strict provider over HTTP, and survives a round trip.
 
 The stubs are the second opinion: written from the documentation alone, and asked by the vendors' own clients.
 """
@@ -15,10 +15,12 @@ import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from context_window import ContextWindow, ContextWindowManager, budget, models
+from context_window import ContextWindow, ContextWindowManager, models
+from context_window.settings import budget
 from session import Compaction, Document, FunctionCall, FunctionCallOutput, Image, Message, Reasoning, Session, Text
 from session.items import Item, new_id
 from session.parts import Part
+from session.removed import Removed
 from session.units import request_points
 from tests.contracts.wires import WIRES, Anthropic, BindingAnthropic, CachingAnthropic, Google, OpenAIChat, OpenAIResponses, Wire
 from tests.support.counting import Letters
@@ -26,12 +28,12 @@ from tests.support.pictures import docx, every_kind, media_of, pdf, png, scrubbe
 from tests.support.strategies import sessions
 from tests.support.stubs import Block, Call, Say, Script, Stub, Think, in_order
 
-pytestmark = pytest.mark.no_cover  # most of the time is the vendors' clients'; what is ours in it, the tests of each converter reach
+pytestmark = pytest.mark.no_cover  # most of the time is spent in the vendors' clients, and the tests of each converter reach our code
 
 
 @dataclass
 class Line:
-    """A wire format with a provider at its end."""
+    """A wire format with a provider behind it."""
 
     wire: Wire
     stub: Stub
@@ -53,15 +55,15 @@ def cut(session: Session, end: int) -> Session:
 
 
 def signed(line: Line, session: Session) -> Session:
-    """The session with signatures that the stub made: made-up ones are refused, whoever sends them."""
+    """Return the session with signatures that the stub made: it refuses all others."""
     items = [line.wire.signed(line.stub, item, place) for place, item in enumerate(session.items)]
     return Session.showing(session, items, breaks=session.response_breaks, settled=0)
 
 
 def check(line: Line, session: Session) -> Any:
-    """What was answered: the validator passed the conversation, and it and the stub are of one mind on the request.
+    """Return the response. Check that the validator passes the conversation, and agrees with the stub on the request.
 
-    Nothing where there is nothing to send, or where it ends in the model's words and both refuse just that.
+    Return None if there is nothing to send, or if the payload ends with the model's text and both refuse it for that.
     """
     wire = line.wire
     payload = wire.sent(session)
@@ -69,13 +71,13 @@ def check(line: Line, session: Session) -> Any:
     assert wire.violations(payload) == []
     if not wire.messages(payload):
         return None
-    found = wire.request_violations(payload)
+    problems = wire.request_violations(payload)
     if wire.prefill_refused is not None and wire.ends_with_model(payload):
-        assert len(found) == 1, found
+        assert len(problems) == 1, problems
         with pytest.raises(wire.refusal, match=wire.prefill_refused):
             line.ask(payload)
         return None
-    assert found == []
+    assert problems == []
     return line.ask(payload)
 
 
@@ -84,36 +86,49 @@ def check_round_trip(wire: Wire, session: Session) -> None:
     assert wire.resent(returned) == wire.resent(session)
     again = wire.back(wire.sent(returned))
     assert list(again.items) == list(returned.items)
+    assert again.removed == returned.removed
     assert again.response_breaks == returned.response_breaks
 
 
 # Any session
 
 
+REMOVED = st.sampled_from(({}, Removed(143, "m3", "m212").to_metadata()))
+"""Metadata of a log, or of a view that begins with a line about removed items."""
+
 FEWER = settings(max_examples=max(20, settings().max_examples // 5))
-"""Of each format, over HTTP: a fifth of what other properties try."""
+"""For each format, over HTTP: a fifth of the examples of other properties."""
 
 
 @FEWER
 @given(session=sessions(), data=st.data())
-def test_a_session_cut_at_a_request_point_is_taken(line: Line, session: Session, data: st.DataObject) -> None:
+def test_a_session_cut_at_a_request_point_is_accepted(line: Line, session: Session, data: st.DataObject) -> None:
     """provider_valid: every log cut at a request point, in every wire format, passes the strict rules of docs/provider-rules.md."""
     points = request_points(session)
     assume(points)
-    whole = signed(line, session)
-    event(f"answered: {check(line, cut(whole, data.draw(st.sampled_from(points)))) is not None}")
+    original = signed(line, session)
+    request = cut(original, data.draw(st.sampled_from(points)))
+    request.metadata.update(data.draw(REMOVED))
+    event(f"answered: {check(line, request) is not None}, with the line about removed items: {request.removed is not None}")
 
 
 @FEWER
-@given(session=sessions())
-def test_what_was_sent_comes_back(line: Line, session: Session) -> None:
-    """The way back and there again gives the same payload, and the same items once more."""
+@given(session=sessions(), removed=REMOVED)
+def test_a_session_survives_a_round_trip(line: Line, session: Session, removed: dict[str, Any]) -> None:
+    """A payload that is read and written again is the same payload, and gives the same items."""
+    session.metadata.update(removed)
     check_round_trip(line.wire, signed(line, session))
+
+
+@pytest.mark.parametrize("item", [Compaction(""), Message("assistant", ""), Reasoning("hm"), Message("user", " ")])
+def test_the_removed_line_survives_a_round_trip_though_nothing_follows_it(line: Line, item: Item) -> None:
+    session = Session([Message("system", "s"), item], metadata={"removed_items": {"count": 143, "first": "m3", "last": "m212"}})
+    check_round_trip(line.wire, session)
 
 
 @FEWER
 @given(session=sessions(max_steps=40), tokens=st.integers(1, 4000))
-def test_a_view_of_any_session_is_taken(line: Line, session: Session, tokens: int) -> None:
+def test_a_view_of_any_session_is_accepted(line: Line, session: Session, tokens: int) -> None:
     """Any session cut at a request point, trimmed to any budget, is valid."""
     points = request_points(session)
     assume(points)
@@ -123,7 +138,7 @@ def test_a_view_of_any_session_is_taken(line: Line, session: Session, tokens: in
     check(line, view)
 
 
-# Hard ones, by hand
+# Hard sessions, written by hand
 
 
 def user(text: str = "Go on.") -> Message:
@@ -138,8 +153,8 @@ def call(call_id: str, arguments: str = '{"path": "a"}', name: str = "read") -> 
     return FunctionCall(name, arguments, call_id)
 
 
-def output(call_id: str, content: Any = "done", **more: Any) -> FunctionCallOutput:
-    return FunctionCallOutput("read", content, call_id, **more)
+def output(call_id: str, content: Any = "done", **fields: Any) -> FunctionCallOutput:
+    return FunctionCallOutput("read", content, call_id, **fields)
 
 
 def picture(shade: int = 0) -> Image:
@@ -257,41 +272,41 @@ HARD: dict[str, Sequence[Item]] = {
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_a_hard_session_is_taken_and_comes_back(line: Line, name: str) -> None:
+def test_a_hard_session_is_accepted_and_survives_a_round_trip(line: Line, name: str) -> None:
     session = signed(line, Session(HARD[name]))
     check(line, session)
     check_round_trip(line.wire, session)
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_a_damaged_image_is_sent_as_a_note(line: Line, name: str) -> None:
-    """What does not parse to its end as an image of its type is not sent: a note says so instead."""
-    sent = line.wire.sent(Session([Message("user", ["Look:", Image(data=DAMAGED[name], media_type="image/png")])]))
-    assert list(media_of(sent)) == []
-    assert "[image damaged: " in str(sent)
+def test_a_damaged_image_becomes_a_note(line: Line, name: str) -> None:
+    """A note replaces an image that does not parse to its end as its type."""
+    payload = line.wire.sent(Session([Message("user", ["Look:", Image(data=DAMAGED[name], media_type="image/png")])]))
+    assert list(media_of(payload)) == []
+    assert "[image damaged: " in str(payload)
 
 
 def test_images_of_every_kind_are_sent(line: Line) -> None:
-    """Sound images go as they are; Gemini does not take GIF."""
+    """Intact images are sent unchanged. Gemini does not take GIF."""
     images = [data for name, data in every_kind().items() if not (isinstance(line.wire, Google) and name.startswith("GIF"))]
-    sent = line.wire.sent(Session([Message("user", [Image(data=data) for data in images])]))
-    assert [base64.b64decode(coded) for coded in media_of(sent)] == images
+    payload = line.wire.sent(Session([Message("user", [Image(data=data) for data in images])]))
+    assert [base64.b64decode(coded) for coded in media_of(payload)] == images
 
 
 @FEWER
 @given(data=st.data())
-def test_a_mutated_image_is_taken_or_noted(line: Line, data: st.DataObject) -> None:
-    """Of any sound image with any cut or change, what goes out is taken by the provider, or is a note."""
-    whole = data.draw(st.sampled_from(sorted(every_kind().values())))
-    place, length = data.draw(st.integers(0, len(whole))), data.draw(st.integers(0, 40))
-    changed = whole[:place] + data.draw(st.binary(max_size=40)) + data.draw(st.sampled_from([whole[place + length :], b""]))
+def test_a_mutated_image_is_accepted_or_becomes_a_note(line: Line, data: st.DataObject) -> None:
+    """Any intact image with any cut or change is accepted by the provider or becomes a note."""
+    original = data.draw(st.sampled_from(sorted(every_kind().values())))
+    place, length = data.draw(st.integers(0, len(original))), data.draw(st.integers(0, 40))
+    changed = original[:place] + data.draw(st.binary(max_size=40)) + data.draw(st.sampled_from([original[place + length :], b""]))
     session = Session([Message("user", ["Look:", Image(data=changed, media_type="image/png")])])
-    sent = list(media_of(line.wire.sent(session)))
-    event(f"sent: {bool(sent)}")
+    payload = list(media_of(line.wire.sent(session)))
+    event(f"sent: {bool(payload)}")
     assert check(line, session) is not None
 
 
-def test_a_long_session_is_taken(line: Line) -> None:
+def test_a_long_session_is_accepted(line: Line) -> None:
     session = Session([Message("system", "Be brief.")])
     for number in range(200):
         session.append(user(f"Question {number}."))
@@ -303,7 +318,7 @@ def test_a_long_session_is_taken(line: Line) -> None:
     assert check(line, signed(line, session)) is not None
 
 
-# Played
+# Played conversations
 
 
 def looped(answers: Sequence[Sequence[Block]], times: int = 1) -> Script:
@@ -322,27 +337,27 @@ ANSWERS: Sequence[Sequence[Block]] = (
     (Think("Done."), Say("Done.")),
     (Think("Nothing to add."), Say("Bye.")),
 )
-"""Ten answers: parallel and sequential calls, with thoughts and without, shown and hidden."""
+"""Ten responses: parallel and sequential calls, with thoughts and without, shown and hidden."""
 
 
 def take(session: Session, answer: Session) -> list[FunctionCall]:
-    """The calls of an answer, whose items were appended, each with an id of its own."""
+    """Append the items of a response, each with a unique id. Return its calls."""
     for item in answer.items:
         session.append(replace(item, id=new_id()))
     return [item for item in answer.items if isinstance(item, FunctionCall)]
 
 
 def play(line: Line, session: Session, rounds: int, view: Callable[[Session], Session] = lambda session: session) -> None:
-    """Rounds of a conversation: what the view shows is sent, what is answered is read, tools run, users ask on."""
+    """Play rounds of a conversation: send the view, read the response, run tools, ask on."""
     for number in range(rounds):
         payload = line.wire.sent(view(session))
         assert line.wire.request_violations(payload) == []
         calls = take(session, line.wire.answered(line.ask(payload)))
-        for place, one in enumerate(reversed(calls) if number % 2 else calls):
+        for place, first in enumerate(reversed(calls) if number % 2 else calls):
             parts: list[Part] = (
-                [Text(f"What {one.name} found in round {number}. " * 5), picture(number)] if place == 1 else [Text("Found. " * 20)]
+                [Text(f"What {first.name} found in round {number}. " * 5), picture(number)] if place == 1 else [Text("Found. " * 20)]
             )
-            session.append(FunctionCallOutput(one.name, parts, one.call_id, is_error=place == 2))
+            session.append(FunctionCallOutput(first.name, parts, first.call_id, is_error=place == 2))
         if not calls:
             session.append(user(f"And question {number}? " + "It matters. " * 5))
 
@@ -356,7 +371,7 @@ played = pytest.mark.parametrize("kind", PLAYED, ids=lambda kind: kind.name)
 
 
 def seals(value: Any) -> Iterator[str]:
-    """Every signature, encrypted content and hidden thought in a request or an answer, whatever alphabet its base64 has."""
+    """Yield every signature, encrypted content and hidden thought in a request or a response, in one base64 alphabet."""
     if isinstance(value, dict):
         for name, member in value.items():
             sealed = name in ("signature", "encrypted_content", "thoughtSignature") or (
@@ -381,30 +396,30 @@ def test_a_conversation_is_played_to_its_end(kind: Callable[[], Wire]) -> None:
 
 
 def binding(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes every model one that binds thinking to what came before it."""
-    known = models.describe_model
-    monkeypatch.setattr(budget, "describe_model", lambda name: replace(known(name), binds_thinking=True))
+    """Make every model bind thinking to the conversation before it."""
+    describe_known = models.describe_model
+    monkeypatch.setattr(budget, "describe_model", lambda name: replace(describe_known(name), binds_thinking=True))
 
 
 @played
 @pytest.mark.parametrize("tokens", [300, 900, 1800])
-def test_a_conversation_is_trimmed_once_and_goes_on(kind: Callable[[], Wire], tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trimmed when it had been played without a manager, and the view is the log from then on."""
+def test_a_conversation_continues_after_one_trim(kind: Callable[[], Wire], tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Play without a manager, trim, and continue with the view as the log."""
     wire = kind()
     if kind is BindingAnthropic:
         binding(monkeypatch)
     with wire.stub(looped(ANSWERS, 2)) as stub, wire.client(stub) as client:
-        session, there = start(), Line(wire, stub, client)
-        play(there, session, 10)
+        session, line = start(), Line(wire, stub, client)
+        play(line, session, 10)
         manager = ContextWindowManager("claude-opus-5", Letters(), context_window=ContextWindow(max_tokens=tokens))
         view = manager.trim_session(session)
         assert view is not session
-        play(there, view, 10)
+        play(line, view, 10)
 
 
 @played
-def test_a_conversation_is_trimmed_whenever_it_must_be(kind: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forty rounds in a window for about six."""
+def test_a_conversation_is_trimmed_again_and_again(kind: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Play forty rounds in a window for about six."""
     wire = kind()
     if kind is BindingAnthropic:
         binding(monkeypatch)
@@ -416,8 +431,8 @@ def test_a_conversation_is_trimmed_whenever_it_must_be(kind: Callable[[], Wire],
         assert len(manager.process_session(session).items) < len(session.items) / 2
 
 
-def test_without_telling_that_the_model_binds_thinking_a_trim_is_refused() -> None:
-    """Else the two tests above would show nothing."""
+def test_a_trim_is_refused_unless_the_model_is_known_to_bind_thinking() -> None:
+    """Otherwise the two tests above would prove nothing."""
     wire = BindingAnthropic()
     with wire.stub(looped(ANSWERS, 4)) as stub, wire.client(stub) as client:
         manager = ContextWindowManager("claude-opus-5", Letters(), context_window=ContextWindow(max_tokens=1500))
@@ -425,23 +440,23 @@ def test_without_telling_that_the_model_binds_thinking_a_trim_is_refused() -> No
             play(Line(wire, stub, client), start(), 40, manager.process_session)
 
 
-def test_a_conversation_changes_its_provider_with_nothing_but_the_next_conversion() -> None:
-    """Anthropic, OpenAI's two APIs, Gemini, and Anthropic again, which knows its own thoughts and gets nobody else's."""
-    first, others = BindingAnthropic(), (OpenAIResponses(), OpenAIChat(), Google(), OpenAIResponses())
+def test_a_conversation_can_change_its_provider() -> None:
+    """Anthropic, OpenAI's two APIs, Gemini, and Anthropic again, which gets its own thoughts and no others."""
+    first, other_wires = BindingAnthropic(), (OpenAIResponses(), OpenAIChat(), Google(), OpenAIResponses())
     session = start()
     with first.stub(looped(ANSWERS, 3)) as stub, first.client(stub) as client:
         line = Line(first, stub, client)
         play(line, session, 4)
-        for wire in others:
+        for wire in other_wires:
             with wire.stub(looped(ANSWERS)) as other_stub, wire.client(other_stub) as other_client:
                 play(Line(wire, other_stub, other_client), session, 4)
             play(line, session, 3)
-        assert len(stub.answers) == 4 + 3 * len(others)
+        assert len(stub.answers) == 4 + 3 * len(other_wires)
         assert set(seals(stub.requests[-1])) == set(seals(stub.answers[:-1]))
 
 
 def test_a_session_has_the_same_texts_in_every_format() -> None:
-    """Converted from one to the next, all the way round."""
+    """The session is converted from one format to the next, all the way round."""
     session = start()
     session.append(call("a"))
     session.append(output("a", "Found."))
@@ -451,21 +466,21 @@ def test_a_session_has_the_same_texts_in_every_format() -> None:
     at = session
     for wire in wires:
         at = wire.back(wire.sent(at))
-        shown = [(item.type, getattr(item, "text", "")) for item in at.items]
-        assert shown == [(item.type, getattr(item, "text", "")) for item in session.items], wire.name
+        content = [(item.type, getattr(item, "text", "")) for item in at.items]
+        assert content == [(item.type, getattr(item, "text", "")) for item in session.items], wire.name
 
 
-# Broken on purpose
+# Broken payloads
 
 
 def broken(messages: list[dict[str, Any]], field: str, draw: Callable[[st.SearchStrategy[Any]], Any]) -> str:
-    """What was done to the messages: one of them, or a part of one, was removed, repeated, moved, or given to another role."""
+    """Break the messages: remove, repeat or move a message or a part, or change a role. Return the name of the change."""
 
     def place(among: Sequence[object]) -> int:
         return int(draw(st.integers(0, len(among) - 1)))
 
-    one, other = place(messages), place(messages)
-    message = messages[one]
+    place_from, other = place(messages), place(messages)
+    message = messages[place_from]
     parts = message[field] if isinstance(message.get(field), list) and message[field] else None
     how = draw(
         st.sampled_from(
@@ -473,15 +488,15 @@ def broken(messages: list[dict[str, Any]], field: str, draw: Callable[[st.Search
         )
     )
     if how == "remove":
-        del messages[one]
+        del messages[place_from]
     elif how == "repeat":
         messages.insert(other, copy.deepcopy(message))
     elif how == "swap":
-        messages[one], messages[other] = messages[other], messages[one]
+        messages[place_from], messages[other] = messages[other], messages[place_from]
     elif how == "role":
         message["role"] = draw(st.sampled_from(("user", "assistant", "model", "system", "tool", "developer")))
     elif how == "field":
-        message.pop(draw(st.sampled_from(sorted(set(message) - {"encrypted_content"}))))  # a seal is missed by the provider only
+        message.pop(draw(st.sampled_from(sorted(set(message) - {"encrypted_content"}))))  # only the provider notices a missing seal
     elif how == "id":
         named = [value for value in (message, *(parts or ())) for name in ("id", "call_id", "tool_call_id", "tool_use_id") if name in value]
         for value in named[:1]:
@@ -498,22 +513,22 @@ def broken(messages: list[dict[str, Any]], field: str, draw: Callable[[st.Search
     return str(how)
 
 
-STRICTER = ("a function response behind other parts",)
-"""What the validators refuse beyond the documented: it is not what converters send."""
+STRICTER = ("a function response after other parts",)
+"""The beginnings of violations that the documents do not ask for. Converters never send such payloads."""
 
 
 @settings(max_examples=max(40, settings().max_examples // 3))
 @given(session=sessions(), data=st.data())
-def test_validator_and_provider_are_of_one_mind_on_what_is_broken(line: Line, session: Session, data: st.DataObject) -> None:
-    """Two rule books, written apart from the same documents: they refuse and take the same. Signatures only the provider knows."""
+def test_validator_and_provider_agree_on_broken_payloads(line: Line, session: Session, data: st.DataObject) -> None:
+    """Two independent implementations of the same documents refuse and accept the same payloads. Only the provider checks signatures."""
     points = request_points(session)
     assume(points)
     wire = line.wire
     payload = copy.deepcopy(wire.sent(cut(signed(line, session), points[-1])))
     assume(wire.messages(payload))
     how = broken(wire.messages(payload), wire.parts_field, data.draw)
-    found = [one for one in wire.request_violations(payload) if not one.message.startswith(STRICTER)]
+    violations = [violation for violation in wire.request_violations(payload) if not violation.message.startswith(STRICTER)]
     status, words = wire.answer_to(line.stub, payload)
     line.stub.requests.clear()
     event(f"{how}: {status}")
-    assert bool(found) == (status != 200), (found, words)
+    assert bool(violations) == (status != 200), (violations, words)

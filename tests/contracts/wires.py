@@ -7,11 +7,7 @@ import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, ClassVar
-
-import anthropic
-import openai
-from google.genai import errors as google_errors
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from session import FunctionCall, Reasoning, Session
 from session.items import Item
@@ -20,8 +16,18 @@ from session.providers.anthropic import AnthropicMessages, from_anthropic, to_an
 from session.providers.google import GoogleContents, from_google, to_google, validate_google
 from session.providers.openai_chat import from_openai_chat, to_openai_chat, validate_openai_chat
 from session.providers.openai_responses import from_openai_responses, to_openai_responses, validate_openai_responses
+from tests.support.lazy import LazyModule
 from tests.support.stubs import AnthropicStub, GeminiStub, OpenAIChatStub, OpenAIResponsesStub, Script, Stub
 from tests.support.stubs.clients import anthropic_client, google_client, openai_client
+
+if TYPE_CHECKING:
+    import anthropic
+    import openai
+    from google.genai import errors as google_errors
+else:
+    anthropic = LazyModule("anthropic")
+    openai = LazyModule("openai")
+    google_errors = LazyModule("google.genai.errors")
 
 HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01", "authorization": "Bearer k", "x-goog-api-key": "k"}
 
@@ -32,16 +38,19 @@ class Wire(abc.ABC):
     Attributes:
         name: Which.
         path: Where requests go.
-        refusal: What its client raises for a request that was refused.
-        prefill_refused: What is said to a request that ends in the model's words; None where it is taken.
-        parts_field: Where a message holds its parts.
+        prefill_refused: The error for a request that ends with the model's text; None if it is accepted.
+        parts_field: The field of a message that holds its parts.
     """
 
     name: ClassVar[str]
     path: ClassVar[str]
-    refusal: ClassVar[type[Exception]]
     prefill_refused: ClassVar[str | None] = None
     parts_field: ClassVar[str] = "content"
+
+    @property
+    @abc.abstractmethod
+    def refusal(self) -> type[Exception]:
+        """The error that the client raises for a refused request."""
 
     @abc.abstractmethod
     def stub(self, script: Script | None = None) -> Stub:
@@ -53,52 +62,55 @@ class Wire(abc.ABC):
 
     @abc.abstractmethod
     def sent(self, session: Session) -> Any:
-        """What the converter makes of a session."""
+        """Write a session as a payload."""
 
     @abc.abstractmethod
     def back(self, payload: Any) -> Session:
-        """The session that a payload tells."""
+        """Read a payload as a session."""
 
     @abc.abstractmethod
     def violations(self, payload: Any) -> list[Violation]:
-        """What the validator says of a conversation."""
+        """Validate a conversation."""
 
     def request_violations(self, payload: Any) -> list[Violation]:
-        """What the validator says of a request with this conversation."""
+        """Validate a request with this conversation."""
         return self.violations(self.request(payload))
 
     @abc.abstractmethod
     def ask(self, client: Any, payload: Any) -> Any:
-        """What the model answers, as a piece of the next payload."""
+        """Return the model's response as a piece of the next payload."""
 
     @abc.abstractmethod
     def answered(self, answer: Any) -> Session:
-        """An answer as a session of its own."""
+        """Return a response as a session."""
 
     @abc.abstractmethod
     def request(self, payload: Any) -> dict[str, Any]:
-        """A whole request with this conversation, as JSON."""
+        """Return a whole request with this conversation, as JSON."""
 
     def answer_to(self, stub: Stub, payload: Any) -> tuple[int, str]:
-        """The stub's status and words, without a client between."""
+        """Return the stub's status and text, without using a client."""
         status, body = stub.respond(self.path, HEADERS, json.dumps(self.request(payload)).encode())
         return status, json.dumps(body)
 
     def messages(self, payload: Any) -> list[dict[str, Any]]:
-        """The messages of a payload, or what the format has for them."""
+        """Return the messages, contents or items of a payload."""
         listed: list[dict[str, Any]] = payload
         return listed
 
     def resent(self, session: Session) -> Any:
-        """What is compared after a round trip."""
+        """Write a session for the comparison after a round trip."""
         return self.sent(session)
 
     def ends_with_model(self, payload: Any) -> bool:
-        """Whether the last word is the model's."""
-        return self.messages(payload)[-1].get("role") in ("assistant", "model")
+        """True if the payload ends with the model's text. A provider's own compaction is not: the model goes on from it."""
+        last = self.messages(payload)[-1]
+        content = last.get("content")
+        is_compaction = isinstance(content, list) and bool(content) and content[-1].get("type") == "compaction"
+        return last.get("role") in ("assistant", "model") and not is_compaction
 
     def signed(self, stub: Stub, item: Item, position: int) -> Item:
-        """The item as if the stub had answered with it: signatures that are made up are refused."""
+        """Return the item as if the stub had made it: the stub refuses other signatures."""
         return item
 
 
@@ -107,9 +119,12 @@ class Anthropic(Wire):
 
     name = "anthropic"
     path = "/v1/messages"
-    refusal = anthropic.BadRequestError
     prefill_refused = "does not support assistant message prefill"
-    more: ClassVar[dict[str, Any]] = {}
+    extra_fields: ClassVar[dict[str, Any]] = {}
+
+    @property
+    def refusal(self) -> type[Exception]:
+        return anthropic.BadRequestError
 
     def stub(self, script: Script | None = None) -> Stub:
         return AnthropicStub(script)
@@ -144,24 +159,24 @@ class Anthropic(Wire):
 
     def request(self, payload: AnthropicMessages) -> dict[str, Any]:
         system = {} if payload.system is None else {"system": payload.system}
-        return {"model": "claude-opus-5", "max_tokens": 4096, "messages": payload.messages, **system, **self.more}
+        return {"model": "claude-opus-5", "max_tokens": 4096, "messages": payload.messages, **system, **self.extra_fields}
 
 
 class CachingAnthropic(Anthropic):
     """Messages with cache marks, to a model that always thinks."""
 
     name = "anthropic, cached"
-    more: ClassVar[dict[str, Any]] = {"thinking": {"type": "adaptive"}}
+    extra_fields: ClassVar[dict[str, Any]] = {"thinking": {"type": "adaptive"}}
 
     def sent(self, session: Session) -> AnthropicMessages:
         return to_anthropic(session, caching=True)
 
     def resent(self, session: Session) -> AnthropicMessages:
-        return to_anthropic(session)  # a payload does not say where earlier requests ended, so marks may stand elsewhere
+        return to_anthropic(session)  # a payload does not show where earlier requests ended, so marks may be in other places
 
 
 class BindingAnthropic(CachingAnthropic):
-    """The same, to a model that knows what came before each thought. Only for conversations that it answered itself."""
+    """The same, to a model that checks the conversation before each thought. Only for conversations with its own responses."""
 
     name = "anthropic, bound"
 
@@ -174,7 +189,10 @@ class OpenAIChat(Wire):
 
     name = "openai chat"
     path = "/v1/chat/completions"
-    refusal = openai.BadRequestError
+
+    @property
+    def refusal(self) -> type[Exception]:
+        return openai.BadRequestError
 
     def stub(self, script: Script | None = None) -> Stub:
         return OpenAIChatStub(script)
@@ -207,7 +225,10 @@ class OpenAIResponses(Wire):
 
     name = "openai responses"
     path = "/v1/responses"
-    refusal = openai.BadRequestError
+
+    @property
+    def refusal(self) -> type[Exception]:
+        return openai.BadRequestError
 
     def stub(self, script: Script | None = None) -> Stub:
         return OpenAIResponsesStub(script)
@@ -235,7 +256,7 @@ class OpenAIResponses(Wire):
 
     def signed(self, stub: Stub, item: Item, position: int) -> Item:
         assert isinstance(stub, OpenAIResponsesStub)
-        if not isinstance(item, Reasoning) or position % 3 == 0:  # a third is someone else's
+        if not isinstance(item, Reasoning) or position % 3 == 0:  # a third belongs to another provider
             return item
         id = f"rs_{position}"
         data = stub.encrypt(id, [item.text] if item.text else [])
@@ -247,9 +268,12 @@ class Google(Wire):
 
     name = "google"
     path = "/v1beta/models/gemini-3-pro:generateContent"
-    refusal = google_errors.ClientError
     parts_field = "parts"
     prefill_refused = "ends with a user role or a function response"
+
+    @property
+    def refusal(self) -> type[Exception]:
+        return google_errors.ClientError
 
     def stub(self, script: Script | None = None) -> Stub:
         return GeminiStub(script)

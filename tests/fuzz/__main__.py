@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import tests.fuzz
 
 from .checks import REFUSED
-from .running import EXAMPLES, SECONDS_MAX, Tally, check, mutant, run_processes
+from .running import NAMED_MUTANTS_MAX, SECONDS_MAX, Tally, check, mutant, run_processes
 from .seeds import seeds
 
 REPORT_EVERY = 10.0
@@ -18,18 +18,18 @@ REPORT_EVERY = 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the command line asks for, and return its exit status."""
+    """Run the command, and return its exit status."""
     options = _parser().parse_args(arguments)
     if options.reproduce:
         return _reproduce(options.reproduce)
     total, started = Tally(), time.monotonic()
-    shown = started
+    last_shown = started
 
     def show() -> None:
-        nonlocal shown
-        if time.monotonic() - shown >= REPORT_EVERY:
-            shown = time.monotonic()
-            print(_figures(total, shown - started), file=sys.stderr, flush=True)
+        nonlocal last_shown
+        if time.monotonic() - last_shown >= REPORT_EVERY:
+            last_shown = time.monotonic()
+            print(_figures(total, last_shown - started), file=sys.stderr, flush=True)
 
     print(f"{len(seeds())} inputs, seed {options.seed}", flush=True)
     seconds = options.minutes * 60 if options.minutes else float("inf")
@@ -54,9 +54,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _reproduce(name: str) -> int:
     seed, number = map(int, name.split("."))
-    chosen, made, ending = mutant(seed, number)
+    chosen, mutated, ending = mutant(seed, number)
     print(f"{name}: from {chosen.name}, read by {chosen.reader}, as a file named log{ending}")
-    print(repr(made) if isinstance(made, bytes) else f"a value of type {type(made).__name__}")
+    print(repr(mutated) if isinstance(mutated, bytes) else f"a value of type {type(mutated).__name__}")
     print("no fault:", check(seed, number))
     return 0
 
@@ -76,7 +76,7 @@ def _report(total: Tally, seconds: float) -> None:
     print(f"slowest: {slowest:.3f} s ({name}); the limit is {SECONDS_MAX:g} s")
     for kind, names in sorted(total.faults.items(), key=lambda fault: -len(fault[1])):
         print(f"FAULT {len(names):,} × {kind}")
-        for example in names[:EXAMPLES]:
+        for example in names[:NAMED_MUTANTS_MAX]:
             print(f"      python -m tests.fuzz --reproduce {example}")
 
 

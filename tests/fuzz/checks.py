@@ -1,4 +1,4 @@
-"""The promise, checked for one mutant."""
+"""Checks the promise for one mutant."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from session.units import grouping
 REFUSED = "refused"
 
 LINE_FORMATS = frozenset({"aider", "claude_code", "codex", "copilot_cli", "pi"})
-"""Formats that account for every line of a file, whatever is in it."""
+"""Formats that account for every line of any file."""
 SESSIONS_CHECKED = 2
 """Sessions of one file that are saved and converted."""
 
 
 def _with_system(read: Callable[[object, object], Session], name: str) -> Callable[[Any], Session]:
-    """The reader of a payload of which the system prompt is a part, for one value that holds both."""
+    """Return a reader for one value that holds both the messages and the system prompt."""
     return lambda value: read(value.get(name), value.get("system")) if isinstance(value, Mapping) else read(value, None)
 
 
@@ -44,12 +44,12 @@ VALIDATORS: dict[str, Callable[[Any], list[Violation]]] = {
     "from_openai_responses": validate_openai_responses,
 }
 WRITERS: tuple[tuple[Callable[[Session], Any], Callable[[Any], Session]], ...] = (
-    (lambda session: to_anthropic(session, caching=True), lambda sent: from_anthropic(*sent)),
-    (to_google, lambda sent: from_google(*sent)),
+    (lambda session: to_anthropic(session, caching=True), lambda payload: from_anthropic(*payload)),
+    (to_google, lambda payload: from_google(*payload)),
     (to_openai_chat, from_openai_chat),
     (to_openai_responses, from_openai_responses),
 )
-"""For each wire format, the way there and the way back."""
+"""The writer and the reader of each wire format."""
 
 
 def check_file(path: Path, raw: bytes, number: int = 0) -> str:
@@ -109,7 +109,7 @@ def check_session(session: Session, number: int = 0) -> None:
     assert list(loaded.items) == list(session.items)
     assert loaded.to_dict() == saved
     for place, (write, read) in enumerate(WRITERS):
-        sent = write(session)
-        json.dumps(sent, allow_nan=False).encode()
+        payload = write(session)
+        json.dumps(payload, allow_nan=False).encode()
         if number % len(WRITERS) == place:
-            read(sent)
+            read(payload)

@@ -11,7 +11,7 @@ from typing import Any
 from .seeds import Layout, Seed, seeds
 
 MUTATIONS = (1, 1, 1, 2, 3, 4)
-"""Changes of the values of one mutant. With more of them hardly any reader recognises its own format."""
+"""Most changes to the values of one mutant. With more, hardly any reader recognizes its own format."""
 
 
 def _nested(depth: int, *, objects: bool) -> Any:
@@ -27,9 +27,9 @@ LITERALS = (
     *('{"content":' * depth + "1" + "}" * depth for depth in (400, 900, 950, 960, 970, 10_000)),
     *("[" * 10_000, '{"a":1,"a":2}', "nul", "'a'", "01"),
 )
-"""JSON that `json.dumps` does not write, and texts that are not JSON. A marker stands for each of them until the value is written."""
+"""JSON that `json.dumps` does not write, and texts that are not JSON. Each is replaced by a marker until the value is written."""
 MARKERS = tuple(f"\x01literal {place}\x01" for place in range(len(LITERALS)))
-_WRITTEN = {json.dumps(marker): literal for marker, literal in zip(MARKERS, LITERALS, strict=True)}
+_LITERAL_OF_MARKER = {json.dumps(marker): literal for marker, literal in zip(MARKERS, LITERALS, strict=True)}
 
 OBJECTS = (
     10**5_000,
@@ -43,7 +43,7 @@ OBJECTS = (
     (1,),
     object(),
 )
-"""What a caller can pass and a file cannot hold: the place of the literals where a value is not written out."""
+"""Values that a caller can pass but a file cannot hold. They replace the literals if a value is not written to a file."""
 
 NUMBERS = (0, -1, 7, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63), 10**16, 10**30, 10**639, 10**700, 1.5, -0.0, 1e308, 5e-324)
 TEXTS = (
@@ -78,13 +78,13 @@ BYTES = (
 
 @cache
 def subtrees(*, recorded: bool) -> tuple[bytes, ...]:
-    """Small values out of every seed, marshalled: what is put where it does not belong."""
-    values = {marshal.dumps(inner) for seed in seeds(recorded=recorded) for inner in holders(seed.value())}
+    """Small values from every seed, marshalled, to be inserted where they do not belong."""
+    values = {marshal.dumps(inner) for seed in seeds(recorded=recorded) for inner in containers(seed.value())}
     return tuple(sorted(value for value in values if len(value) < 1_000))
 
 
-def holders(value: Any) -> list[Any]:
-    """Every object and list inside that is not empty, the value itself first."""
+def containers(value: Any) -> list[Any]:
+    """Return every non-empty object and list in a value, beginning with the value itself."""
     pending, nonempty = [value], []
     while pending:
         inner = pending.pop()
@@ -98,7 +98,7 @@ class Mutator:
     """Makes one mutant.
 
     Args:
-        chance: Decides what is damaged, and how.
+        chance: Decides the place and the kind of damage.
         recorded: As for `seeds`.
     """
 
@@ -107,7 +107,7 @@ class Mutator:
         self.recorded = recorded
 
     def mutant(self, seed: Seed) -> Any:
-        """The bytes of a file for a seed of the transcript readers; a JSON value for others."""
+        """Return the bytes of a file for seeds of the transcript readers, a JSON value for others."""
         value = seed.value()
         if seed.reader != "file":
             return self._values(value, OBJECTS)
@@ -115,11 +115,11 @@ class Mutator:
             return self._bytes(self.written(self._text_lines(value), "text").encode("utf-8", "surrogatepass"), 1.0)
         mutated = self._values(value, MARKERS) if self.chance.random() < 0.9 else value
         text = self.written(mutated, seed.layout)
-        if self.chance.random() < 0.05:  # two keys of one name
+        if self.chance.random() < 0.05:  # a repeated key
             place = text.find("{", self.chance.randrange(len(text) + 1))
             text = f"{text[: place + 1]}{json.dumps(self._key())}:{json.dumps(self._anything(MARKERS))},{text[place + 1 :]}"
         if "\\u0001literal" in text:
-            for marker, literal in _WRITTEN.items():
+            for marker, literal in _LITERAL_OF_MARKER.items():
                 text = text.replace(marker, literal)
         return self._bytes(text.encode("utf-8", "surrogatepass"), 0.25 if mutated is not value else 1.0)
 
@@ -131,8 +131,8 @@ class Mutator:
         return value
 
     def _changed(self, value: Any, rare: tuple[Any, ...]) -> Any:
-        """The value with one thing inside it replaced, removed, repeated, renamed or moved."""
-        chance, places = self.chance, holders(value)
+        """Return the value with one value inside it replaced, removed, repeated, renamed or moved."""
+        chance, places = self.chance, containers(value)
         if not places or chance.random() < 0.002:
             return self._anything(rare)
         holder = chance.choice(places)
@@ -150,9 +150,9 @@ class Mutator:
                 other = chance.choice(list(holder))
                 holder[key], holder[other] = holder[other], holder[key]
             case 3:
-                other = chance.choice(places)  # copied: what is in itself cannot be written
+                other = chance.choice(places)  # copied, because a value inside itself cannot be written
                 inner = chance.choice(list(other.values()) if isinstance(other, dict) else other)
-                holder[key] = _copied(inner)
+                holder[key] = _copy(inner)
             case 4:
                 holder[key] = marshal.loads(chance.choice(subtrees(recorded=self.recorded)))
             case 5 if isinstance(holder, dict):
@@ -164,7 +164,7 @@ class Mutator:
         return value
 
     def _anything(self, rare: tuple[Any, ...], depth: int = 0) -> Any:
-        """A value of any kind."""
+        """Return a value of any kind."""
         chance = self.chance
         match chance.randrange(10):
             case 0 | 1 | 2:
@@ -189,7 +189,7 @@ class Mutator:
     # Text and bytes
 
     def written(self, value: Any, layout: Layout) -> str:
-        """The value as the text of a file; line ends vary."""
+        """Return the value as the text of a file, with varying line ends."""
         if layout == "text":
             return "\n".join(value)
         if layout == "document" or not isinstance(value, list):
@@ -210,7 +210,7 @@ class Mutator:
         return lines
 
     def _bytes(self, raw: bytes, likelihood: float) -> bytes:
-        """The bytes with some lost, added, changed or repeated, as often as `likelihood` says."""
+        """Return the bytes with some lost, added, changed or repeated, as often as `likelihood` says."""
         chance = self.chance
         if chance.random() >= likelihood:
             return raw
@@ -232,7 +232,7 @@ class Mutator:
         return raw[:start]
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     try:
         return marshal.loads(marshal.dumps(value))
     except ValueError:  # nested deeper than marshal goes

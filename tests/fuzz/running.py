@@ -1,4 +1,4 @@
-"""Mutants by the thousand: in one process, or in several that a parent feeds and outlives."""
+"""Runs thousands of mutants, in one process or in several. The parent process survives if they die."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .mutations import Mutator
 from .seeds import Seed, seeds
 
 SECONDS_MAX = 5.0
-"""Processor time for one mutant, so that a busy machine makes no faults. The usual one takes two milliseconds."""
+"""Processor seconds allowed for one mutant, so that a busy machine causes no faults. A typical one takes two milliseconds."""
 MEMORY_MAX = 2 << 30
-"""Bytes of address space for a process, which includes the interpreter, the seeds and the libraries."""
+"""Bytes of address space for a process, including the interpreter, the seeds and the libraries."""
 CHUNK = 250
-"""Mutants that a process is given at once."""
-EXAMPLES = 3
-"""Mutants that are named of each kind of fault."""
+"""Mutants handed to a process at once."""
+NAMED_MUTANTS_MAX = 3
+"""Mutants to name for each kind of fault."""
 
 
 class TooSlowError(BaseException):
@@ -42,12 +42,12 @@ class TooSlowError(BaseException):
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of what became of mutants.
+    """Counts of the outcomes of mutants.
 
     Attributes:
-        outcomes: By the format that a mutant was read as; "refused" and "fault" for others.
-        faults: By kind: the mutants' names.
-        slowest: The longest processor time that one took, in seconds, and its name.
+        outcomes: Number of mutants read as each format, or under "refused" and "fault".
+        faults: Names of the mutants, by the kind of fault.
+        slowest: The longest processor time of a mutant, in seconds, and its name.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -56,7 +56,7 @@ class Tally:
 
     @property
     def mutants(self) -> int:
-        """All of them."""
+        """Number of mutants."""
         return self.outcomes.total()
 
     def fault(self, kind: str, name: str) -> None:
@@ -74,26 +74,26 @@ class Tally:
 
 @cache
 def _folder() -> Path:
-    """A folder in memory, where the system has one, for the file that this process writes again and again."""
+    """Return a folder for the file that this process keeps rewriting, in memory if the system has one."""
     memory = Path("/dev/shm")
     return Path(tempfile.mkdtemp(prefix="fuzz-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None))
 
 
 def mutant(seed: int, number: int, *, recorded: bool = True) -> tuple[Seed, Any, str]:
-    """Return the input that a mutant is made of, the mutant, and the ending of its file's name."""
+    """Return a mutant's seed, the mutant, and the extension of its file's name."""
     chance = Random(f"{seed}.{number}")
     inputs = seeds(recorded=recorded)
     chosen = inputs[number % len(inputs)]
-    made = Mutator(chance, recorded=recorded).mutant(chosen)
-    return chosen, made, chance.choice((".json", ".jsonl"))
+    mutated = Mutator(chance, recorded=recorded).mutant(chosen)
+    return chosen, mutated, chance.choice((".json", ".jsonl"))
 
 
 def check(seed: int, number: int, *, recorded: bool = True) -> str:
     """Make a mutant, check the promise for it, and return the format it was read as, or "refused"."""
-    chosen, made, ending = mutant(seed, number, recorded=recorded)
+    chosen, mutated, ending = mutant(seed, number, recorded=recorded)
     if chosen.reader == "file":
-        return check_file(_folder() / f"log{ending}", made, number // 7)
-    return check_value(chosen.reader, made, number // 7)
+        return check_file(_folder() / f"log{ending}", mutated, number // 7)
+    return check_value(chosen.reader, mutated, number // 7)
 
 
 def run(seed: int, numbers: range, on_mutant: Callable[[int], object] = bool, *, recorded: bool = True) -> Tally:
@@ -138,17 +138,17 @@ def kind_of(error: BaseException) -> str:
 
 
 def run_processes(total: Tally, seed: int, count: int, processes: int, *, seconds: float, on_progress: Callable[[], object] = bool) -> None:
-    """Check mutants in several processes, until the count or the time is reached.
+    """Check mutants in several processes, until the count or the time limit is reached.
 
-    A process that dies costs the chunks that were under way; the mutants it may have died of are a fault.
+    If a process dies, its current chunks are lost, and the mutants that may have killed it count as a fault.
 
     Args:
-        total: Counts what became of them, from the first chunk on.
-        seed: Of the run.
-        count: Mutants to check.
-        processes: Of this machine.
-        seconds: Time to spend.
-        on_progress: Is called whenever something was added to the total.
+        total: Gets the counts, beginning with the first chunk.
+        seed: Seed of the run.
+        count: Number of mutants to check.
+        processes: Number of processes.
+        seconds: Time limit.
+        on_progress: Called whenever the total changes.
     """
     until = time.monotonic() + seconds
     chunks = (range(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK))
@@ -162,17 +162,17 @@ def run_processes(total: Tally, seed: int, count: int, processes: int, *, second
                 while chunk := next(chunks, None) if time.monotonic() < until else None:
                     pending.add(pool.submit(_run_chunk, seed, chunk))
                     while len(pending) >= 2 * processes:
-                        pending = _collected(pending, total)
+                        pending = _collect(pending, total)
                         on_progress()
                 while pending:
-                    pending = _collected(pending, total)
+                    pending = _collect(pending, total)
                 is_done = True
             except BrokenProcessPool:
                 for number in filter(lambda number: number >= 0, current[:]):
                     total.fault("a process died; one of these", f"{seed}.{number}")
 
 
-def _collected(pending: set[Future[Tally]], total: Tally) -> set[Future[Tally]]:
+def _collect(pending: set[Future[Tally]], total: Tally) -> set[Future[Tally]]:
     done, pending = wait(pending, return_when=FIRST_COMPLETED)
     for future in done:
         total.add(future.result())
@@ -184,7 +184,7 @@ _slot = 0
 
 
 def _prepare(current: Any, slots: Any) -> None:
-    """Set a process up: its place among the others, its memory limit, and its end should it hang where no signal gets through."""
+    """Set up a process: its index, its memory limit, and its exit if it hangs where no signal is handled."""
     global _current, _slot  # noqa: PLW0603 - a pool's initializer has nowhere else to leave what tasks need
     _current = current
     with slots.get_lock():
@@ -192,7 +192,7 @@ def _prepare(current: Any, slots: Any) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
     seeds()
     gc.freeze()
-    gc.set_threshold(50_000)  # a mutant leaves few cycles: the default spends a tenth of the time looking for them
+    gc.set_threshold(50_000)  # mutants leave few cycles, and the default spends a tenth of the time looking for them
 
 
 def _run_chunk(seed: int, chunk: range) -> Tally:

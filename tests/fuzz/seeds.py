@@ -1,4 +1,4 @@
-"""The inputs that are mutated: small, valid, one of every format at least."""
+"""The inputs to mutate: small, valid, at least one for every format."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from session.transcripts import read_account
 from tests.support.claude_lines import a_bit_of_everything
 from tests.support.screens import long_session
 from tests.support.tool_logs import DOCUMENTS, LINES
-from tests.test_transcripts_aider import BEGUN, TALK
-from tests.test_transcripts_lists_fuzz import LOGS
+from tests.transcripts.test_transcripts_aider import CHAT_LINES, SESSION_START
+from tests.transcripts.test_transcripts_lists_fuzz import LOGS
 
 Layout = Literal["lines", "document", "text"]
 
 EXCERPT_LINES, EXCERPT_MEMBERS, EXCERPT_CHARS = 10, 8, 300
-"""What is left of a recorded transcript: lines of a log, members of a list, characters of a text."""
+"""Size of an excerpt from a recorded transcript: lines of a log, members of a list, characters of a text."""
 EXCERPT_BYTES = 16_000
-"""Longer excerpts are left out: they cost more time than they find."""
+"""Longer excerpts are left out, because they find too little for their time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Seed:
     """One valid input.
 
     Attributes:
-        name: The format, or the file it comes from.
+        name: The format, or the file that the input is from.
         reader: "file" for the transcript readers, else the function that takes the JSON value: "from_dict", "from_google", …
-        layout: How a file of it is written: a value a line, one document, or plain text.
-        data: The JSON value (a list of values for lines, a list of texts for plain text), marshalled: unpacking is how it is copied.
+        layout: Layout of its file: one value per line, one document, or plain text.
+        data: The JSON value (a list of values for lines, a list of texts for plain text), marshalled. Unmarshalling it makes a fresh copy.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Seed:
     data: bytes
 
     def value(self) -> Any:
-        """A fresh copy of the JSON value."""
+        """Return a fresh copy of the JSON value."""
         return marshal.loads(self.data)
 
 
@@ -58,18 +58,18 @@ def _seed(name: str, reader: str, layout: Layout, value: Any) -> Seed:
 
 @cache
 def seeds(*, recorded: bool = True) -> tuple[Seed, ...]:
-    """All inputs.
+    """Return all inputs.
 
     Args:
         recorded: False to leave out excerpts of recorded transcripts.
     """
     folder = os.environ.get("CONTEXT_WINDOW_TRANSCRIPTS", "") if recorded else ""
-    return (*_written(), *(_excerpts(Path(folder)) if folder else ()))
+    return (*_own_seeds(), *(_excerpts(Path(folder)) if folder else ()))
 
 
-def _written() -> Iterator[Seed]:
+def _own_seeds() -> Iterator[Seed]:
     yield _seed("claude_code", "file", "lines", [json.loads(line) for line in a_bit_of_everything().lines])
-    yield _seed("aider", "file", "text", (BEGUN + TALK).split("\n"))
+    yield _seed("aider", "file", "text", (SESSION_START + CHAT_LINES).split("\n"))
     for name, make in LINES.items():
         yield _seed(name, "file", "lines", make())
     for name, make_one in DOCUMENTS.items():
@@ -79,7 +79,7 @@ def _written() -> Iterator[Seed]:
         if isinstance(log, list):
             yield _seed(f"{name}, a message a line", "file", "lines", log)
     yield _seed("requests", "file", "lines", [LOGS["anthropic"], LOGS["responses"], LOGS["google"]])
-    session = Session.from_dict({**(whole := long_session().to_dict()), "items": whole["items"][:12]})
+    session = Session.from_dict({**(long_log := long_session().to_dict()), "items": long_log["items"][:12]})
     yield _seed("session_json", "file", "document", session.to_dict())
     yield _seed("session_json", "from_dict", "document", session.to_dict())
     yield _seed(
@@ -91,7 +91,7 @@ def _written() -> Iterator[Seed]:
 
 
 def _excerpts(folder: Path) -> Iterator[Seed]:
-    """The head of each recorded transcript, shortened as far as its format is still recognised."""
+    """Yield the beginning of each recorded transcript, shortened as long as its format is still recognized."""
     for path in sorted(folder.rglob("*.json*")):
         try:
             form = read_account(path).format
@@ -108,7 +108,7 @@ def _excerpts(folder: Path) -> Iterator[Seed]:
 
 
 def _excerpt(value: Any) -> Any:
-    """The value with its long lists and texts shortened."""
+    """Return the value with long lists and texts shortened."""
     if isinstance(value, str):
         return value[:EXCERPT_CHARS]
     if isinstance(value, dict):

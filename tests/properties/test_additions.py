@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from session import Compaction, FunctionCall, FunctionCallOutput, Image, Message, Session, Text
 from session.items import Item
-from session.providers.additions import ADDED, FAILED, INTERRUPTED, PREAMBLE, SUMMARY_HEADER
+from session.providers.additions import ADDED, FAILED, INTERRUPTED, PREAMBLE, SUMMARY_HEADER, summary_text
 from session.providers.anthropic import from_anthropic, to_anthropic
 from session.providers.google import from_google, to_google
 from session.providers.openai_chat import from_openai_chat, to_openai_chat
@@ -71,7 +71,7 @@ def texts_by_speaker(session: Session) -> dict[str, list[str]]:
             lines = [line for line in item.text.split("\n") if not line.startswith("[image ")]
             speakers["tool"] += ["\n".join(lines)] if lines else []
         elif isinstance(item, Compaction) and item.summary.strip():
-            speakers["user"].append(SUMMARY_HEADER + item.summary)
+            speakers["user"].append(summary_text(item.summary))
     return speakers
 
 

@@ -67,10 +67,10 @@ def test_every_call_has_the_result_that_is_its_own(session: Session) -> None:
 @given(logs())
 def test_the_preamble_is_there_exactly_when_planners_reserve_it(session: Session) -> None:
     """`PREAMBLE` stands at the head when the first item that becomes a message is no user message."""
-    said = [item for item in session.items if not isinstance(item, AgentHandoff | AgentConfigUpdate) and not is_system(item)]
+    said = [item for item in session.items if not isinstance(item, AgentConfigUpdate) and not is_system(item)]
     groups = grouping(session)
     said = [item for item in said if groups.kind[session.position(item.id) or 0] != KIND_ORPHAN and not is_blank(item)]
-    due = bool(said) and not (isinstance(said[0], Message) and said[0].role == "user")
+    due = bool(said) and not (isinstance(said[0], AgentHandoff) or (isinstance(said[0], Message) and said[0].role == "user"))
     messages = to_anthropic(session).messages
     event(f"preamble: {due}")
     assert (bool(messages) and messages[0]["content"][0].get("text") == PREAMBLE) == due

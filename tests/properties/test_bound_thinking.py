@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager, ModelConfig
+from context_window.settings import budget
+from context_window.settings.budget import NOTE_PART
 from session import AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning, Session
 from session.items import Item
 from session.providers.anthropic import to_anthropic
@@ -145,22 +148,45 @@ def test_thinking_is_sent_behind_the_prompt_that_it_was_signed_with(session: Ses
     event(f"checked: {min(provider.checked, 3)}")
 
 
-@given(logs(), st.integers(10, 500))
-def test_views_send_no_thinking_behind_another_prompt(session: Session, tokens: int) -> None:
-    """The same of a manager's views, whatever they take out, for a model that binds its thinking."""
-    manager = ContextWindowManager(
-        ModelConfig("claude-sonnet-4-5", 2_000, binds_thinking=True), Letters(), context_window=ContextWindow(max_tokens=tokens)
-    )
+@given(logs(), st.integers(10, 500), st.sampled_from((0, NOTE_PART)))
+def test_views_send_no_thinking_behind_another_prompt(session: Session, tokens: int, note_part: int) -> None:
+    """The same of a manager's views, whatever they take out, for a model that binds its thinking. The line about removed items is part of
+    the prompt."""
+    with patch.object(budget, "NOTE_PART", note_part):  # 0: the line is sent in the smallest window, too
+        manager = ContextWindowManager(
+            ModelConfig("claude-sonnet-4-5", 2_000, binds_thinking=True), Letters(), context_window=ContextWindow(max_tokens=tokens)
+        )
     provider = Provider()
     log = Session(id=session.id)
     log.restore_seams(session.response_breaks, 0)
     for end, answer in answers_of(session):
         for item in session.items[len(log.items) : end]:
             log.append(item)
-        request = blocks_of(to_anthropic(manager.process_session(log)).messages)
+        view = manager.process_session(log)
+        request = blocks_of(to_anthropic(view).messages)
         assume(request)  # else there is no answer
+        event(f"with the line: {view.removed is not None}")
         provider.read(request)
         provider.answer(request, answer)
         for item in answer:
             log.append(item)
     event(f"checked: {min(provider.checked, 3)}")
+
+
+def test_a_line_at_the_beginning_takes_the_thinking_behind_it() -> None:
+    """The dialogue's thinking stands before the first item that is dropped. But the request now begins with a line about that item."""
+    manager = ContextWindowManager(
+        ModelConfig("claude-sonnet-4-5", 3_000, binds_thinking=True), Letters(), context_window=ContextWindow(max_tokens=3_000)
+    )
+    log = Session([Message("user", "Do it."), Reasoning("hm", signature="s1", id="thought"), Message("assistant", "I will.")])
+    for number in range(30):
+        log.add_message("user", "Go on.")
+        call = log.add_function_call("run", {"text": "x" * 100})
+        log.add_function_output("run", "o", call.call_id)
+        log.add_message("assistant", f"Step {number} is done.", f"step {number}")
+        log.restore_seams(log.response_breaks, 0)
+    log.add_message("user", "And now?")
+    view = manager.process_session(log)
+    assert view.removed is not None
+    assert view.get_by_id("step 0") is not None
+    assert view.position("thought") is None

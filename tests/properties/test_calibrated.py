@@ -7,9 +7,10 @@ from dataclasses import replace
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.following import Following
-from context_window.trimming.anchor import CalibrationRule
+from context_window.calibration.reported_totals import ReportedTotals
+from context_window.trimming.calibration_rule import CalibrationRule
 from context_window.trimming.limits import Limits
+from context_window.views.tracker import SessionTracker
 from session.session import Session
 from tests.support.anchored import fold_anchored
 from tests.support.harness import MEASURER, again, copy_of, process
@@ -19,17 +20,19 @@ from tests.support.twin import Facts, cost
 RULES = st.builds(
     CalibrationRule,
     coverage=st.sampled_from((950, 950, 500)),
-    prior=st.sampled_from((400, 50, 0)),
-    least=st.sampled_from((10, 0)),
-    removed=st.sampled_from((800, 1000, 0)),
-    remembered=st.sampled_from((100, 3)),
+    prior_score=st.sampled_from((400, 50, 0)),
+    min_score=st.sampled_from((60, 0)),
+    removal_worth=st.sampled_from((800, 1000, 0)),
+    worth_samples=st.sampled_from((10, 1)),
+    worth_tokens=st.sampled_from((5_000, 30)),
+    max_samples=st.sampled_from((100, 3)),
 )
 
 
 @st.composite
 def calibrated(draw: st.DrawFn) -> tuple[Session, Limits]:
     log = draw(reported(draw(sessions())))
-    bounds = draw(limits(sum(map(cost, log.items))))
+    bounds = replace(draw(limits(sum(map(cost, log.items)))), drops_thinking=draw(st.booleans()))
     return log, replace(bounds, calibration=draw(RULES))
 
 
@@ -40,20 +43,22 @@ def test_calibrated_twin(data: st.DataObject) -> None:
     whole, bounds = data.draw(calibrated())
     every = data.draw(st.sampled_from((1, 7, 7, 11, 60)))  # the slow twin takes the square of what it compares
     log = copy_of(whole)
-    following, known = Following(log, bounds, MEASURER), Facts()
+    tracker, facts = SessionTracker(log, bounds, MEASURER), Facts()
     for item in whole.items:
         log.append(item)
         if len(log.items) >= whole.settled and data.draw(st.integers(1, every)) == 1:  # a view is there as a whole
-            compare(following, log, known)
-    compare(following, log, known)
-    event(f"anchored: {following.fold.anchor is not None}")
-    event(f"learned: {len(following.fold.increments)}")
-    event(f"trimmed: {bool(following.fold.tally.altered)}")
+            compare(tracker, log, facts)
+    compare(tracker, log, facts)
+    event(f"anchored: {tracker.report_feed.is_anchored}")
+    totals = tracker.fold.totals
+    assert isinstance(totals, ReportedTotals)
+    event(f"learned: {len(totals.increments)}")
+    event(f"trimmed: {bool(tracker.fold.tally.altered)}")
 
 
-def compare(following: Following, log: Session, known: Facts) -> None:
-    outcome = again(following, log)
-    twin = fold_anchored(log, following.fold.limits, known)
+def compare(tracker: SessionTracker, log: Session, facts: Facts) -> None:
+    outcome = again(tracker, log)
+    twin = fold_anchored(log, tracker.fold.limits, facts)
     assert list(outcome.view.items) == twin.view()
     assert outcome.total == twin.total()
     assert outcome.plan.after == outcome.total
@@ -66,14 +71,14 @@ def test_calibrated_fits(drawn: tuple[Session, Limits]) -> None:
     outcome = process(log, bounds)
     assert outcome.plan.over_budget == (outcome.total > bounds.budget)
     if outcome.plan.over_budget:
-        fold = outcome.following.fold
-        assert all(fold.is_protected(place) for place in fold.shown)
+        fold = outcome.tracker.fold
+        assert all(fold.is_protected(place) for place in fold.visible)
 
 
 @given(calibrated())
 def test_calibrated_views_say_what_they_cost(drawn: tuple[Session, Limits]) -> None:
     """a view within its limits, reprocessed by the same function and policy, is unchanged: reports of other requests do not count"""
-    log, bounds = drawn
+    log, bounds = drawn[0], replace(drawn[1], drops_thinking=False)  # a view may lack the question that made reasoning free
     first = process(log, bounds)
     if first.view is log or first.plan.over_budget:
         return

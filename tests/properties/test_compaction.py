@@ -1,4 +1,4 @@
-"""Guarantee: compaction. A log managed before every call of the model, by summarisers of every kind."""
+"""Guarantee: compaction. A log is managed before every request, with summarisers of every kind."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ ANSWERS = st.sampled_from((*("x", "s" * 30) * 5, "s" * 300, "s" * 3000, "", None
 STRATEGIES: st.SearchStrategy[Strategy] = st.sampled_from((PriorityTrim(), PriorityTrim(), Summarize(0), Summarize(4)))
 
 
-class Summaries:
-    """A summariser that gives what is drawn, and counts what it is asked."""
+class DrawnSummariser:
+    """A summariser that returns drawn values and counts its prompts."""
 
     def __init__(self, data: st.DataObject, window: int | None) -> None:
         self.window = window
@@ -48,37 +48,37 @@ def test_compaction(data: st.DataObject) -> None:
     """whatever summariser is asked, a managed log only grows by summaries where no response goes on; its view keeps what views
     keep, is valid, and is no further over the budget than trimming alone; originals are recalled; a second call adds nothing; a cold
     fold agrees"""
-    whole = data.draw(sessions())
-    tokens = max(1, sum(map(cost, whole.items)) * data.draw(st.sampled_from((20, 40, 60, 80))) // 100)
+    source = data.draw(sessions())
+    tokens = max(1, sum(map(cost, source.items)) * data.draw(st.sampled_from((20, 40, 60, 80))) // 100)
     window = ContextWindow(
         max_tokens=tokens,
         max_context_items=data.draw(st.sampled_from((None, None, 5, 20))),
         keep_recent_turns=data.draw(st.sampled_from((0, 0, 1, 1, 2, 3))),
         strategy=data.draw(STRATEGIES),
     )
-    llm = Summaries(data, data.draw(st.sampled_from((None, None, 2500, 4000))))
-    more = data.draw(st.lists(st.integers(0, len(whole.items)), max_size=2))
-    asyncio.run(_run(whole, window, llm, more))
+    llm = DrawnSummariser(data, data.draw(st.sampled_from((None, None, 2500, 4000))))
+    edits = data.draw(st.lists(st.integers(0, len(source.items)), max_size=2))
+    asyncio.run(_run(source, window, llm, edits))
 
 
-async def _run(whole: Session, window: ContextWindow, llm: Summaries, more: list[int]) -> None:
-    manager, log = ContextWindowManager(token_counter=Letters(), context_window=window), copy_of(whole)
-    points = {*request_points(whole)[-4:], *more}
-    for place, item in enumerate([*whole.items, None]):
+async def _run(source: Session, window: ContextWindow, llm: DrawnSummariser, edits: list[int]) -> None:
+    manager, log = ContextWindowManager(token_counter=Letters(), context_window=window), copy_of(source)
+    points = {*request_points(source)[-4:], *edits}
+    for place, item in enumerate([*source.items, None]):
         if place in points:
             before = list(log.items)
             view = await manager.manage(log, llm)
             _check(manager, log, before, view, window)
-            asked, length = llm.asked, len(log.items)
+            prompts_before, length = llm.asked, len(log.items)
             again = await manager.manage(log, llm)
-            assert (list(again.items), llm.asked, len(log.items)) == (list(view.items), asked, length)
+            assert (list(again.items), llm.asked, len(log.items)) == (list(view.items), prompts_before, length)
         if item is not None:
             log.append(item)
-    for original in whole.items:
+    for original in source.items:
         assert manager.recall(log, original.id) is original
-    made = [item for item in log.items if isinstance(item, Compaction) and whole.get_by_id(item.id) is None]
-    event(f"summaries: {min(len(made), 3)}")
-    event(f"failed: {llm.asked > len(made)}")
+    summaries = [item for item in log.items if isinstance(item, Compaction) and source.get_by_id(item.id) is None]
+    event(f"summaries: {min(len(summaries), 3)}")
+    event(f"failed: {llm.asked > len(summaries)}")
 
 
 def _check(manager: ContextWindowManager, log: Session, before: list[Any], view: Session, window: ContextWindow) -> None:
@@ -93,8 +93,8 @@ def _check(manager: ContextWindowManager, log: Session, before: list[Any], view:
         assert {item.id for item in before} >= set(summary.replaces)
         assert summary in view.items
         assert _cold(before, log, window).get_token_usage()["total"] >= manager.get_token_usage()["total"] or _fits(manager, window)
-        shown = [item for item in view.items if is_summary(item) and not item.pinned and item.id != summary.id]
-        assert not any(isinstance(item, Compaction) and item.id in summary.replaces for item in shown)
+        visible_summaries = [item for item in view.items if is_summary(item) and not item.pinned and item.id != summary.id]
+        assert not any(isinstance(item, Compaction) and item.id in summary.replaces for item in visible_summaries)
     check_subsequence(log, view)
     check_kept(log, view)
     check_pairs(log, view)
@@ -102,8 +102,8 @@ def _check(manager: ContextWindowManager, log: Session, before: list[Any], view:
         cold = ContextWindowManager(token_counter=Letters(), context_window=window)
         assert list(cold.process_session(log).items) == list(view.items)
     if any(is_summary(item) for item in view.items):
-        sent = to_anthropic(view)
-        assert not sent.messages or validate_anthropic(sent) == []
+        request = to_anthropic(view)
+        assert not request.messages or validate_anthropic(request) == []
         contents = to_google(view)
         assert not contents.contents or validate_google(contents) == []
         assert validate_openai_chat(to_openai_chat(view)) == []
@@ -111,7 +111,7 @@ def _check(manager: ContextWindowManager, log: Session, before: list[Any], view:
 
 
 def _cold(items: list[Any], log: Session, window: ContextWindow) -> ContextWindowManager:
-    """A manager that has trimmed the log as it was before the summary."""
+    """Return a manager that has trimmed the log as it was before the summary."""
     manager = ContextWindowManager(token_counter=Letters(), context_window=window)
     manager.process_session(Session.showing(log, items, breaks=log.response_breaks, settled=0))
     return manager

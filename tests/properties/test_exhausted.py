@@ -10,7 +10,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
-from context_window.trimming import fold, steps
+from context_window.trimming import fold
+from context_window.trimming import frontier as steps
 from session import FunctionCall, FunctionCallOutput, Message, MessageCategory, Reasoning, Session, Usage
 from session.items import AgentConfigUpdate, AgentHandoff
 from tests.support.counting import Letters

@@ -5,13 +5,10 @@ from __future__ import annotations
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.trimming.placeholders import changed
-from context_window.trimming.plan import Cut
-from session.items import FunctionCallOutput
-from tests.support.checks import free_tokens
+from tests.support.checks import free_tokens, is_shortest
 from tests.support.harness import Outcome, process, trim
 from tests.support.strategies import limits, sessions
-from tests.support.twin import Twin, cost, responses
+from tests.support.twin import Twin, cost, twin_of
 
 
 @given(st.data())
@@ -29,22 +26,19 @@ def test_fits(data: st.DataObject) -> None:
             assert free_tokens(log, outcome.view, cost) == 0
             assert_nothing_left_to_truncate(outcome)
             largest = max(map(cost, outcome.view.items), default=0)
-            assert [culprit.tokens for culprit in outcome.following.culprits()[:1]] == ([largest] if outcome.view.items else [])
+            assert [culprit.tokens for culprit in outcome.tracker.culprits()[:1]] == ([largest] if outcome.view.items else [])
 
 
 def recount(outcome: Outcome) -> int:
     """The request counted anew from the view's items, and from what a converter would add to them."""
-    fresh = Twin(list(outcome.view.items), outcome.view.response_breaks, outcome.following.fold.limits)
+    fresh = twin_of(outcome.view, outcome.tracker.fold.limits)
     fresh.grow(len(fresh.items))
     return fresh.total()
 
 
 def assert_nothing_left_to_truncate(outcome: Outcome) -> None:
-    items = list(outcome.log.items)
-    said = responses(items, outcome.log.response_breaks)
-    shown = {item.id: item for item in outcome.view.items}
-    decisions = {decision.item_id: decision for decision in outcome.plan}
-    for item in items[said[-1][0] :] if said else []:
-        if isinstance(item, FunctionCallOutput) and item.id in shown and not item.pinned and item.category.value != "SYSTEM":
-            shortest = changed(item, decisions[item.id].images, Cut(0, 0, 0))
-            assert cost(shown[item.id]) <= cost(shortest)
+    twin = Twin(list(outcome.log.items), outcome.log.response_breaks, outcome.tracker.fold.limits)
+    twin.grow(len(twin.items))
+    assert [place for place in twin.unread_context() if outcome.view.get_by_id(twin.items[place].id)] == []
+    shrinkable = [*twin.unread_outputs(), *twin.unread_calls(), *(twin.unread_messages() if twin.limits.clamp_messages else [])]
+    assert [place for place in shrinkable if not is_shortest(outcome, place)] == []

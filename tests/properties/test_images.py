@@ -30,12 +30,13 @@ def pictures(session: Session) -> list[tuple[str, int]]:
 
 @given(st.data())
 def test_images(data: st.DataObject) -> None:
-    """the image rule spares the newest `images_kept` and replaces older unprotected ones, the parts beside them untouched"""
+    """The newest images stay, older ones become placeholders, and the other parts of their items are untouched. With a budget that
+    nothing exceeds, images of the frontier stay too"""
     log = data.draw(sessions())
     bounds = replace(data.draw(limits(1)), budget=10**9, trigger=10**9, target=10**9, items_max=None)
     outcome = process(log, bounds)
     shown = pictures(outcome.view)
-    gone = {one.item_id: one.reason for one in outcome.plan if one.action is Action.DROP}
+    gone = {decision.item_id: decision.reason for decision in outcome.plan if decision.action is Action.DROP}
     older = [picture for picture in pictures(log) if picture[0] not in gone]
     newest = older[len(older) - bounds.images_kept :] if bounds.images_kept else []
     # Where a summary has taken newer images away since, older ones were replaced while those were the newest.
@@ -61,7 +62,7 @@ def test_one_trim_replaces_all_that_may_go_or_none(data: st.DataObject) -> None:
     log = data.draw(sessions())
     bounds = replace(data.draw(limits(1)), budget=10**9, trigger=10**9, target=10**9, items_max=None)
     outcome = trim(log, bounds)
-    gone = {one.item_id for one in outcome.plan if one.action is Action.DROP}
+    gone = {decision.item_id for decision in outcome.plan if decision.action is Action.DROP}
     there = [picture for picture in pictures(log) if picture[0] not in gone]
     due: list[tuple[str, int]] = []
     if len(there) > bounds.images_max:
@@ -71,7 +72,7 @@ def test_one_trim_replaces_all_that_may_go_or_none(data: st.DataObject) -> None:
 
 
 def may_go(log: Session, item_id: str) -> bool:
-    """Whether nothing protects the item: neither its place, nor what it is, nor something else of its unit."""
+    """True if nothing protects the images of the item: neither its place, nor what it is, nor something else of its unit."""
     items, place = list(log.items), log.position(item_id)
     assert place is not None
     if place in frontier(items, log.response_breaks) or is_summary(items[place]):

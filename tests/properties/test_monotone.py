@@ -8,9 +8,9 @@ from fractions import Fraction
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from context_window.trimming.frontier import fair_parts
 from context_window.trimming.limits import Limits
 from context_window.trimming.plan import Action
-from context_window.trimming.steps import fair_parts
 from session.items import FunctionCall, FunctionCallOutput
 from session.parts import Image
 from session.session import Session
@@ -35,7 +35,7 @@ def test_monotone(data: st.DataObject) -> None:
     def with_budget(budget: int) -> dict[str, tuple[int, int]]:
         fixed = tuple(Fraction(share, budget) for share in shares)
         outcome = trim(log, replace(bounds, budget=budget, shares=(fixed[0], fixed[1], fixed[2], fixed[3])))
-        return {one.item_id: (WHOLE[one.action], one.after) for one in outcome.plan}
+        return {decision.item_id: (WHOLE[decision.action], decision.after) for decision in outcome.plan}
 
     smaller, larger = with_budget(bounds.budget), with_budget(larger_budget)
     if smaller != larger:
@@ -54,7 +54,7 @@ def test_one_output_that_cannot_shrink_takes_no_room_from_others_as_the_budget_g
     before = dict.fromkeys(ids, 0)
     for budget in range(100, sum(map(cost, log.items))):
         bounds = Limits(budget, budget, budget, (Fraction(0),) * 4, images_kept=1)
-        after = {one.item_id: one.after for one in trim(log, bounds).plan if one.item_id in ids}
+        after = {decision.item_id: decision.after for decision in trim(log, bounds).plan if decision.item_id in ids}
         assert all(after[one] >= before[one] for one in ids), budget
         before = after
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,8 @@ from tests.support.checks import check_oldest_first, protected
 from tests.support.harness import trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost, unit_of
+
+BY_AGE: dict[str, Any] = {"tool_rules": {}, "clear_superseded": False}
 
 
 def without_compactions(log: Session) -> Session:
@@ -28,33 +31,41 @@ def test_oldest_first(data: st.DataObject) -> None:
     """at each trim, per category, what is dropped is a prefix of what could be dropped; likewise cleared; a unit's age is
     where it was completed"""
     log = without_compactions(data.draw(sessions()))
-    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=False)
+    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=False, keep_first_message=False, **BY_AGE)
     outcome = trim(log, bounds)
     check_oldest_first(log, outcome.view)
     items = list(log.items)
     units = unit_of(items, log.response_breaks)
     kept_back = protected(items, log.response_breaks)
-    cleared = [(units[place][-1], place) for place, one in enumerate(outcome.plan) if one.action is Action.CLEAR]
-    for place, one in enumerate(outcome.plan):
-        free = one.reason is Reason.FITS and place not in kept_back and one.category is MessageCategory.SYSTEM_OUTPUT
-        is_output = items[place].type == "function_call_output"
-        if cleared and free and is_output and outcome.following.fold.measures.cleared(place) < one.after:
-            assert (units[place][-1], place) > max(cleared), "a newer output was cleared before this one"
+    is_call = [item.type == "function_call" for item in items]  # of a unit, the outputs are cleared before the calls
+    cleared = [(units[place][-1], is_call[place], place) for place, one in enumerate(outcome.plan) if one.action is Action.CLEAR]
+    for place, decision in enumerate(outcome.plan):
+        free = decision.reason is Reason.FITS and place not in kept_back and decision.category is MessageCategory.SYSTEM_OUTPUT
+        may_go = items[place].type == "function_call_output" or (is_call[place] and bounds.clear_call_inputs)
+        if cleared and free and may_go and outcome.tracker.fold.cleared_tokens(place) < decision.after:
+            assert (units[place][-1], is_call[place], place) > max(cleared), "a newer output or call was cleared before this one"
 
 
 @given(st.data())
 def test_newest_first(data: st.DataObject) -> None:
     """`preserve_recency=False` takes the newest first: what is dropped of a category is a suffix of what could be."""
     log = without_compactions(data.draw(sessions()))
-    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=False, newest_first=True)
+    bounds = replace(
+        data.draw(limits(sum(map(cost, log.items)))),
+        binds_thinking=False,
+        keep_first_message=False,
+        tool_rules={},
+        clear_superseded=False,
+        newest_first=True,
+    )
     outcome = trim(log, bounds)
     items = list(log.items)
     kept_back = protected(items, log.response_breaks)
     units = {tuple(unit): unit for unit in unit_of(items, log.response_breaks).values() if not kept_back.intersection(unit)}
-    for category in {one.category for one in outcome.plan}:
+    for category in {decision.category for decision in outcome.plan}:
         ages = {True: [0], False: [len(items)]}
         for unit in units.values():
             decision = outcome.plan.decisions[unit[0]]
-            if decision.category is category and decision.reason is not Reason.ORPHAN:
+            if decision.category is category and decision.reason not in (Reason.ORPHAN, Reason.REPLACED_PROMPT):
                 ages[decision.action is not Action.DROP].append(unit[-1])
         assert max(ages[True]) <= min(ages[False])

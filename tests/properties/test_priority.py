@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window.trimming.plan import Action, Reason
-from session.items import FunctionCallOutput, MessageCategory
+from session.items import FunctionCall, FunctionCallOutput, MessageCategory
 from tests.support.checks import protected
 from tests.support.harness import ladder, process, trim
 from tests.support.strategies import limits, sessions
@@ -17,24 +18,37 @@ from tests.support.watching import watched_steps
 
 ORDER = (MessageCategory.SYSTEM_OUTPUT, MessageCategory.DIALOG, MessageCategory.CONTEXT)
 
+BY_AGE: dict[str, Any] = {"tool_rules": {}, "clear_superseded": False}
+
 
 @given(st.data())
 def test_priority(data: st.DataObject) -> None:
     """at each token trim, nothing is taken from a category at or below its share while a lower one has anything unprotected
     to give"""
     log = data.draw(sessions())
-    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None, binds_thinking=False)
+    bounds = replace(
+        data.draw(limits(sum(map(cost, log.items)))),
+        items_max=None,
+        binds_thinking=False,
+        keep_first_message=False,
+        tool_rules={},
+        clear_superseded=False,
+    )
     bounds = replace(bounds, newest_first=data.draw(st.booleans()))
     free = {item.id for item in log.items} - {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
     for outcome in ladder(log, bounds):
         for rank, category in enumerate(ORDER):
-            taken = [one for one in outcome.plan if one.reason is Reason.OVER_BUDGET and one.category is category]
+            taken = [decision for decision in outcome.plan if decision.reason is Reason.OVER_BUDGET and decision.category is category]
             if not taken:
                 continue
             event(f"pass two took from {category.value}")
             for lower in ORDER[:rank]:
-                left = [one for one in outcome.plan if one.category is lower and one.item_id in free and one.action is not Action.DROP]
-                assert left == [], f"{category} gave below its share while {lower} still had {[one.item_id for one in left]}"
+                left = [
+                    decision
+                    for decision in outcome.plan
+                    if decision.category is lower and decision.item_id in free and decision.action is not Action.DROP
+                ]
+                assert left == [], f"{category} gave below its share while {lower} still had {[decision.item_id for decision in left]}"
 
 
 @given(st.data())
@@ -49,17 +63,19 @@ def test_pass_one_stops_at_the_share(data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_outputs_are_cleared_before_any_is_dropped(data: st.DataObject) -> None:
-    """In SYSTEM_OUTPUT outputs are first cleared, oldest first, and only then are units dropped, oldest first."""
+def test_outputs_and_calls_are_cleared_before_any_is_dropped(data: st.DataObject) -> None:
+    """In SYSTEM_OUTPUT outputs and calls are first cleared, oldest first, and only then are units dropped, oldest first."""
     log = data.draw(sessions())
-    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None)
+    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None, **BY_AGE)
     outcome = trim(log, bounds)
-    dropped = [one for one in outcome.plan if one.category is MessageCategory.SYSTEM_OUTPUT and one.action is Action.DROP]
-    if not any(one.reason in (Reason.OVER_SHARE, Reason.OVER_BUDGET) for one in dropped):
+    dropped = [
+        decision for decision in outcome.plan if decision.category is MessageCategory.SYSTEM_OUTPUT and decision.action is Action.DROP
+    ]
+    if not any(decision.reason in (Reason.OVER_SHARE, Reason.OVER_BUDGET) for decision in dropped):
         return
     kept_back = {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
-    for one in outcome.plan:
-        item = log.get_by_id(one.item_id)
-        whole = one.action is Action.KEEP and one.category is MessageCategory.SYSTEM_OUTPUT and one.item_id not in kept_back
-        if whole and isinstance(item, FunctionCallOutput):
-            assert outcome.following.fold.measures.cleared(log.position(item.id) or 0) >= one.after
+    for decision in outcome.plan:
+        item = log.get_by_id(decision.item_id)
+        whole = decision.action is Action.KEEP and decision.category is MessageCategory.SYSTEM_OUTPUT and decision.item_id not in kept_back
+        if whole and (isinstance(item, FunctionCallOutput) or (isinstance(item, FunctionCall) and bounds.clear_call_inputs)):
+            assert outcome.tracker.fold.cleared_tokens(log.position(item.id) or 0) >= decision.after

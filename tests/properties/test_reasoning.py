@@ -18,7 +18,7 @@ from tests.support.strategies import limits, sessions
 from tests.support.twin import cost, unit_of
 
 NONE = Fraction(0)
-NO_EDITS = (Reason.ORPHAN, Reason.BOUND_REASONING)
+NO_EDITS = (Reason.ORPHAN, Reason.REPLACED_PROMPT, Reason.BOUND_REASONING)
 
 
 @given(st.data())
@@ -29,9 +29,9 @@ def test_reasoning(data: st.DataObject) -> None:
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=True)
     outcome = trim(log, bounds)
     edited = [
-        place if one.action is Action.DROP else wire_place(log, place)
-        for place, one in enumerate(outcome.plan)
-        if one.action is not Action.KEEP and one.reason not in NO_EDITS
+        place if decision.action is Action.DROP else wire_place(log, place)
+        for place, decision in enumerate(outcome.plan)
+        if decision.action is not Action.KEEP and decision.reason not in NO_EDITS
     ]
     if edited:
         event("edited")
@@ -39,7 +39,7 @@ def test_reasoning(data: st.DataObject) -> None:
         free = [item.id for item in thoughts if not item.pinned and item.category is not MessageCategory.SYSTEM]
         assert [item_id for item_id in free if (log.position(item_id) or 0) > min(edited)] == []
     unbound = trim(log, replace(bounds, binds_thinking=False))
-    assert all(one.reason is not Reason.BOUND_REASONING for one in unbound.plan)
+    assert all(decision.reason is not Reason.BOUND_REASONING for decision in unbound.plan)
 
 
 def wire_place(log: Session, place: int) -> int:
@@ -66,5 +66,6 @@ def test_a_cleared_output_takes_the_reasoning_that_follows_its_call(binds: bool)
     total = sum(map(cost, log.items))
     bounds = Limits(budget=total - 1, trigger=total - 1, target=total - 1, shares=(NONE, NONE, NONE, NONE), binds_thinking=binds)
     outcome = trim(log, bounds)
-    assert [one.item_id for one in outcome.plan.changes] == (["after", "output"] if binds else ["output"])
-    assert {one.reason for one in outcome.plan.changes if one.item_id == "after"} == ({Reason.BOUND_REASONING} if binds else set())
+    assert [decision.item_id for decision in outcome.plan.changes] == (["after", "output"] if binds else ["output"])
+    reasons = {decision.reason for decision in outcome.plan.changes if decision.item_id == "after"}
+    assert reasons == ({Reason.BOUND_REASONING} if binds else set())

@@ -14,7 +14,7 @@ from context_window.errors import RecallError
 from context_window.recall import content_of, recall, recall_tool
 from context_window.trimming.placeholders import part_id
 from context_window.trimming.plan import Action, Decision
-from session.items import FunctionCallOutput, Item, Message
+from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from session.parts import Image, Part, Text
 from session.session import Session
 from tests.support.harness import process
@@ -51,8 +51,14 @@ def test_every_placeholder_names_the_id_that_gives_back_what_it_stands_for(data:
         if shown is None:
             continue
         event(decision.action.name)
+        original = log.get_by_id(decision.item_id)
+        if isinstance(shown, FunctionCall):
+            assert set(NAMED.findall(shown.arguments)) == {decision.item_id}
+            assert isinstance(original, FunctionCall)
+            assert json.loads(shown.arguments).keys() == json.loads(original.arguments).keys()
+            continue
         named = [id for part in parts_of(shown) if isinstance(part, Text) for id in NAMED.findall(part.text)]
-        lost = taken_out(log.get_by_id(decision.item_id), decision)
+        lost = taken_out(original, shown, decision)
         assert len(named) == len(lost) > 0
         for source in (log, outcome.view):
             for id, one in zip(named, lost, strict=True):
@@ -62,7 +68,7 @@ def test_every_placeholder_names_the_id_that_gives_back_what_it_stands_for(data:
 NAMED = re.compile(r"recall id ([^\]]*)\]")
 
 
-def taken_out(item: Item | None, decision: Decision) -> list[Item | Image]:
+def taken_out(item: Item | None, shown: Item, decision: Decision) -> list[Item | Image]:
     """What the item's placeholders stand for, in their order."""
     assert item is not None
     if decision.action is Action.CLEAR:
@@ -73,6 +79,8 @@ def taken_out(item: Item | None, decision: Decision) -> list[Item | Image]:
         if place in decision.images:
             assert isinstance(part, Image)
             lost.append(part)
+        elif isinstance(item, Message) and isinstance(part, Text):
+            lost += [item] * (parts_of(shown)[place] != part)
         elif decision.cut is not None and place == first_text:
             lost.append(item)
     return lost

@@ -8,18 +8,22 @@ from typing import Any
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from context_window.following import Following
 from context_window.recall import recall
 from context_window.trimming.apply import apply
 from context_window.trimming.limits import Limits
 from context_window.trimming.placeholders import original_place, refused_placeholder
 from context_window.trimming.plan import Action, Decision, Reason
-from context_window.trimming.refused import RefusedParts, Source, source_of_part
+from context_window.trimming.refused_parts import RefusedParts, Source, source_of_part
+from context_window.views.tracker import SessionTracker
 from session.items import Item, parts_of_item
 from session.parts import Document, Image, Part, Text
 from session.providers import validate_anthropic
 from session.providers.anthropic import to_anthropic
 from session.providers.anthropic.write import media_places
+from session.providers.openai_chat import to_openai_chat
+from session.providers.openai_chat import write as openai_chat
+from session.providers.openai_responses import to_openai_responses
+from session.providers.openai_responses import write as openai_responses
 from session.session import Session
 from session.units import request_points
 from tests.support.checks import check_pairs, check_subsequence
@@ -44,11 +48,11 @@ def refusals(draw: st.DrawFn, log: Session) -> RefusedParts:
 
 
 def process(log: Session, bounds: Limits, refused: RefusedParts) -> Outcome:
-    return again(Following(log, bounds, MEASURER, refused=refused), log)
+    return again(SessionTracker(log, bounds, MEASURER, refused=refused), log)
 
 
 def trim(log: Session, bounds: Limits, refused: RefusedParts) -> Outcome:
-    return again(Following(log, bounds, MEASURER, one_shot=True, refused=refused), log)
+    return again(SessionTracker(log, bounds, MEASURER, one_shot=True, refused=refused), log)
 
 
 def is_refused(part: Part, refused: RefusedParts) -> bool:
@@ -68,9 +72,9 @@ def test_no_view_holds_a_refused_part_and_the_log_holds_them_all(data: st.DataOb
         assert not any(is_refused(part, refused) for item in outcome.view.items for part in parts_of_item(item))
         check_subsequence(log, outcome.view)
         check_pairs(log, outcome.view)
-        for one, item in zip(outcome.plan, log.items, strict=True):
-            for place in one.refused:
-                event(f"noted in an item that is: {one.action.name}")
+        for decision, item in zip(outcome.plan, log.items, strict=True):
+            for place in decision.refused:
+                event(f"noted in an item that is: {decision.action.name}")
                 part = parts_of_item(item)[place]
                 assert isinstance(part, Image | Document)
                 assert is_refused(part, refused)
@@ -88,17 +92,18 @@ def test_a_view_with_notes_is_accounted_for(data: st.DataObject) -> None:
     bounds = data.draw(limits(sum(map(cost, log.items))))
     for outcome in (process(log, bounds, refused), trim(log, bounds, refused)):
         plan, view = outcome.plan, outcome.view
-        assert [one.item_id for one in plan] == [item.id for item in log.items]
-        assert [one.before for one in plan] == list(map(cost, log.items))
-        assert [one.after for one in plan if one.action is not Action.DROP] == list(map(cost, view.items))
+        assert [decision.item_id for decision in plan] == [item.id for item in log.items]
+        assert [decision.before for decision in plan] == list(map(cost, log.items))
+        costs = {decision.item_id: decision.after for decision in plan if decision.action is not Action.DROP}
+        assert costs == {item.id: cost(item) for item in view.items}
         assert plan.after == outcome.total
-        assert outcome.following.fold.tally.images == sum(isinstance(part, Image) for item in view.items for part in parts_of_item(item))
+        assert outcome.tracker.fold.tally.images == sum(isinstance(part, Image) for item in view.items for part in parts_of_item(item))
         assert apply(plan, log).items == view.items
         assert apply(plan, log).response_breaks == view.response_breaks
-        for one in plan:
-            noted = one.action is Action.REPLACE_REFUSED
-            assert noted == (one.reason is Reason.PROVIDER_REFUSED)
-            assert noted <= bool(one.refused)
+        for decision in plan:
+            noted = decision.action is Action.REPLACE_REFUSED
+            assert noted == (decision.reason is Reason.PROVIDER_REFUSED)
+            assert noted <= bool(decision.refused)
         assert (view is log) == (not plan.changes)
 
 
@@ -110,13 +115,13 @@ def test_a_view_with_notes_is_the_same_however_often_and_when_it_is_asked_for(da
     refused = RefusedParts(dict.fromkeys(refused.since, 0))  # a part that was refused later changes views from then on
     bounds = data.draw(limits(sum(map(cost, whole.items))))
     log = copy_of(whole)
-    following = Following(log, bounds, MEASURER, refused=refused)
+    tracker = SessionTracker(log, bounds, MEASURER, refused=refused)
     for item in whole.items:
         log.append(item)
         if data.draw(st.booleans()):
-            view = again(following, log).view
-            assert all(now is then for now, then in zip(again(following, log).view.items, view.items, strict=True))
-    assert again(following, log).view.items == process(log, bounds, refused).view.items
+            view = again(tracker, log).view
+            assert all(now is then for now, then in zip(again(tracker, log).view.items, view.items, strict=True))
+    assert again(tracker, log).view.items == process(log, bounds, refused).view.items
 
 
 @given(st.data())
@@ -127,14 +132,14 @@ def test_a_view_with_notes_fits_where_the_log_with_notes_can(data: st.DataObject
     refused = RefusedParts(dict.fromkeys(refused.since, 0))
     bounds = data.draw(limits(sum(map(cost, log.items))))
     twin = copy_of(log)
-    folded = process(log, bounds.boundless(), refused).following._folded
+    folded = process(log, bounds.boundless(), refused).tracker._measured_items
     for place in range(len(log.items)):
         twin.append(folded[place])
-    there = again(Following(twin, bounds, MEASURER), twin)
+    there = again(SessionTracker(twin, bounds, MEASURER), twin)
     outcome = process(log, bounds, refused)
     assert outcome.total == there.total
     assert outcome.view.items == there.view.items
-    assert [one.after for one in outcome.plan] == [one.after for one in there.plan]
+    assert [decision.after for decision in outcome.plan] == [decision.after for decision in there.plan]
 
 
 @given(st.data())
@@ -145,12 +150,12 @@ def test_notes_stay_and_views_grow_between_trims(data: st.DataObject) -> None:
     bounds = data.draw(limits(sum(map(cost, whole.items))))
     points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
     log = copy_of(whole)
-    following = Following(log, bounds, MEASURER, refused=refused)
+    tracker = SessionTracker(log, bounds, MEASURER, refused=refused)
     before: dict[str, tuple[Decision, Item]] = {}
     for start, point in zip([0, *points], points, strict=False):
         for item in whole.items[start:point]:
             log.append(item)
-        outcome = again(following, log)
+        outcome = again(tracker, log)
         shown = {item.id: item for item in outcome.view.items}
         for one in outcome.plan:
             if one.action is Action.DROP:
@@ -181,10 +186,31 @@ def test_a_view_with_notes_is_valid(data: st.DataObject) -> None:
 
 
 @given(st.data())
+def test_openai_media_places_are_those_of_the_request(data: st.DataObject) -> None:
+    """the same for OpenAI's two APIs: every image and file of the request has its part, at the place that an error would name"""
+    log = data.draw(sessions())
+    view = again(SessionTracker(log, data.draw(limits(sum(map(cost, log.items)))), MEASURER), log).view
+    chat = [message.get("content") for message in to_openai_chat(view, reasoning_model=data.draw(st.booleans()))]
+    responses_items = [item.get("content", item.get("output")) for item in to_openai_responses(view)]
+    for contents, places in ((chat, openai_chat.media_places(view)), (responses_items, openai_responses.media_places(view))):
+        blocks: dict[tuple[int, ...], Any] = {
+            (number, place): block
+            for number, content in enumerate(contents)
+            for place, block in enumerate(content if isinstance(content, list) else [])
+        }
+        assert set(places) == {where for where, block in blocks.items() if "text" not in block and block["type"] != "refusal"}
+        for where, part in places.items():
+            event(type(part).__name__)
+            content = part.url if part.data is None else base64.b64encode(part.data).decode()
+            assert content is not None
+            assert content in str(blocks[where])
+
+
+@given(st.data())
 def test_media_places_are_those_of_the_request(data: st.DataObject) -> None:
     """exactly the part that is named: merged messages, preamble, tool results, notes and cache marks included"""
     log = data.draw(sessions())
-    view = again(Following(log, data.draw(limits(sum(map(cost, log.items)))), MEASURER), log).view
+    view = again(SessionTracker(log, data.draw(limits(sum(map(cost, log.items)))), MEASURER), log).view
     messages, _ = to_anthropic(view, caching=data.draw(st.booleans()))
     places = media_places(view)
     on_the_wire: dict[tuple[int, ...], dict[str, Any]] = {}

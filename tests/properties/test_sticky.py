@@ -5,46 +5,51 @@ from __future__ import annotations
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.following import Following
-from session.items import FunctionCallOutput, Item, Message
+from context_window.views.tracker import SessionTracker
+from session.items import Compaction, FunctionCallOutput, Item
+from session.removed import Removed
 from tests.support.harness import MEASURER, again, copy_of
 from tests.support.strategies import limits, sessions
-from tests.support.twin import Twin, answers, cost, responses
+from tests.support.twin import Twin, answers, cost, gives_instructions, never_sent, responses
 
 
 @given(st.data())
 def test_sticky(data: st.DataObject) -> None:
-    """between edits (a trim, an image replaced, a late answer, a SYSTEM item) each confirmed request's messages,
-    `cache_control` marks aside, extend the previous one's"""
+    """Between edits, each request extends the one before it. An edit is a trim that takes or shortens something, the frontier's items
+    included, a late output, or a SYSTEM item: what a trim has shortened stays in this form"""
     whole = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, whole.items))))
     points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
     log = copy_of(whole)
-    following = Following(log, bounds, MEASURER)
+    tracker = SessionTracker(log, bounds, MEASURER)
     before: list[Item] = []
+    line_before: Removed | None = None
     twin = Twin(list(whole.items), whole.response_breaks, bounds)
     for start, point in zip([0, *points], points, strict=False):
         for item in whole.items[start:point]:
             log.append(item)
-        view = list(again(following, log).view.items)
+        shown = again(tracker, log).view
+        view, line = list(shown.items), shown.removed
         twin.grow(point)
-        taken = (len(twin.dropped), len(twin.cleared), str(twin.replaced), len(twin.cuts), len(twin.unthought))
+        taken = (len(twin.dropped), len(twin.cleared), str(twin.replaced), str(twin.cuts), len(twin.unthought))
         twin.trim()
-        trimmed = taken != (len(twin.dropped), len(twin.cleared), str(twin.replaced), len(twin.cuts), len(twin.unthought))
+        trimmed = taken != (len(twin.dropped), len(twin.cleared), str(twin.replaced), str(twin.cuts), len(twin.unthought))
         came = list(whole.items[start:point])
         edited = trimmed or any(is_edit(list(whole.items), whole.response_breaks, place) for place in range(start, point))
         event(f"edited: {edited}")
         if not edited:
-            orphans = {whole.items[place].id for place, call in answers(list(whole.items)[:point]).items() if call is None}
-            assert len(view) == len(before) + sum(item.id not in orphans for item in came)
+            unsent = {whole.items[place].id for place in never_sent(list(whole.items)[:point])}
+            assert len(view) == len(before) + sum(item.id not in unsent for item in came)
             assert all(now is then for now, then in zip(view, before, strict=False)), "an item changed without an edit"
-        before = view
+            assert line == line_before, "the first line changed without an edit"
+        before, line_before = view, line
 
 
 def is_edit(items: list[Item], breaks: frozenset[str], place: int) -> bool:
-    """Whether this item's arrival changes what stands before it: a system message, or an answer that comes late."""
+    """True if the arrival of this item changes what stands before it: instructions, a summary that is shown before what it replaces, or
+    an output that comes late."""
     item = items[place]
-    if isinstance(item, Message) and item.role in ("system", "developer"):
+    if gives_instructions(item) or (isinstance(item, Compaction) and item.replaces):
         return True
     call = answers(items[: place + 1]).get(place)
     if not isinstance(item, FunctionCallOutput) or call is None:

@@ -7,30 +7,33 @@ import json
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from context_window.following import Following
 from context_window.strategies import DropOldest, parts_of
-from context_window.trimming.choices import GIVEN
-from context_window.trimming.consult import to_summarise
 from context_window.trimming.plan import Action, Reason
+from context_window.trimming.strategy_api import STRATEGY_REASONS
+from context_window.trimming.strategy_runner import to_summarise
+from context_window.views.tracker import SessionTracker
 from session.items import Item, MessageCategory
 from session.providers import validate_anthropic
 from session.providers.anthropic import to_anthropic
 from session.units import request_points
 from tests.properties.test_sticky import is_edit
 from tests.support.checks import check_kept, check_pairs, check_subsequence, check_sums, free_tokens, frontier, protected
+from tests.support.extracting import coded_sessions
 from tests.support.harness import MEASURER, again, can_go_on, copy_of, process, trim
 from tests.support.strategic import NAMED, WINDOWS, StrategicTwin, decided_by, strategies
 from tests.support.strategies import limits, sessions
-from tests.support.twin import Twin, answers, category_of, cost, responses, unit_of
+from tests.support.twin import category_of, cost, never_sent, responses, twin_of, unit_of
+
+LOGS = st.one_of(sessions(max_steps=10), coded_sessions(max_steps=10))
 
 
 @given(st.data())
 def test_fits(data: st.DataObject) -> None:
     """tokens(view) ≤ budget, else `over_budget` and nothing unprotected left; but where the strategy lets nothing else be taken"""
-    log = data.draw(sessions(max_steps=10))
+    log = data.draw(LOGS)
     bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
     for outcome in (process(log, bounds), trim(log, bounds)):
-        fresh = Twin(list(outcome.view.items), outcome.view.response_breaks, bounds)
+        fresh = twin_of(outcome.view, bounds)
         fresh.grow(len(fresh.items))
         assert fresh.total() == outcome.total == outcome.plan.after
         assert outcome.plan.over_budget == (outcome.total > bounds.budget)
@@ -43,7 +46,7 @@ def test_fits(data: st.DataObject) -> None:
 def test_system_pinned_frontier_and_pairs(data: st.DataObject) -> None:
     """SYSTEM, pinned items, the last user message and all from the last response on survive; an answered call and its output are both
     in or both out; the view's items are the log's, in order. `DropOldest(keep_system=False)` alone takes SYSTEM items"""
-    log = data.draw(sessions(max_steps=10))
+    log = data.draw(LOGS)
     strategy = data.draw(strategies())
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, log.items)))))
     for outcome in (process(log, bounds), trim(log, bounds)):
@@ -55,35 +58,38 @@ def test_system_pinned_frontier_and_pairs(data: st.DataObject) -> None:
             check_kept(log, outcome.view)
         items, shown = list(log.items), {item.id for item in outcome.view.items}
         ahead = frontier(items, log.response_breaks)
-        orphans = {place for place, call in answers(items).items() if call is None}
-        firm = [item for place, item in enumerate(items) if place not in orphans and (item.pinned or place in ahead)]
-        assert [item.id for item in firm if item.id not in shown] == []
+        unsent = never_sent(items)
+        firm = [item for place, item in enumerate(items) if place not in unsent and (item.pinned or place in ahead)]
+        unread = {item.id for decision, item in zip(outcome.plan, items, strict=True) if decision.reason is Reason.UNREAD_CONTEXT}
+        assert [item.id for item in firm if item.id not in shown | unread] == []
+        assert not any(item.pinned for item in firm if item.id in unread)
 
 
 @given(st.data())
 def test_accounts(data: st.DataObject) -> None:
     """a plan has one decision per item, in order; its rows sum exactly to its totals; each says why"""
-    log = data.draw(sessions(max_steps=10))
+    log = data.draw(LOGS)
     bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
     kept_back = protected(list(log.items), log.response_breaks)
     for outcome in (process(log, bounds), trim(log, bounds)):
-        assert [one.item_id for one in outcome.plan] == [item.id for item in log.items]
-        assert [one.after for one in outcome.plan if one.action is not Action.DROP] == list(map(cost, outcome.view.items))
+        assert [decision.item_id for decision in outcome.plan] == [item.id for item in log.items]
+        costs = {decision.item_id: decision.after for decision in outcome.plan if decision.action is not Action.DROP}
+        assert costs == {item.id: cost(item) for item in outcome.view.items}
         check_sums(outcome)
-        for place, one in enumerate(outcome.plan):
-            assert one.action is not Action.SUMMARISE
-            assert (one.reason is Reason.FITS) <= (place not in kept_back and one.action is Action.KEEP)
-            if one.reason in GIVEN:
-                assert one.action in (Action.CLEAR, Action.DROP)
-                event(one.reason.name)
+        for place, decision in enumerate(outcome.plan):
+            assert decision.action is not Action.SUMMARISE
+            assert (decision.reason is Reason.FITS) <= (place not in kept_back and decision.action is Action.KEEP)
+            if decision.reason in STRATEGY_REASONS:
+                assert decision.action in (Action.EXTRACT, Action.CLEAR, Action.DROP)
+                event(decision.reason.name)
             if bounds.final:
-                assert one.action in (Action.KEEP, Action.CLEAR, Action.DROP)
+                assert decision.action in (Action.KEEP, Action.EXTRACT, Action.CLEAR, Action.DROP)
 
 
 @given(st.data())
 def test_pure(data: st.DataObject) -> None:
     """the input session is byte-identical after any call; and asked again from cold, the same comes out"""
-    log = data.draw(sessions(max_steps=10))
+    log = data.draw(LOGS)
     bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
     saved, objects = json.dumps(log.to_dict()), list(log.items)
     for make in (process, trim):
@@ -98,11 +104,11 @@ def test_pure(data: st.DataObject) -> None:
 @given(st.data())
 def test_idempotent(data: st.DataObject) -> None:
     """a view within its limits, reprocessed by the same function and policy, is unchanged"""
-    log = data.draw(sessions(max_steps=10))
+    log = data.draw(LOGS)
     bounds = decided_by(data.draw(strategies(NAMED)), data.draw(limits(sum(map(cost, log.items)))))
     for make in (process, trim):
         outcome = make(log, bounds)
-        tally = outcome.following.fold.tally
+        tally = outcome.tracker.fold.tally
         within = outcome.total <= bounds.trigger and (tally.images <= bounds.images_max or bounds.final)
         if within and (bounds.items_max is None or sum(tally.items) <= bounds.items_max):
             assert make(outcome.view, bounds).view is outcome.view
@@ -111,7 +117,7 @@ def test_idempotent(data: st.DataObject) -> None:
 @given(st.data())
 def test_a_view_goes_on_with_its_fold(data: st.DataObject) -> None:
     """a view used as the log from then on goes on with its fold"""
-    log = data.draw(sessions(max_steps=10))
+    log = data.draw(LOGS)
     bounds = decided_by(data.draw(strategies(NAMED)), data.draw(limits(sum(map(cost, log.items)))))
     view = process(log, bounds).view
     assume(can_go_on(log, view))
@@ -128,22 +134,22 @@ def test_a_view_goes_on_with_its_fold(data: st.DataObject) -> None:
 def test_sticky(data: st.DataObject) -> None:
     """between edits (a trim, an image replaced, a late answer, a SYSTEM item) each confirmed request's messages extend the previous
     one's"""
-    whole = data.draw(sessions(max_steps=12))
+    whole = data.draw(LOGS)
     strategy = data.draw(strategies())
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
     points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
     log = copy_of(whole)
-    following = Following(log, bounds, MEASURER)
+    tracker = SessionTracker(log, bounds, MEASURER)
     before: list[Item] = []
     twin = StrategicTwin(list(whole.items), whole.response_breaks, bounds, strategy=strategy)
     for start, point in zip([0, *points], points, strict=False):
         for item in whole.items[start:point]:
             log.append(item)
-        view = list(again(following, log).view.items)
+        view = list(again(tracker, log).view.items)
         twin.grow(point)
-        taken = (len(twin.dropped), len(twin.cleared), str(twin.replaced), len(twin.cuts), len(twin.unthought))
+        before_trim = twin.copy()
         twin.trim()
-        trimmed = taken != (len(twin.dropped), len(twin.cleared), str(twin.replaced), len(twin.cuts), len(twin.unthought))
+        trimmed = twin != before_trim
         edited = trimmed or any(is_edit(list(whole.items), whole.response_breaks, place) for place in range(start, point))
         event(f"edited: {edited}")
         if not edited:
@@ -155,26 +161,26 @@ def test_sticky(data: st.DataObject) -> None:
 @given(st.data())
 def test_a_window_holds_no_more_units_than_it_says(data: st.DataObject) -> None:
     """The newest units alone: SYSTEM beside them, what else is protected among them, and those are more only where that is"""
-    log = data.draw(sessions(max_steps=10))
+    log = data.draw(LOGS)
     window = data.draw(WINDOWS)
     bounds = decided_by(window, data.draw(limits(sum(map(cost, log.items)))))
     items = list(log.items)
     kept_back = protected(items, log.response_breaks)
-    orphans = {place for place, call in answers(items).items() if call is None}
-    units = {tuple(unit) for unit in unit_of(items, log.response_breaks).values() if not orphans.intersection(unit)}
+    unsent = never_sent(items)
+    units = {tuple(unit) for unit in unit_of(items, log.response_breaks).values() if not unsent.intersection(unit)}
     for outcome in (process(log, bounds), trim(log, bounds)):
         shown = {item.id for item in outcome.view.items}
         held = [unit for unit in units if category_of(items, list(unit)) is not MessageCategory.SYSTEM]
         held = [unit for unit in held if any(items[place].id in shown for place in unit)]
         free = [unit for unit in held if not kept_back.intersection(unit)]
         assert len(held) <= window.units or free == []
-        event(f"slides: {any(one.reason is Reason.OUT_OF_WINDOW for one in outcome.plan)}")
+        event(f"slides: {any(decision.reason is Reason.OUT_OF_WINDOW for decision in outcome.plan)}")
 
 
 @given(st.data())
 def test_a_request_is_valid(data: st.DataObject) -> None:
     """every view of a log cut at a request point passes the strict rules of docs/provider-rules.md"""
-    whole = data.draw(sessions(max_steps=10))
+    whole = data.draw(LOGS)
     log = copy_of(whole)
     for item in whole.items[: data.draw(st.sampled_from(request_points(whole) or [0]))]:
         log.append(item)
@@ -188,11 +194,11 @@ def test_a_request_is_valid(data: st.DataObject) -> None:
 @given(st.data())
 def test_what_is_to_be_summarised_is_free_and_whole(data: st.DataObject) -> None:
     """SUMMARISE decisions: whole units that nothing protects, the oldest; none while the log is within its limits"""
-    log = data.draw(sessions(max_steps=10))
+    log = data.draw(LOGS)
     bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
-    whole = process(log, bounds.boundless()).following.fold
+    whole = process(log, bounds.boundless()).tracker.fold
     places = to_summarise(whole, bounds)
     assert not protected(list(log.items), log.response_breaks).intersection(places)
     for unit in unit_of(list(log.items), log.response_breaks).values():
         inside = set(unit).intersection(places)
-        assert not inside or inside == {place for place in unit if whole.gone(place) is None}
+        assert not inside or inside == {place for place in unit if whole.hidden_reason(place) is None}

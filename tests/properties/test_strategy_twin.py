@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.following import Following
-from context_window.trimming.offered import UnitsInView, budget_of
+from context_window.trimming.strategy_units import UnitsInView, budget_of
+from context_window.views.tracker import SessionTracker
 from tests.support.harness import MEASURER, again, copy_of, exact, trim
 from tests.support.strategic import StrategicTwin, decided, decided_by, strategies
 from tests.support.strategies import limits, sessions
@@ -23,11 +23,11 @@ def test_twin(data: st.DataObject) -> None:
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
     calls = data.draw(st.sampled_from(("at the end", "sometimes")))
     log = copy_of(whole)
-    following = Following(log, bounds, MEASURER)
+    tracker = SessionTracker(log, bounds, MEASURER)
     for item in whole.items:
         log.append(item)
         if item is whole.items[-1] or (calls == "sometimes" and data.draw(st.integers(0, 7)) == 7):
-            outcome = again(following, log)
+            outcome = again(tracker, log)
             twin = decided(log, bounds, strategy)
             assert list(outcome.view.items) == twin.view()
             assert outcome.total == twin.total()
@@ -58,11 +58,12 @@ def test_what_a_strategy_is_given_is_what_is_in_the_view(data: st.DataObject) ->
     twin = StrategicTwin(list(log.items), log.response_breaks, exact(bounds))
     twin.grow(len(log.items))
     twin.trim()
-    fold = outcome.following.fold
+    fold = outcome.tracker.fold
     units = UnitsInView(fold)
     assert list(units) == twin.measured() == [units[place] for place in range(len(units))]
+    assert [unit.contents for unit in units] == [unit.contents for unit in twin.measured()]
     assert units[1:] == tuple(twin.measured()[1:])
     assert budget_of(fold, fold.limits) == twin.budget()
     assert sum(unit.tokens for unit in units) + twin.budget().overhead == outcome.total
     event(f"something can be cleared: {any(unit.clearing_saves for unit in units)}")
-    assert sorted(place for unit in units for place in unit.places) == list(fold.shown)
+    assert sorted(place for unit in units for place in unit.places) == list(fold.visible)

@@ -8,7 +8,7 @@ from hypothesis import event, given, target
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
-from context_window.following import Following
+from context_window.views.tracker import SessionTracker
 from session.session import Session
 from tests.support.counting import Letters
 from tests.support.harness import MEASURER, again, copy_of, exact, process, trim
@@ -21,15 +21,15 @@ def test_twin(data: st.DataObject) -> None:
     """with constant policy and counts, the incremental fold equals the plain from-scratch one at every prefix, whenever it
     was called"""
     whole = data.draw(sessions())
-    bounds = data.draw(limits(sum(map(cost, whole.items))))
+    bounds = replace(data.draw(limits(sum(map(cost, whole.items)))), drops_thinking=data.draw(st.booleans()))
     calls = data.draw(st.sampled_from(("always", "sometimes", "at the end")))
     log = copy_of(whole)
-    following, known = Following(log, bounds, MEASURER), Facts()
+    tracker, facts = SessionTracker(log, bounds, MEASURER), Facts()
     for item in whole.items:
         log.append(item)
         if calls == "always" or (calls == "sometimes" and data.draw(st.booleans())):
-            compare(following, log, known)
-    twin = compare(following, log, known)
+            compare(tracker, log, facts)
+    twin = compare(tracker, log, facts)
     event(f"trims: {bool(twin.dropped or twin.cleared or twin.cuts)}")
     target(float(len(twin.cleared)), label="cleared")
 
@@ -41,11 +41,11 @@ EDITS = st.sampled_from(("grow", "grow", "grow", "grow", "pin", "unpin", "system
 def test_twin_after_edits(data: st.DataObject) -> None:
     """An in-place edit of the log starts the fold anew: pinning, unpinning, and a new system message, between calls"""
     whole = data.draw(sessions())
-    bounds = data.draw(limits(sum(map(cost, whole.items))))
+    bounds = replace(data.draw(limits(sum(map(cost, whole.items)))), drops_thinking=data.draw(st.booleans()))
     manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=1))
     log = copy_of(whole)
     left = list(whole.items)
-    following: Following | None = None
+    tracker: SessionTracker | None = None
     while left:
         edit = data.draw(EDITS)
         if edit == "grow" or not log.items:
@@ -61,23 +61,25 @@ def test_twin_after_edits(data: st.DataObject) -> None:
         else:
             log.pin(log.items[-1 if edit == "pin what is new" else data.draw(st.integers(0, len(log.items) - 1))].id)
         if data.draw(st.booleans()):
-            following = manager._caught_up(following, log, bounds, manager._settings)
-            compare(following, log)
+            tracker = manager._trackers.updated(tracker, log, bounds, manager._settings.current)
+            compare(tracker, log)
             event(f"after {edit}")
-    following = manager._caught_up(following, log, bounds, manager._settings)
-    compare(following, log)
+    tracker = manager._trackers.updated(tracker, log, bounds, manager._settings.current)
+    compare(tracker, log)
     cold = process(log, bounds)
-    warm = again(following, log)
+    warm = again(tracker, log)
     assert list(warm.view.items) == list(cold.view.items)
     assert warm.plan == cold.plan
 
 
-def compare(following: Following, log: Session, known: Facts | None = None) -> Twin:
-    """The twin, computed from scratch but for what the log is at each length: `known`, as long as the log only grows."""
-    outcome = again(following, log)
-    twin = fold(log, following.fold.limits, known)
+def compare(tracker: SessionTracker, log: Session, facts: Facts | None = None) -> Twin:
+    """The twin, computed from scratch but for what the log is at each length: `facts`, as long as the log only grows."""
+    outcome = again(tracker, log)
+    twin = fold(log, tracker.fold.limits, facts)
     assert list(outcome.view.items) == twin.view()
     assert outcome.total == twin.total()
+    assert outcome.view.removed == twin.removed_line()
+    assert outcome.view.usage_noted_after == outcome.plan.usage_noted_after == twin.usage_noted_after()
     return twin
 
 
@@ -90,13 +92,13 @@ def test_twin_after_a_refusal(data: st.DataObject) -> None:
     later = replace(first, budget=budget, trigger=min(first.trigger, budget), target=min(first.target, budget))
     change = data.draw(st.integers(0, len(whole.items)))
     log = copy_of(whole)
-    following = Following(log, first, MEASURER)
+    tracker = SessionTracker(log, first, MEASURER)
     twin = Twin(list(whole.items), whole.response_breaks, first)
     for place, item in enumerate([*whole.items, None]):
         if place == change:
-            again(following, log)
-            following.fold.go_on_by(later)
-            again(following, log)
+            again(tracker, log)
+            tracker.fold.change_limits(later)
+            again(tracker, log)
         if item is not None:
             log.append(item)
     for response in responses(twin.items, twin.breaks):
@@ -106,9 +108,11 @@ def test_twin_after_a_refusal(data: st.DataObject) -> None:
     twin.grow(len(whole.items))
     twin.limits = later
     twin.trim()
-    outcome = again(following, log)
+    outcome = again(tracker, log)
     assert list(outcome.view.items) == twin.view()
     assert outcome.total == twin.total()
+    assert outcome.view.removed == twin.removed_line()
+    assert outcome.view.usage_noted_after == outcome.plan.usage_noted_after == twin.usage_noted_after()
     event(f"trims: {bool(twin.dropped or twin.cleared or twin.cuts)}")
 
 
@@ -122,3 +126,5 @@ def test_one_shot_twin(data: st.DataObject) -> None:
     twin = one_shot(log, exact(bounds))
     assert list(outcome.view.items) == twin.view()
     assert outcome.total == twin.total()
+    assert outcome.view.removed == twin.removed_line()
+    assert outcome.view.usage_noted_after == outcome.plan.usage_noted_after == twin.usage_noted_after()

@@ -33,16 +33,18 @@ def test_truncation_fills_the_budget(data: st.DataObject) -> None:
     log = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, log.items))))
     outcome = trim(log, bounds)
-    cuts = [one for one in outcome.plan if one.action is Action.TRUNCATE and one.cut is not None]
-    if not any(one.cut and one.cut.head + one.cut.tail for one in cuts) or outcome.plan.over_budget:
+    cuts = [decision for decision in outcome.plan if decision.action is Action.TRUNCATE and decision.cut is not None]
+    if not any(decision.cut and decision.cut.head + decision.cut.tail for decision in cuts) or outcome.plan.over_budget:
         return
     event("truncated")
     # A character as a reader sees it may be up to eleven letters long, and is never split: of an output that keeps
     # nothing too, what its part has more than that may be too little for one. A cut may take along reasoning that is bound to
     # what precedes it, and that the model would refuse then.
-    bound = sum(one.before for one in outcome.plan if one.reason is Reason.BOUND_REASONING)
+    bound = sum(decision.before for decision in outcome.plan if decision.reason is Reason.BOUND_REASONING)
     assert 0 <= bounds.budget - outcome.total <= 11 * len(cuts) + bound
     if not bound and all(
-        item.text.isascii() and "\r" not in item.text for one in cuts if (item := log.get_by_id(one.item_id)) and hasattr(item, "text")
+        item.text.isascii() and "\r" not in item.text
+        for decision in cuts
+        if (item := log.get_by_id(decision.item_id)) and hasattr(item, "text")
     ):
         assert outcome.total == bounds.budget

@@ -1,4 +1,4 @@
-"""A model that keeps an agent busy, in no framework's words, and what every request that an adapter has fitted must be."""
+"""Shared by the tests of adapters: a framework-neutral scripted model that calls tools, and checks for fitted requests."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tests.support.counting import Letters
 from tests.support.stubs import Block, Call, Say, Think
 
 FOUND = 300
-"""Letters of what the tool finds."""
+"""Letters in an output of the tool."""
 
 
 def busy(*, thinks: bool = True) -> Callable[[Mapping[str, Any]], Sequence[Block]]:
-    """A model that looks things up twice, in two calls at once, and then is done; turn after turn."""
-    asked = 0
+    """Return a model that in every turn makes two parallel calls, twice, and then answers."""
+    requests = 0
 
     def model(request: Mapping[str, Any]) -> Sequence[Block]:
-        nonlocal asked
-        asked += 1
-        thought: list[Block] = [Think(f"thought {asked}")] if thinks else []
-        if asked % 3:
-            return [*thought, Say(f"Let me look, {asked}."), Call("look", {"q": f"a{asked}"}), Call("look", {"q": f"b{asked}"})]
-        return [*thought, Say(f"Done, {asked}.")]
+        nonlocal requests
+        requests += 1
+        thought: list[Block] = [Think(f"thought {requests}")] if thinks else []
+        if requests % 3:
+            return [*thought, Say(f"Let me look, {requests}."), Call("look", {"q": f"a{requests}"}), Call("look", {"q": f"b{requests}"})]
+        return [*thought, Say(f"Done, {requests}.")]
 
     return model
 
@@ -35,21 +35,22 @@ def look(q: str) -> str:
 
 
 def manager(max_tokens: int = 4_000, **window: Any) -> ContextWindowManager:
-    """A manager that counts letters, and raises where a view does not fit."""
-    return ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=max_tokens, strict=True, **window))
+    """Return a strict manager that counts letters. It only trims, unless the test says otherwise."""
+    limits = ContextWindow(max_tokens=max_tokens, strict=True, **{"compaction": False, **window})
+    return ContextWindowManager(token_counter=Letters(), context_window=limits)
 
 
 def letters(value: object) -> int:
-    """Letters of all that a payload says: texts, names and arguments, without field names and ids."""
+    """Return the letters in a payload's texts, names and arguments, without field names and ids."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):
         hidden = {"type", "id", "role", "call_id", "tool_use_id", "signature", "status", "encrypted_content", "data", "cache_control"}
-        said = {name: member for name, member in value.items() if name not in hidden}
-        return sum(len(json.dumps(member)) if name == "input" else letters(member) for name, member in said.items())
+        visible = {name: member for name, member in value.items() if name not in hidden}
+        return sum(len(json.dumps(member)) if name == "input" else letters(member) for name, member in visible.items())
     return sum(map(letters, value)) if isinstance(value, list | tuple) else 0
 
 
 def extends(later: Sequence[object], earlier: Sequence[object]) -> bool:
-    """Whether a prompt begins with all of another, so that the provider's cache has it."""
+    """True if a prompt begins with all of an earlier one, so that the provider's cache can be used."""
     return list(later[: len(earlier)]) == list(earlier)

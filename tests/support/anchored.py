@@ -1,4 +1,4 @@
-"""The slow twin of calibrated totals: `twin.py` with a provider's reports, everything computed anew from what was reported so far."""
+"""The slow twin of calibrated totals: `twin.py` with reported usage, everything computed anew from the reports so far."""
 
 from __future__ import annotations
 
@@ -8,72 +8,80 @@ from fractions import Fraction
 from math import ceil
 
 from context_window.trimming.limits import Limits
-from session.items import AgentConfigUpdate
+from session.items import AgentConfigUpdate, Compaction
 from session.session import Session
+from session.session_log import recorded_total
 from tests.support.twin import Facts, Twin, cost, responses
 
 
 @dataclass
-class Reported:
-    """A report that was believed, or what a report before it leads to.
+class Request:
+    """A request that totals start from: reported, or predicted from an earlier report. Amounts are tokens.
 
     Attributes:
         place: Where the response to the request begins.
-        tokens: Of the request.
-        answered: Of the response.
-        was: What each item in the request cost by the local count.
-        counted: The local count of the whole request.
+        tokens: Cost of the request.
+        output: Cost of the response.
+        item_costs: Local count of each item in the request.
+        local: Local count of the whole request.
         edits: How often the request had been changed.
-        exact: Whether it was reported.
-        unsaid: Tokens of the response before that the local count has not.
+        is_exact: True if it was reported.
+        unlogged: Tokens of the response before it that the local count lacks.
     """
 
     place: int
     tokens: int
-    answered: int
-    was: dict[int, int]
-    counted: int
+    output: int
+    item_costs: dict[int, int]
+    local: int
     edits: int
-    exact: bool
-    unsaid: int = 0
+    is_exact: bool
+    unlogged: int = 0
 
 
 @dataclass
-class Heard:
-    """A report, whatever became of it: of a request that was counted as so much, of a log that was.
+class Report:
+    """A report, accepted or not. Amounts are tokens.
 
     Attributes:
-        tokens: The report.
-        counted: The local count of the request.
-        whole: Likewise, with all of the log in it.
-        unsaid: Tokens of the response before that the local count has not.
-        sent: The local count of what was sent, where it is known.
+        tokens: The reported tokens.
+        local: Local count of the request.
+        untrimmed: Local count of the same request with the whole log in it.
+        unlogged: Tokens of the response before it that the local count lacks.
+        sent_count: Local count of the request that was sent, if known.
     """
 
     tokens: int
-    counted: int
-    whole: int
-    unsaid: int
-    sent: int | None = None
+    local: int
+    untrimmed: int
+    unlogged: int
+    sent_count: int | None = None
 
-    def worth(self, amount: int) -> int:
-        """Tokens of the local count at what they were worth here: at most one each."""
-        return amount if self.tokens >= self.counted else (amount * Fraction(self.tokens, self.counted)).__floor__()
+    def reported_worth(self, amount: int) -> int:
+        """Reported worth of local tokens, by this report: at most one each."""
+        return amount if self.tokens >= self.local else (amount * Fraction(self.tokens, self.local)).__floor__()
 
 
 @dataclass
 class AnchoredTwin(Twin):
-    """A view whose total goes by what the provider reported."""
+    """A view whose total starts from reports."""
 
-    last: Reported | None = None
+    last: Request | None = None
     scores: list[Fraction] = field(default_factory=list)
     ratios: list[int] = field(default_factory=list)
+    increments: list[tuple[int, int]] = field(default_factory=list)
     edit_count: int = 0
-    heard: list[Heard | None] = field(default_factory=list)
+    reports: list[Report | None] = field(default_factory=list)
 
     def edited(self, place: int) -> None:
         self.edit_count += 1
         super().edited(place)
+
+    def grow(self, length: int) -> None:
+        while self.length < length:
+            free = sum(map(self.is_free, range(self.length)))
+            super().grow(self.length + 1)
+            self.edit_count += sum(map(self.is_free, range(self.length))) > free
 
     # The total
 
@@ -83,181 +91,217 @@ class AnchoredTwin(Twin):
     def costs(self) -> dict[int, int]:
         return {place: self.cost(place) for place in self.in_view()}
 
-    def unsaid(self) -> int:
-        """Tokens of the reported response that the local count has not."""
+    def unlogged(self) -> int:
+        """Tokens of the reported response that the local count lacks."""
         if self.last is None:
             return 0
-        response = next((one for one in self.responses() if one[0] == self.last.place), [])
-        return max(0, self.last.answered - sum(cost(self.items[place]) for place in response))
+        response = next((response for response in self.responses() if response[0] == self.last.place), [])
+        return max(0, self.last.output - sum(cost(self.items[place]) for place in response))
 
     def new(self) -> int:
-        """Tokens by the local count that were not in the reported request."""
+        """Local tokens that were not in the reported request."""
         assert self.last is not None
         return sum(tokens for place, tokens in self.costs().items() if place >= self.last.place)
 
-    def taken(self) -> int:
-        """Tokens by the local count that were in the reported request and are there no more."""
+    def removed(self) -> int:
+        """Local tokens of the reported request that have been taken out since."""
         assert self.last is not None
-        now = self.costs()
-        before = {place: tokens for place, tokens in self.last.was.items() if place < self.last.place}
-        back = sum(tokens for place, tokens in now.items() if place < self.last.place and place not in before)
-        return sum(tokens - now.get(place, 0) for place, tokens in before.items()) - back
+        costs = self.costs()
+        before = {place: tokens for place, tokens in self.last.item_costs.items() if place < self.last.place}
+        back = sum(tokens for place, tokens in costs.items() if place < self.last.place and place not in before)
+        return sum(tokens - costs.get(place, 0) for place, tokens in before.items()) - back
 
     def score(self) -> Fraction:
-        """How far above its count what is new is taken to be, as a part of `scale`."""
+        """Margin above the local count of what was added, as a part of `scale`."""
         rule = self.limits.calibration
         assert rule is not None
-        scores = sorted(self.scores[-rule.remembered :])
+        scores = sorted(self.scores[-rule.max_samples :])
         rank = ceil(Fraction(rule.coverage, 1000) * (len(scores) + 1))
         if rank <= len(scores):
-            return max(scores[rank - 1], Fraction(rule.least, 1000))
-        return max([Fraction(max(rule.prior, rule.least), 1000), *scores])
+            return max(scores[rank - 1], Fraction(rule.min_score, 1000))
+        return max([Fraction(max(rule.prior_score, rule.min_score), 1000), *scores])
 
     def ratio(self) -> Fraction:
-        """What was seen of what is new, as a part of what was counted: the median, once there are five."""
+        """Median of reported by local tokens in earlier increments; 0 while there are fewer than five."""
         assert self.limits.calibration is not None
-        ratios = sorted(self.ratios[-self.limits.calibration.remembered :])
+        ratios = sorted(self.ratios[-self.limits.calibration.max_samples :])
         return Fraction(ratios[len(ratios) // 2], 1000) if len(ratios) >= 5 else Fraction(0)
 
-    def bound(self, new: int, taken: int) -> int:
-        """What the request costs at the most, beside what was not in the last report and cannot be counted."""
+    def average(self) -> Fraction | None:
+        """Reported by local tokens of the latest increments together; None while they are too few or too small."""
+        rule = self.limits.calibration
+        assert rule is not None
+        amounts = self.increments[-rule.max_samples :]
+        local = sum(counted for counted, _ in amounts)
+        return (
+            Fraction(sum(reported for _, reported in amounts), local)
+            if len(amounts) >= rule.worth_samples and local >= rule.worth_tokens
+            else None
+        )
+
+    def bound(self, new: int, removed: int) -> int:
+        """Upper bound on the request, with so many local tokens added and removed since the anchor."""
         assert self.last is not None
         assert self.limits.calibration is not None
-        some = new + self.unsaid()
-        above = max(some + ceil(self.score() * scale(self.last.tokens, some)), ceil(some * self.ratio())) if some > 0 else 0
-        worth = min(Fraction(1), Fraction(self.last.tokens, max(1, self.last.counted)))
-        off = (max(0, taken) * worth * self.limits.calibration.removed / 1000).__floor__() + min(0, taken)
-        fixed = self.counted() - sum(self.costs().values()) - (self.last.counted - sum(self.last.was.values()))
-        return self.last.tokens + above - off + fixed
+        added = new + self.unlogged()
+        most = max(added + ceil(self.score() * scale(self.last.tokens, added)), ceil(added * self.ratio())) if added > 0 else 0
+        worth = min(Fraction(1), Fraction(self.last.tokens, max(1, self.last.local))) * self.limits.calibration.removal_worth / 1000
+        if (average := self.average()) is not None:
+            worth = Fraction((average * 850).__floor__(), 1000)
+        credit = (max(0, removed) * worth).__floor__() + min(0, removed)
+        fixed = self.counted() - sum(self.costs().values()) - (self.last.local - sum(self.last.item_costs.values()))
+        return self.last.tokens + most - credit + fixed
 
     def total(self) -> int:
         if self.last is None:
             return self.counted()
-        return max(0, self.bound(self.new(), self.taken()))
+        return max(0, self.bound(self.new(), self.removed()))
 
     def total_of(self, places: list[int]) -> int:
         if self.last is None:
             return super().total_of(places)
-        new = taken = 0
+        new = removed = 0
         for place in self.in_view():
             if place not in places:
                 new += self.cost(place) * (place >= self.last.place)
-                taken += self.cost(place) * (place < self.last.place)
-        return max(0, self.bound(self.new() - new, self.taken() + taken))
+                removed += self.cost(place) * (place < self.last.place)
+        return max(0, self.bound(self.new() - new, self.removed() + removed))
 
     def room(self, outputs: list[int]) -> int:
-        whole = sum(map(self.cost, outputs))
+        total = sum(map(self.cost, outputs))
         if self.last is None or not outputs:
             return super().room(outputs)
-        new, taken = self.new(), self.taken()
+        new, removed = self.new(), self.removed()
 
-        def over(lost: int) -> int:
-            """By how much the budget is exceeded with so much lost of the outputs: the more is lost, the less."""
-            worst = []
+        def excess(cut_tokens: int) -> int:
+            """Tokens over the budget after so many were cut from the outputs: the more are cut, the fewer."""
+            bounds = []
             if outputs[-1] >= self.last.place:  # type: ignore[union-attr]
-                worst.append(self.bound(new - lost, taken))
+                bounds.append(self.bound(new - cut_tokens, removed))
             if outputs[0] < self.last.place:  # type: ignore[union-attr]
-                worst.append(self.bound(new, taken + lost))
-            return max(worst) - self.limits.budget
+                bounds.append(self.bound(new, removed + cut_tokens))
+            return max(bounds) - self.limits.budget
 
-        return max(0, whole - bisect_left(range(whole + 1), 0, key=lambda lost: -over(lost)))
+        return max(0, total - bisect_left(range(total + 1), 0, key=lambda cut_tokens: -excess(cut_tokens)))
 
-    # What is reported
+    # Reports
 
-    def asked(self) -> Reported:
-        """The request as it is now, of which nothing is reported yet."""
-        unsaid = self.unsaid()
-        return Reported(self.length, 0, 0, self.costs(), self.counted(), self.edit_count, exact=False, unsaid=unsaid)
+    def request(self) -> Request:
+        """The request as it is now, not reported yet."""
+        unlogged = self.unlogged()
+        return Request(self.length, 0, 0, self.costs(), self.counted(), self.edit_count, is_exact=False, unlogged=unlogged)
 
-    def hear(self, asked: Reported, tokens: int, answered: int, new: int, sent: int | None) -> None:
-        """The request that was asked cost so much; or where one was sent that was counted as something else, that one did."""
-        whole = asked.counted - sum(asked.was.values()) + sum(map(cost, self.items[: asked.place]))
-        self.heard.append(Heard(tokens, asked.counted, whole, asked.unsaid, sent))
-        believed, sure = judged(self.heard)
-        if not believed:
-            known, self.last = self.last, None
-            if known is not None and sure is not None:
-                foretold = sure.tokens + sure.worth(asked.counted - sure.counted)
-                self.last = Reported(asked.place, foretold, answered, asked.was, asked.counted, asked.edits, exact=False)
+    def report(self, request: Request, tokens: int, output: int, new: int, sent_count: int | None) -> None:
+        """Take a report of the request, or of the one that was sent instead, if its local count is another."""
+        replaced = self.summarised_places(request.place) - set(request.item_costs)
+        log = sum(cost(self.items[place]) for place in range(request.place) if place not in replaced and not self.is_free(place))
+        untrimmed = request.local - sum(request.item_costs.values()) + log
+        self.reports.append(Report(tokens, request.local, untrimmed, request.unlogged, sent_count))
+        is_accepted, sure = judged(self.reports)
+        if not is_accepted:
+            earlier, self.last = self.last, None
+            if earlier is not None and sure is not None:
+                predicted = sure.tokens + sure.reported_worth(request.local - sure.local)
+                self.last = Request(request.place, predicted, output, request.item_costs, request.local, request.edits, is_exact=False)
             return
-        last, exact = self.last, sent in (None, asked.counted)
-        if exact and last is not None and last.exact and last.edits == asked.edits and new > 0 and tokens > last.tokens:
+        last, is_exact = self.last, sent_count in (None, request.local)
+        if is_exact and last is not None and last.is_exact and last.edits == request.edits and new > 0 and tokens > last.tokens:
             assert self.limits.calibration is not None
-            observed = min(tokens - last.tokens, self.limits.calibration.beyond * new)
-            thousandths = ceil(Fraction(1000 * (observed - new)) / scale(last.tokens, new))
+            reported = min(tokens - last.tokens, self.limits.calibration.max_ratio * new)
+            thousandths = ceil(Fraction(1000 * (reported - new)) / scale(last.tokens, new))
             self.scores.append(Fraction(thousandths, 1000))
-            self.ratios.append(1000 * observed // new)
-        here = tokens if sent is None else tokens + Heard(tokens, sent, sent, 0).worth(asked.counted - sent)
-        self.last = Reported(asked.place, here, answered, asked.was, asked.counted, asked.edits, exact)
+            self.ratios.append(1000 * reported // new)
+            self.increments.append((new, reported))
+        difference = 0 if sent_count is None else request.local - sent_count
+        cost_here = tokens + Report(tokens, sent_count or 0, sent_count or 0, 0).reported_worth(difference)
+        self.last = Request(request.place, cost_here, output, request.item_costs, request.local, request.edits, is_exact)
+
+    def summarised_places(self, length: int) -> set[int]:
+        """Positions that the summaries among the first items stand for."""
+        positions = {item.id: place for place, item in enumerate(self.items)}
+        return {
+            positions[item_id]
+            for place, item in enumerate(self.items[:length])
+            if isinstance(item, Compaction)
+            for item_id in item.replaces
+            if positions.get(item_id, place) < place
+        }
 
     def forget(self) -> None:
-        self.heard.append(None)
+        self.reports.append(None)
         self.last = None
-        self.scores, self.ratios = [], []
+        self.scores, self.ratios, self.increments = [], [], []
 
 
-def judged(heard: list[Heard | None]) -> tuple[bool, Heard | None]:
-    """Whether the last report is gone by, and what is surely known after it. None in the list: all before is of something else.
+def judged(reports: list[Report | None]) -> tuple[bool, Report | None]:
+    """True if the last report is used, and the last report that is surely of a view. None in the list: forget all before it.
 
-    The rules are those of `doubts.py`.
+    The rules are those of `PlausibilityCheck`.
     """
-    balance, believed = 0, False
-    sure: Heard | None = None
-    before: Heard | None = None
-    for one in heard:
-        if one is None:
-            sure = before = None
+    balance, is_accepted = 0, False
+    sure: Report | None = None
+    before: Report | None = None
+    small: tuple[int, int] | None = None
+    for report in reports:
+        if report is None:
+            sure = before = small = None
             continue
-        if 4 * one.tokens <= (one.counted if one.sent is None else one.sent):
-            believed, before = False, None
-            sure = sure and replace(sure, tokens=sure.tokens + one.unsaid)
+        local = report.local if report.sent_count is None else report.sent_count
+        is_small = 4 * report.tokens <= local
+        earlier, small = small, (report.tokens, local) if is_small else None
+        is_grown = earlier is not None and 2 * (report.tokens - earlier[0]) >= local - earlier[1] > 0
+        if is_small and not (is_grown and sure is not None and report.tokens >= sure.tokens):
+            is_accepted, before = False, None
+            sure = sure and replace(sure, tokens=sure.tokens + report.unlogged)
             continue
-        if one.sent is not None:
-            believed, before, sure = True, None, replace(one, counted=one.sent)
+        if report.sent_count is not None:
+            is_accepted, before, sure = True, None, replace(report, local=report.sent_count)
             continue
-        lost, little = one.whole - one.counted, one.counted // 10 + 20
+        missing, little = report.untrimmed - report.local, report.local // 10 + 20
         if before is not None:
-            balance = max(-little, min(little, balance + evidence(before, one)))
-        elif sure is None and balance < little and lost > one.counted and one.tokens - one.counted > one.whole - one.tokens:
+            balance = max(-little, min(little, balance + evidence(before, report)))
+        elif sure is None and balance < little and missing > report.local and 2 * report.tokens > report.local + report.untrimmed:
             balance = -little
-        before = one
+        before = report
         if sure is None:
-            believed, proven = balance >= 0, balance >= little
+            is_accepted, is_proven = balance >= 0, balance >= little
         else:
-            more = replace(sure, tokens=sure.tokens + one.unsaid)
-            above = one.tokens - more.tokens - more.worth(one.counted - sure.counted)
-            near = above <= more.worth(lost) // 2 if balance >= 0 else above <= max(2 * little, (one.tokens - above) // 10)
-            believed, proven = lost <= little or balance >= little or near, balance >= 0
-            hidden = max(0, min(one.unsaid, one.tokens - one.whole + sure.counted - sure.tokens))
-            sure = more if believed else replace(sure, tokens=sure.tokens + hidden)
-        if believed and (lost <= 0 or proven):
-            sure = one
-    return believed, sure
+            updated = replace(sure, tokens=sure.tokens + report.unlogged)
+            above = report.tokens - updated.tokens - updated.reported_worth(report.local - sure.local)
+            tolerance = updated.reported_worth(missing) // 2 if balance >= 0 else max(2 * little, (report.tokens - above) // 10)
+            is_near = above <= tolerance
+            is_accepted, is_proven = missing <= little or balance >= little or is_near, balance >= 0
+            hidden = max(0, min(report.unlogged, report.tokens - report.untrimmed + sure.local - sure.tokens))
+            sure = updated if is_accepted else replace(sure, tokens=sure.tokens + hidden)
+        if is_accepted and (missing <= 0 or is_proven):
+            sure = report
+    return is_accepted, sure
 
 
-def evidence(before: Heard, one: Heard) -> int:
-    """Tokens that were lost between two reports: those that the second one lacks, less those that it still has."""
-    lost = before.worth((one.whole - before.whole) - (one.counted - before.counted))
-    if lost <= 0:
+def evidence(before: Report, report: Report) -> int:
+    """Tokens that the view lost between two reports: those missing from the second, less those still in it."""
+    lost_tokens = before.reported_worth((report.untrimmed - before.untrimmed) - (report.local - before.local))
+    if lost_tokens <= 0:
         return 0
-    above = one.tokens - one.unsaid - before.tokens - before.worth(one.counted - before.counted)
-    still = min(max(above, 0), lost)
-    return (lost - still) - still
+    above = report.tokens - report.unlogged - before.tokens - before.reported_worth(report.local - before.local)
+    remaining = min(max(above, 0), lost_tokens)
+    return (lost_tokens - remaining) - remaining
 
 
 def scale(anchored: int, new: int) -> int:
     return new + anchored // 20 + 20
 
 
-def fold_anchored(session: Session, limits: Limits, known: Facts | None = None) -> AnchoredTwin:
-    """The view of the whole log, by what its items report."""
-    twin = AnchoredTwin(list(session.items), session.response_breaks, limits, known={} if known is None else known)
+def fold_anchored(session: Session, limits: Limits, facts: Facts | None = None) -> AnchoredTwin:
+    """The view of the whole log, by the usage in its items."""
+    twin = AnchoredTwin(list(session.items), session.response_breaks, limits, facts={} if facts is None else facts, earlier=session.removed)
+    twin.noted_after = session.usage_noted_after
     reporter: tuple[str | None, object] | None = None
     config: dict[str | None, tuple[object, object]] = {}
-    said = {response[0]: response for response in responses(twin.items, twin.breaks)}
+    by_start = {response[0]: response for response in responses(twin.items, twin.breaks)}
     place = 0
     while place < len(twin.items):
-        if place not in said:
+        if place not in by_start:
             item = twin.items[place]
             twin.grow(place + 1)
             if isinstance(item, AgentConfigUpdate):
@@ -267,36 +311,36 @@ def fold_anchored(session: Session, limits: Limits, known: Facts | None = None) 
                     config[item.agent_id] = new
                     twin.forget()
             place += 1
-            settle(twin, session)
+            start_from_view(twin, session)
             continue
         if place >= session.settled:
             twin.trim()
-        asked = twin.asked()
-        fresh = twin.new() + asked.unsaid if twin.last is not None else 0
-        heard = False
-        for member in said[place]:
+        request = twin.request()
+        added = twin.new() + request.unlogged if twin.last is not None else 0
+        is_reported = False
+        for member in by_start[place]:
             item = twin.items[member]
             twin.grow(member + 1)
-            if item.usage is not None and item.usage.total_input:  # else it says nothing of a request
+            if item.usage is not None and item.usage.total_input:  # else the request is not reported
                 source = (item.agent_id, item.extra.get("model"))
                 if reporter not in (None, source):
                     twin.forget()
-                    heard = False
+                    is_reported = False
                 reporter = source
-                if not heard and asked.place >= session.settled:
-                    sent = item.extra.get("counted", {"by": "another"})
-                    known = sent["tokens"] if sent["by"] == "" else None
-                    heard = True
-                    twin.hear(asked, item.usage.total_input, item.usage.output_tokens, fresh, known)
-            settle(twin, session)
-        place = said[place][-1] + 1
+                if not is_reported and request.place >= session.settled:
+                    count = item.extra.get("counted", {"by": "another"})
+                    sent_count = count["tokens"] if count["by"] == "" else None
+                    is_reported = True
+                    twin.report(request, item.usage.total_input, item.usage.output_tokens, added, sent_count)
+            start_from_view(twin, session)
+        place = by_start[place][-1] + 1
     twin.trim()
     return twin
 
 
-def settle(twin: AnchoredTwin, session: Session) -> None:
-    """A view that is gone on with says itself what it costs."""
-    if twin.length == session.settled and session.settled_tokens is not None:
-        now = twin.asked()
-        twin.heard.append(Heard(session.settled_tokens, now.counted, now.counted, 0, now.counted))
-        twin.last = Reported(now.place, session.settled_tokens, 0, now.was, now.counted, now.edits, exact=False)
+def start_from_view(twin: AnchoredTwin, session: Session) -> None:
+    """Start from the recorded cost of a view once the log is that view."""
+    if twin.length == session.settled and (saved_total := recorded_total(session)) is not None:
+        request = twin.request()
+        twin.reports.append(Report(saved_total, request.local, request.local, 0, request.local))
+        twin.last = Request(request.place, saved_total, 0, request.item_costs, request.local, request.edits, is_exact=False)

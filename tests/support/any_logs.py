@@ -55,7 +55,11 @@ SUMMARIES = one_of(Message, st.just("assistant"), TEXTS, extra=st.just({"summary
 THOUGHTS = one_of(Reasoning, st.sampled_from(["", "hm "]), st.sampled_from([None, "", "s", "s"]), st.sampled_from([None, None, None, "x"]))
 CALLS = one_of(FunctionCall, st.sampled_from(["run", "", "fs.read"]), st.sampled_from(["", "{}", '{"a": 1}', "[", '{"a": NaN}']), CALL_IDS)
 OUTPUTS = one_of(FunctionCallOutput, st.just("run"), CONTENTS, CALL_IDS, is_error=st.booleans())
-OTHERS = one_of(AgentHandoff, st.just("x")) | one_of(AgentConfigUpdate, st.just("Be x.")) | one_of(Compaction, TEXTS)
+OTHERS = (
+    one_of(AgentHandoff, st.just("x"))
+    | one_of(AgentConfigUpdate, st.sampled_from(["Be x.", "Be x.", " ", None]))
+    | one_of(Compaction, TEXTS)
+)
 ITEMS = st.one_of(MESSAGES, MESSAGES, THOUGHTS, CALLS, CALLS, OUTPUTS, OUTPUTS, SUMMARIES, OTHERS)
 
 
@@ -69,6 +73,11 @@ def logs(draw: st.DrawFn) -> Session:
     session = Session(items)
     session.restore_seams(frozenset(breaks), 0)
     return session
+
+
+def is_new_prompt(item: Item) -> bool:
+    """True if the item is a config update with instructions."""
+    return isinstance(item, AgentConfigUpdate) and item.instructions is not None
 
 
 def cut(session: Session, end: int) -> Session:

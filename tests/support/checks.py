@@ -4,91 +4,126 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from context_window.trimming.placeholders import MARK
-from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory
+from context_window.trimming.placeholders import MARK, changed
+from context_window.trimming.plan import Action, Cut
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.parts import Image
 from session.session import Session
 from session.units import PRIORITY
 from tests.support.harness import Outcome
-from tests.support.twin import answers, category_of, cost, is_summary, responses, unit_of
+from tests.support.twin import answers, category_of, cost, is_summary, never_sent, responses, unit_of
 
 
 def frontier(items: list[Item], breaks: frozenset[str]) -> set[int]:
     """The last response, the last user message, everything after the last response."""
     users = [place for place, item in enumerate(items) if item.type == "message" and getattr(item, "role", "") == "user"]
-    said = [place for place in users if items[place].category is not MessageCategory.CONTEXT] or users
-    found = responses(items, breaks)
-    first = found[-1][0] if found else said[-1] if said else len(items)
-    return {*said[-1:], *range(first, len(items))}
+    asking = [place for place in users if items[place].category is not MessageCategory.CONTEXT] or users
+    runs = responses(items, breaks)
+    first = runs[-1][0] if runs else asking[-1] if asking else len(items)
+    return {*asking[-1:], *range(first, len(items))}
 
 
 def protected(items: list[Item], breaks: frozenset[str]) -> set[int]:
     """Positions that no trim may drop: SYSTEM, pinned, summaries, the frontier, and the units those are in."""
     units = unit_of(items, breaks)
     ahead = frontier(items, breaks)
-    orphans = {place for place, call in answers(items).items() if call is None}
+    unsent = never_sent(items)
     return {
         place
         for place, unit in units.items()
-        if place not in orphans
+        if place not in unsent
         and (
             category_of(items, unit) is MessageCategory.SYSTEM
             or any(
-                items[one].pinned or items[one].category is MessageCategory.SYSTEM or is_summary(items[one]) or one in ahead for one in unit
+                items[member].pinned or items[member].category is MessageCategory.SYSTEM or is_summary(items[member]) or member in ahead
+                for member in unit
             )
         )
     }
 
 
 def check_subsequence(log: Session, view: Session) -> None:
-    """The view's items are the log's, in order; unreplaced ones are the same objects."""
+    """The view's items are the log's, in order, save that a summary stands before the first item that it replaces; unreplaced ones are
+    the same objects."""
     places = {item.id: place for place, item in enumerate(log.items)}
     assert [item.id for item in view.items if item.id not in places] == []
-    order = [places[item.id] for item in view.items]
-    assert order == sorted(set(order))
+    order = [shown_before(log, item) for item in view.items]
+    assert order == sorted(order)
+    assert len({item.id for item in view.items}) == len(view.items)
     for item in view.items:
         if MARK not in item.extra:
             assert item is log.items[places[item.id]]
 
 
-def check_kept(log: Session, view: Session) -> None:
-    """SYSTEM, pinned items, the last user message and all from the last response on survive; only unpinned outputs there
-    may be in another form."""
+def shown_before(log: Session, item: Item) -> tuple[int, bool]:
+    """The item's place in a view: its own, or before the first item that it replaces, and before all of that one's response."""
     items = list(log.items)
-    shown = {item.id: item for item in view.items}
-    orphans = {place for place, call in answers(items).items() if call is None}
+    place = next(at for at, other in enumerate(items) if other.id == item.id)
+    replaced = [other for other in items[:place] if isinstance(item, Compaction) and other.id in item.replaces and not is_held(other)]
+    if not replaced or not {"anthropic_blocks", "openai_item"}.isdisjoint(item.extra):
+        return place, True
+    first = min(shown_before(log, other)[0] for other in replaced)
+    return next((run[0] for run in responses(items, log.response_breaks) if first in run), first), False
+
+
+def is_held(item: Item) -> bool:
+    """True for SYSTEM and pinned items."""
+    return item.pinned or item.category is MessageCategory.SYSTEM
+
+
+def check_kept(log: Session, view: Session) -> None:
+    """SYSTEM, pinned items, the last user message and all from the last response on survive, except for context that is not pinned.
+    Only what is not pinned there may be in another form."""
+    items = list(log.items)
+    visible = {item.id: item for item in view.items}
+    unsent = never_sent(items)
     ahead = frontier(items, log.response_breaks)
     for place, item in enumerate(items):
-        if place in orphans or not (item.category is MessageCategory.SYSTEM or item.pinned or place in ahead):
+        if place in unsent or not (item.category is MessageCategory.SYSTEM or item.pinned or place in ahead):
             continue
-        assert item.id in shown, f"{item.type} {item.id} is gone"
-        may_be_cut = isinstance(item, FunctionCallOutput) and place in ahead
-        assert may_be_cut or shown[item.id] is item, f"{item.type} {item.id} is not what it was"
+        is_unpinned = not item.pinned and item.category is not MessageCategory.SYSTEM
+        if (
+            is_unpinned
+            and isinstance(item, Message)
+            and item.role != "assistant"
+            and item.category is MessageCategory.CONTEXT
+            and not is_asking(items, place)
+        ):
+            continue
+        assert item.id in visible, f"{item.type} {item.id} is gone"
+        may_be_cut = place in ahead and is_unpinned and not isinstance(item, Reasoning | Compaction)
+        assert may_be_cut or visible[item.id] is item, f"{item.type} {item.id} is not what it was"
+
+
+def is_asking(items: list[Item], place: int) -> bool:
+    """True for the last user message."""
+    users = [at for at, item in enumerate(items) if isinstance(item, Message) and item.role == "user"]
+    return ([at for at in users if items[at].category is not MessageCategory.CONTEXT] or users)[-1:] == [place]
 
 
 def check_pairs(log: Session, view: Session) -> None:
     """An answered call and its output are both in or both out, with their response's other calls."""
     items = list(log.items)
-    shown = {item.id for item in view.items}
+    visible = {item.id for item in view.items}
     for unit in unit_of(items, log.response_breaks).values():
         members = [items[place] for place in unit if isinstance(items[place], FunctionCall | FunctionCallOutput)]
-        assert len({item.id in shown for item in members}) <= 1, f"{[item.id for item in members]} are parted"
+        assert len({item.id in visible for item in members}) <= 1, f"{[item.id for item in members]} are parted"
     assert None not in answers(list(view.items)).values(), "an output without a call"
 
 
 def check_oldest_first(log: Session, view: Session, *, excused: Callable[[Item], bool] = lambda item: False) -> None:
-    """What is dropped of a category is a prefix, by age, of what could be dropped."""
+    """The dropped units of a category are the oldest of those that could be dropped."""
     items = list(log.items)
-    shown = {item.id for item in view.items}
+    visible = {item.id for item in view.items}
     kept_back = protected(items, log.response_breaks)
     oldest_kept: dict[MessageCategory, int] = {}
     units = {tuple(unit): unit for unit in unit_of(items, log.response_breaks).values()}
-    orphans = {place for place, call in answers(items).items() if call is None}
+    unsent = never_sent(items)
     for unit in sorted(units.values(), key=lambda unit: unit[-1]):
-        if kept_back.intersection(unit) or orphans.intersection(unit):
+        if kept_back.intersection(unit) or unsent.intersection(unit):
             continue
         category = category_of(items, unit)
-        if any(items[place].id in shown for place in unit):
+        if any(items[place].id in visible for place in unit):
             if not any(excused(items[place]) for place in unit):
                 oldest_kept.setdefault(category, unit[-1])
         else:
@@ -97,14 +132,14 @@ def check_oldest_first(log: Session, view: Session, *, excused: Callable[[Item],
 
 
 def free_tokens(log: Session, view: Session, count: Callable[[Item], int]) -> int:
-    """Tokens in the view of what a trim could still drop."""
+    """Tokens in the view that a trim could still drop."""
     kept_back = {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
     return sum(count(item) for item in view.items if item.id not in kept_back)
 
 
 def check_sums(outcome: Outcome) -> None:
-    """What the fold keeps as sums is what is in the view."""
-    items, view, tally = list(outcome.log.items), list(outcome.view.items), outcome.following.fold.tally
+    """The sums of the fold are those of the view."""
+    items, view, tally = list(outcome.log.items), list(outcome.view.items), outcome.tracker.fold.tally
     units, places = unit_of(items, outcome.log.response_breaks), {item.id: place for place, item in enumerate(items)}
     for rank, category in enumerate(PRIORITY):
         rows = [item for item in view if category_of(items, units[places[item.id]]) is category]
@@ -112,11 +147,25 @@ def check_sums(outcome: Outcome) -> None:
         assert tally.items[rank] == len(rows)
     assert tally.total == sum(map(cost, view))
     assert tally.altered == len(outcome.plan.changes)
-    answered = set(answers(view).values())
-    assert tally.unanswered == sum(isinstance(item, FunctionCall) and place not in answered for place, item in enumerate(view))
-    parts = [part for item in view if isinstance(item, Message | FunctionCallOutput) for part in parts_of(item)]
+    tracker = outcome.tracker
+    decisions = enumerate(outcome.plan.decisions)
+    trimmed = [one for place, one in decisions if one.action is not Action.KEEP and not tracker.fold.is_replaced(place)]
+    assert tracker.reduced_items == len(trimmed) == sum(tracker.reduced.values())
+    assert tracker.freed == sum(one.before - one.after for one in trimmed)
+    answered_calls = set(answers(view).values())
+    assert tally.unanswered == sum(isinstance(item, FunctionCall) and place not in answered_calls for place, item in enumerate(view))
+    parts = [part for item in view for part in parts_of(item)]
     assert tally.images == sum(isinstance(part, Image) for part in parts)
 
 
-def parts_of(item: Message | FunctionCallOutput) -> tuple[object, ...]:
-    return item.content if isinstance(item, Message) else item.output
+def is_shortest(outcome: Outcome, place: int) -> bool:
+    """True if an item that may be truncated is out of the view or cannot be any shorter."""
+    item, decision = outcome.log.items[place], outcome.plan.decisions[place]
+    shown = outcome.view.get_by_id(item.id)
+    return shown is None or cost(shown) <= cost(changed(item, decision.images, Cut(0, 0, 0)))
+
+
+def parts_of(item: Item) -> tuple[object, ...]:
+    if isinstance(item, Message):
+        return item.content
+    return item.output if isinstance(item, FunctionCallOutput) else ()

@@ -1,4 +1,4 @@
-"""Summarisers that really run, and a manager whose events are kept: for the tests of compaction."""
+"""Shared by the tests of compaction: scripted summarisers, and a manager that records its events."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ SHORT = "Earlier in this conversation: q and a."
 
 
 class Writer:
-    """A summariser that answers what it is told to, and remembers what it was asked.
+    """A summariser with scripted answers. It records its prompts.
 
     Attributes:
-        prompts: What it was asked.
-        window: Tokens that it says its prompt may have.
-        timeout: Seconds that it says it may take.
+        prompts: The prompts it received.
+        window: Its declared prompt size, in tokens.
+        timeout: Its declared time limit, in seconds.
     """
 
     def __init__(self, *answers: Any, window: int | None = None, timeout: float | None = None) -> None:
@@ -41,23 +41,23 @@ class Writer:
 
 
 class Watched(ContextWindowManager):
-    """A manager that counts letters, and keeps what it tells."""
+    """A manager that counts letters and records its events."""
 
     def __init__(self, max_tokens: int | None = 2000, model: object = None, **window: Any) -> None:
-        self.told: list[WindowEvent] = []
-        super().__init__(model, Letters(), context_window=ContextWindow(max_tokens=max_tokens, **window), on_event=self.told.append)
+        self.events: list[WindowEvent] = []
+        super().__init__(model, Letters(), context_window=ContextWindow(max_tokens=max_tokens, **window), on_event=self.events.append)
 
     @property
     def compacted(self) -> list[Compacted]:
-        return [event for event in self.told if isinstance(event, Compacted)]
+        return [event for event in self.events if isinstance(event, Compacted)]
 
     @property
     def failed(self) -> list[CompactionFailed]:
-        return [event for event in self.told if isinstance(event, CompactionFailed)]
+        return [event for event in self.events if isinstance(event, CompactionFailed)]
 
 
 def managed(manager: ContextWindowManager, session: Session, llm: Any = None) -> Session:
-    """The view, made in an event loop of its own."""
+    """Return the view, made in a new event loop."""
     view: Session = asyncio.run(manager.manage(session, llm))
     return view
 

@@ -1,6 +1,6 @@
-"""The chat in a real pseudo-terminal: what is typed, what stands on the screen, and whether anything was wider than it.
+"""Runs the chat in a real pseudo-terminal: sends keys, reads the screen, and detects output beyond its edge.
 
-The screen answers as a terminal does, where a program asks it for the place of its cursor.
+Like a terminal, the screen answers when the program asks for the position of the cursor.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from wcwidth import wcwidth
 from tests.support.shared import ROOT
 
 ROWS = 400
-"""Enough that nothing scrolls away."""
+"""Rows of the screen: enough that nothing scrolls away."""
 PATIENCE = 60.0
-"""Seconds: for a busy machine."""
+"""Seconds to wait at most, also on a busy machine."""
 
 
 class _Screen(pyte.Screen):
-    """A screen that notes what is printed beyond its edge, and answers questions."""
+    """A screen that records characters printed beyond its edge, and answers queries."""
 
     def __init__(self, columns: int) -> None:
         self.beyond: list[str] = []
@@ -39,7 +39,7 @@ class _Screen(pyte.Screen):
             super().draw(character)
 
     def shown(self) -> list[str]:
-        """As `display`, of the lines that hold anything: of hundreds of empty ones, that takes its time."""
+        """Return the lines up to the last one with text. `display` would build hundreds of empty lines."""
         lines = [self._row(self.buffer[y]) for y in range(max(self.buffer, default=-1) + 1)]
         while lines and not lines[-1]:
             lines.pop()
@@ -63,38 +63,38 @@ class Console:
         self.sent = ""
         self.ended = False
         self.lines: list[str] = []
-        """What stands on the screen, without blanks at the ends."""
+        """The lines on the screen, without spaces at their ends."""
 
     @property
     def text(self) -> str:
-        """The same as one text."""
+        """The screen as one text."""
         return "\n".join(self.lines)
 
     @property
     def flat(self) -> str:
-        """The same in one line, as if nothing had been broken."""
+        """The screen as one line, with all line breaks removed."""
         return " ".join(self.text.split())
 
     @property
     def beyond(self) -> list[str]:
-        """Characters that were printed where the screen has no column for them."""
+        """Characters that were printed beyond the last column."""
         return self._screen.beyond
 
     def type(self, text: str) -> None:
-        """Types, and presses Enter."""
+        """Type a text and press Enter."""
         self._child.send(f"{text}\r")
 
     def press(self, keys: str) -> None:
-        """Presses keys."""
+        """Press keys."""
         self._child.send(keys)
 
     def widen(self, width: int) -> None:
-        """Makes the terminal wider."""
+        """Make the terminal wider."""
         self._screen.resize(ROWS, width)
         self._child.setwinsize(ROWS, width)
 
     def until(self, text: str, *, times: int = 1) -> None:
-        """Waits until the text stands on the screen so many times, broken into lines or not."""
+        """Wait until the text is on the screen `times` times, broken into lines or not."""
         end = time.monotonic() + PATIENCE
         while max(self.text.count(text), self.flat.count(text)) < times:
             assert time.monotonic() < end, f"no {text!r} on the screen:\n{self.text}"
@@ -102,7 +102,7 @@ class Console:
             self._take()
 
     def until_prompt(self) -> None:
-        """Wait until the last line on the screen is an empty prompt. A key that is pressed before belongs to the turn that is ending."""
+        """Wait until the last line on the screen is an empty prompt. Keys pressed before that belong to the turn that is ending."""
         end = time.monotonic() + PATIENCE
         while not self.lines or self.lines[-1].rstrip() != ">":
             assert time.monotonic() < end, f"no prompt on the screen:\n{self.text}"
@@ -110,7 +110,7 @@ class Console:
             self._take()
 
     def leave(self) -> int | None:
-        """The exit code, once it has ended."""
+        """Wait for the program to end, and return its exit code."""
         end = time.monotonic() + PATIENCE
         while not self.ended:
             assert time.monotonic() < end, f"it does not end:\n{self.text}"
@@ -120,14 +120,14 @@ class Console:
 
     def _take(self) -> None:
         try:
-            said = self._child.read_nonblocking(65_536, timeout=0.2)
+            output = self._child.read_nonblocking(65_536, timeout=0.2)
         except pexpect.TIMEOUT:
             return
         except pexpect.EOF:
             self.ended = True
             return
-        self.sent += said
-        self._stream.feed(said)
+        self.sent += output
+        self._stream.feed(output)
         for answer in self._screen.asked:
             self._child.send(answer)
         self._screen.asked.clear()
@@ -135,13 +135,20 @@ class Console:
 
 
 def _heed_interrupts() -> None:
-    """A shell has its background jobs ignore Ctrl-C, and all that they start: in a terminal of its own a program does not."""
+    """Restore the default handling of Ctrl-C, which background jobs of a shell ignore and their children inherit."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @contextmanager
 def console(*args: str, width: int, cwd: str, environment: Mapping[str, str]) -> Iterator[Console]:
-    """The command line in a terminal of this width, in this directory."""
+    """Run the command line in a terminal.
+
+    Args:
+        args: The arguments of the command.
+        width: Columns of the terminal.
+        cwd: The working directory.
+        environment: Additional environment variables.
+    """
     env = {
         **os.environ,
         "TERM": "xterm-256color",
@@ -162,6 +169,8 @@ def console(*args: str, width: int, cwd: str, environment: Mapping[str, str]) ->
         cwd=cwd,
         preexec_fn=_heed_interrupts,
     )
+    child.delaybeforesend = None  # tests wait for a prompt (`until_prompt`) before they press keys
+    child.delayafterclose = child.delayafterterminate = 0.01  # seconds
     try:
         yield Console(child, width)
     finally:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from context_window.counting.measure import Measurer
-from context_window.following import Following
+from context_window.counting.item_tokens import Measurer
 from context_window.trimming.limits import Limits
 from context_window.trimming.plan import Plan
+from context_window.views.tracker import SessionTracker
 from session.session import Session
+from session.session_log import recorded_total
 from session.units import grouping, is_answer, request_points
 from tests.support.counting import Letters
 
@@ -18,44 +19,44 @@ MEASURER = Measurer(Letters())
 
 @dataclass
 class Outcome:
-    """What one call gave."""
+    """The result of one call."""
 
     log: Session
     view: Session
     plan: Plan
-    following: Following
+    tracker: SessionTracker
 
     @property
     def total(self) -> int:
-        return self.following.fold.total
+        return self.tracker.fold.total
 
 
 def process(session: Session, limits: Limits) -> Outcome:
     """As `process_session` from cold."""
-    return again(Following(session, limits, MEASURER), session)
+    return again(SessionTracker(session, limits, MEASURER), session)
 
 
-def again(following: Following, session: Session) -> Outcome:
+def again(tracker: SessionTracker, session: Session) -> Outcome:
     """As another call of `process_session`."""
-    following.catch_up(session)
-    return Outcome(session, following.view(session), following.plan(), following)
+    tracker.update(session)
+    return Outcome(session, tracker.view(session), tracker.plan(), tracker)
 
 
 def can_go_on(log: Session, view: Session) -> bool:
-    """Whether a view decides as its log does from then on, where it is the log.
+    """True if a view, used as a log, decides as its log does from then on.
 
     Not where nothing was decided for good; nor where an output without a call was all that ended a response; nor where the last response
     was reasoning bound to what went, and nothing else.
     """
-    if view is log or any(request_points(one)[-1] != len(one.items) for one in (log, view)):
+    if view is log or any(request_points(session)[-1] != len(session.items) for session in (log, view)):
         return False
-    groups, shown = grouping(log), {item.id for item in view.items}
-    return not groups.starts or any(item.id in shown for item in log.items[groups.starts[-1] :] if is_answer(item))
+    groups, visible_ids = grouping(log), {item.id for item in view.items}
+    return not groups.response_starts or any(item.id in visible_ids for item in log.items[groups.response_starts[-1] :] if is_answer(item))
 
 
 def trim(session: Session, limits: Limits) -> Outcome:
     """As `trim_session`."""
-    return again(Following(session, exact(limits), MEASURER, one_shot=True), session)
+    return again(SessionTracker(session, exact(limits), MEASURER, one_shot=True), session)
 
 
 def ladder(session: Session, limits: Limits) -> Iterator[Outcome]:
@@ -78,5 +79,5 @@ def exact(limits: Limits) -> Limits:
 def copy_of(session: Session) -> Session:
     """The same log with no items yet."""
     empty = Session(id=session.id)
-    empty.restore_seams(session.response_breaks, session.settled, session.settled_tokens)
+    empty.restore_seams(session.response_breaks, session.settled, recorded_total(session))
     return empty

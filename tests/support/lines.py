@@ -1,13 +1,13 @@
-"""A framework of three kinds of messages, and an adapter for it: what all adapters share is seen in it without any of theirs."""
+"""A minimal framework with three kinds of messages, and its adapter, for tests of the code that all adapters share."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from context_window import ContextWindowManager
-from context_window.integrations.conversations import Conversations
+from context_window.integrations.conversation_tracker import ConversationTracker
+from context_window.integrations.message_adapter import MessageAdapter
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from session.providers.additions import PREAMBLE
 from tests.support.agents import manager
@@ -15,19 +15,23 @@ from tests.support.agents import manager
 
 @dataclass(frozen=True)
 class Line:
-    """A message of a framework that has three kinds of them: `user` and `model` say something, `tool` answers a call of its own."""
+    """A message. `user` and `model` are texts; `tool` is a tool call together with its output."""
 
     who: str
     text: str
 
 
-class Lines:
-    """The words of that framework."""
+class LineAdapter(MessageAdapter[Line]):
+    """The adapter of this framework."""
 
-    answers_whole = True
+    def __init__(self) -> None:
+        super().__init__(Line("user", PREAMBLE))
 
-    def digest(self, message: Line) -> bytes:
-        return hashlib.sha256(f"{message.who}:{message.text}".encode()).digest()
+    def content_json(self, message: Line) -> str:
+        return f"{message.who}:{message.text}"
+
+    def content(self, message: Line) -> object:
+        return message.who, message.text
 
     def items(self, message: Line, ids: Iterator[str]) -> list[Item]:
         if message.who == "tool":
@@ -36,29 +40,26 @@ class Lines:
             return [call, FunctionCallOutput("", message.text, call_id, id=next(ids), created_at=0.0)]
         return [Message("user" if message.who == "user" else "assistant", message.text, id=next(ids), created_at=0.0)]
 
-    def partly(self, message: Line, items: Sequence[Item], shown: Sequence[Item | None]) -> Line | None:
-        texts = [item.text for item in shown if isinstance(item, Message | FunctionCallOutput)]
+    def partial_copy(self, message: Line, items: Sequence[Item], visible: Sequence[Item | None]) -> Line | None:
+        texts = [item.text for item in visible if isinstance(item, Message | FunctionCallOutput)]
         return Line(message.who, texts[0]) if texts else None
 
-    def unbound(self, message: Line) -> Line:
-        return message
-
-    def joined(self, earlier: Line, later: Line) -> Line:
+    def merge_responses(self, earlier: Line, later: Line) -> Line:
         return Line(later.who, f"{earlier.text}{later.text}")
 
-    def preamble(self) -> Line:
-        return Line("user", PREAMBLE)
+    def user_message(self, text: str) -> Line:
+        return Line("user", text)
 
     def is_system(self, message: Line) -> bool:
         return False
 
 
-def conversations(one: ContextWindowManager | None = None, **more: int) -> Conversations[Line]:
-    """What an adapter of that framework goes by."""
-    return Conversations(one or manager(1_000), Lines(), **more)
+def conversations(window_manager: ContextWindowManager | None = None, **options: int) -> ConversationTracker[Line]:
+    """Return a tracker with this framework's adapter."""
+    return ConversationTracker(window_manager or manager(1_000), LineAdapter(), **options)
 
 
 def talk(name: str, turns: int) -> list[Line]:
-    """A conversation of so many turns, and a question."""
-    said = [("user", "Go, {}."), ("tool", "found {} " + "x" * 100), ("model", "Done, {}.")]
-    return [Line(who, text.format(f"{name}{turn}")) for turn in range(turns) for who, text in said] + [Line("user", f"And now, {name}?")]
+    """Return a conversation of `turns` turns, followed by a question."""
+    texts = [("user", "Go, {}."), ("tool", "found {} " + "x" * 100), ("model", "Done, {}.")]
+    return [Line(who, text.format(f"{name}{turn}")) for turn in range(turns) for who, text in texts] + [Line("user", f"And now, {name}?")]

@@ -1,4 +1,4 @@
-"""What tests of the loop share: a manager with figures that a reader can check, a model that says what it is told to, and pictures."""
+"""Shared by the tests of the loop: a manager with easily checked counts, a model with scripted answers, and images."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from context_window.loop.model import OnText
 from session.items import FunctionCall, Item, Message, Reasoning
 from tests.support import pictures
 from tests.support.counting import Letters
-from tests.support.stubs import Block, Call, Say
+from tests.support.stubs import Block, Call, Say, Think
 
 
 def manager(max_tokens: int = 100_000, *, tools: Sequence[Any] = (), on_event: Any = None, **window: Any) -> ContextWindowManager:
-    """A token a character."""
+    """Return a manager that counts one token per character."""
     limits = ContextWindow(max_tokens=max_tokens, **window)
     return ContextWindowManager(token_counter=Letters(), context_window=limits, tools=tools, on_event=on_event)
 
 
 def png(width: int = 8, height: int = 8) -> Image:
-    """A small picture that is one."""
+    """Return a small valid image."""
     return Image(pictures.png(width, height))
 
 
 class ScriptedModel:
-    """A `Model` that gives these answers one after the other: blocks, a whole `Answer`, or what it raises.
+    """A `Model` that returns these answers in order: blocks, a complete `Answer`, or an exception to raise.
 
     Attributes:
-        views: What it was shown, by request.
-        allowed: By request, whether it might call tools.
-        definitions: The tools it was told of last.
+        views: The view of each request.
+        allowed: For each request, True if it allowed tool calls.
+        definitions: The tool definitions of the last request.
     """
 
     def __init__(self, *answers: Sequence[Block] | Answer | BaseException | Callable[[Session], Any]) -> None:
@@ -44,17 +44,17 @@ class ScriptedModel:
     async def answer(
         self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool, on_text: OnText | None = None
     ) -> Answer:
-        self.views.append(Session(view.items))  # as it is now: where nothing is trimmed it is the log itself, which grows
+        self.views.append(Session(view.items))  # a copy: an untrimmed view is the log itself, which grows
         self.allowed.append(allow_tools)
         self.definitions = tools
-        said: Any = next(self._answers, [Say("That is all.")])
-        if callable(said):
-            said = await said(view)
-        if isinstance(said, BaseException):
-            raise said
-        if isinstance(said, Answer):
-            return said
-        items = [self._item(block) for block in said]
+        script: Any = next(self._answers, [Say("That is all.")])
+        if callable(script):
+            script = await script(view)
+        if isinstance(script, BaseException):
+            raise script
+        if isinstance(script, Answer):
+            return script
+        items = [self._item(block) for block in script]
         for item in items:
             if isinstance(item, Message) and on_text is not None:
                 on_text(item.text)
@@ -67,11 +67,12 @@ class ScriptedModel:
         if isinstance(block, Call):
             self._calls += 1
             return call(block.name, dict(block.arguments), f"call-{self._calls}")
+        assert isinstance(block, Think)
         return Reasoning(block.text, "signed")
 
 
 def call(name: str, arguments: Mapping[str, Any] | str, call_id: str) -> FunctionCall:
-    """A call with arguments as JSON, or as whatever the model wrote."""
+    """Return a call. Arguments are a mapping, or the text that the model wrote."""
     import json
 
     return FunctionCall(name, arguments if isinstance(arguments, str) else json.dumps(arguments), call_id)
@@ -87,16 +88,18 @@ def fail() -> None:
     raise OSError("disk full")
 
 
-def turn(session: Session, said: Any, model: ScriptedModel, *, limits: Any = None, tools: Any = (add, fail), **more: Any) -> TurnResult:
-    """A whole turn."""
-    return asyncio.run(run_turn(session, said, model=model, tools=tools, manager=limits or manager(), **more))
+def turn(
+    session: Session, user_input: Any, model: ScriptedModel, *, limits: Any = None, tools: Any = (add, fail), **options: Any
+) -> TurnResult:
+    """Run one turn."""
+    return asyncio.run(run_turn(session, user_input, model=model, tools=tools, manager=limits or manager(), **options))
 
 
-def told(session: Session) -> list[str]:
-    """A log in few words."""
+def texts_of(session: Session) -> list[str]:
+    """Return each item's text, name or type."""
     return [str(getattr(item, "text", None) or getattr(item, "name", item.type)) for item in session.items]
 
 
 def cut_off(stop: str, *items: Any) -> Answer:
-    """An answer that stops so."""
+    """Return an answer with this stop reason."""
     return Answer(items, stop, Usage(input_tokens=1, output_tokens=1), "scripted-1")

@@ -8,7 +8,7 @@ from context_window import ContextWindow, ContextWindowManager, Session
 from tests.support.counting import Letters
 
 
-def manager(max_tokens: int = 1000, **window: Any) -> ContextWindowManager:
+def make_manager(max_tokens: int = 1000, **window: Any) -> ContextWindowManager:
     return ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=max_tokens, **window))
 
 

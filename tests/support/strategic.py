@@ -21,12 +21,12 @@ from context_window.strategies import (
     is_final,
     parts_of,
 )
-from context_window.trimming.choices import Choice, MeasuredUnit, Strategy, StrategyBudget
 from context_window.trimming.limits import Limits
-from context_window.trimming.placeholders import MARK, cleared
 from context_window.trimming.plan import Action, Reason
-from session.items import FunctionCallOutput, Message, MessageCategory
+from context_window.trimming.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget
+from session.items import FunctionCall, Message, MessageCategory
 from session.session import Session
+from tests.support.extracting import EXTRACTING, SlowChoice
 from tests.support.twin import Twin, cost, is_silent, is_summary, responses
 
 
@@ -65,12 +65,27 @@ def clear_all_then_drop(units: Sequence[MeasuredUnit], budget: StrategyBudget) -
     return [*(unit.clear() for unit in free), *(unit.drop() for unit in free if budget.over)]
 
 
+def keep_errors(units: Sequence[MeasuredUnit], _budget: StrategyBudget) -> list[Choice]:
+    """Looks at the items: all that holds no error may go."""
+    return [unit.drop() for unit in units if unit.free and not any(output.is_error for output in unit.outputs)]
+
+
+def newest_of_each_tool(units: Sequence[MeasuredUnit], _budget: StrategyBudget) -> list[Choice]:
+    """Looks at the items and at their age: what a tool gave before its last two results is cleared, and dropped once it is old."""
+    names = {name for unit in units for name in unit.tool_names}
+    kept = {unit.head for name in names for unit in [unit for unit in units if name in unit.tool_names][-2:]}
+    older = [unit for unit in units if unit.free and unit.tool_names and unit.head not in kept]
+    return [*(unit.clear() for unit in older), *(unit.drop() for unit in older if unit.age > 1)]
+
+
 WINDOWS = st.tuples(st.integers(1, 9), st.integers(1, 9)).map(lambda drawn: SlidingWindow(max(drawn), min(drawn)))
 NAMED: st.SearchStrategy[Strategy] = st.one_of(
     WINDOWS, st.builds(DropOldest, st.booleans()), st.builds(Summarize, st.integers(0, 9)), st.just(NeverTrim()), st.just(PriorityTrim())
 )
 WHIMS = st.builds(Whim, st.integers(0, 99), st.sampled_from((None, None, 0, 8)), st.sampled_from((False, False, True)))
-ANY: st.SearchStrategy[Strategy] = st.one_of(WHIMS, NAMED, st.just(clear_all_then_drop))
+ANY: st.SearchStrategy[Strategy] = st.one_of(
+    WHIMS, EXTRACTING, NAMED, st.sampled_from([clear_all_then_drop, keep_errors, newest_of_each_tool])
+)
 
 
 @st.composite
@@ -88,25 +103,25 @@ def decided_by(strategy: Strategy, limits: Limits) -> Limits:
 
 @dataclass
 class StrategicTwin(Twin):
-    """The twin of a view that a strategy decides on, from its prose: `Strategy` in trimming/choices.py, the steps in steps.py."""
+    """The slow twin of a view that a strategy trims. It follows the docstring of `Strategy` and the steps in `trimming/__init__.py`."""
 
     strategy: Strategy = PriorityTrim()  # noqa: RUF009 - frozen
 
     def trim(self) -> None:
-        limits, final = self.limits, is_final(self.strategy)
+        final = is_final(self.strategy)
+        before = self.changes()
         self.compact()
         if not final:
             self.images()
         for part in parts_of(self.strategy):
             self.ask(part)
-        if final:
-            return
-        if limits.items_max is not None and len(self.in_view()) > limits.items_max:
-            self.passes(self.goal(limits.items_max, limits.items_target, weigh=False), weigh=False)
-        if self.total() > limits.trigger:
-            self.passes(self.goal(limits.trigger, limits.target, weigh=True), weigh=True)
-        if self.total() > limits.budget:
-            self.truncate()
+        if not final:
+            self.by_items()
+        self.note_usage()
+        if not final:
+            self.by_tokens()
+        if self.noted >= 0 and self.changes() != before:
+            self.withdraw_note()
 
     def ask(self, part: Strategy) -> None:
         limits = self.limits
@@ -117,23 +132,43 @@ class StrategicTwin(Twin):
             return
         budget = self.budget()
         for choice in list(part(self.measured(), budget)):
+            if isinstance(choice, Extraction):
+                self.extract(choice)
+                continue
             unit = self.units()[choice.head]
             if choice.action is Action.CLEAR:
-                for place in unit:
-                    if self.can_clear(place) and (choice.always or (heavy and self.total() > budget.target)):
-                        self.cleared.add(place)
-                        self.edited(self.wire(place))
+                for place in self.clearable_in(unit):
+                    if choice.always or (heavy and self.total() > budget.target):
+                        self.clear(place)
             elif choice.action is Action.DROP and set(unit).intersection(self.in_view()):
                 too_heavy = heavy and self.total() > budget.target
                 too_many = many and len(self.in_view()) > budget.items_target
                 if choice.always or too_heavy or too_many:
                     self.drop(unit)
 
-    def can_clear(self, place: int) -> bool:
-        item = self.items[place]
-        if not isinstance(item, FunctionCallOutput) or place not in self.in_view() or place in self.cleared:
-            return False
-        return item.extra.get(MARK) != "cleared" and cost(cleared(item)) < cost(self.shown(place))
+    def extract(self, extraction: Extraction) -> None:
+        units = [self.units()[head] for head in extraction.heads]
+        units = [unit for unit in units if set(unit).intersection(self.in_view()) and not any(map(self.kept, unit))]
+        choice = SlowChoice(self, units)
+        choice.take(extraction.tokens)
+        is_cut = {place: choice.is_cut(place) for unit in choice.units for place in unit}
+        for unit, members in zip(units, choice.units, strict=True):
+            if members not in choice.open:
+                if set(unit).intersection(self.in_view()):
+                    self.drop(unit, is_told=False)
+                continue
+            for place in members:
+                if is_cut[place]:
+                    self.show_lines(place, tuple(sorted(choice.chosen.get(place, ()))))
+
+    def show_lines(self, place: int, lines: tuple[int, ...]) -> None:
+        is_call = isinstance(self.items[place], FunctionCall)
+        if not lines:
+            if self.saved_by_clearing(place) > 0:
+                self.clear(place)
+        elif lines != self.extracts.get(place) and self.form(place, lines=lines)[1] < self.cost(place):
+            self.extracts[place] = lines
+            self.edited(place if is_call else self.wire(place))
 
     def budget(self) -> StrategyBudget:
         limits = self.limits
@@ -167,26 +202,27 @@ class StrategicTwin(Twin):
             protected = Reason.SUMMARY
         elif self.frontier().intersection(unit):
             protected = Reason.FRONTIER
+        elif self.first_message() == unit and not system:
+            protected = Reason.FIRST_MESSAGE
         elif system:
             protected = Reason.SYSTEM
-        first = items[0]
-        saves = [
-            cost(self.shown(place)) - cost(cleared(item))
-            for place, item in zip(unit, items, strict=True)
-            if self.can_clear(place) and isinstance(item, FunctionCallOutput)
-        ]
         return MeasuredUnit(
             unit[0],
             tuple(place for place in unit if place in shown),
             category,
             sum(cost(self.shown(place)) for place in unit if place in shown),
-            0 if protected else sum(saves),
+            0 if protected else sum(map(self.saved_by_clearing, self.clearable_in(unit))),
             protected,
-            begins_turn=isinstance(first, Message)
-            and first.role == "user"
-            and not is_silent(first)
-            and category is not MessageCategory.CONTEXT,
+            begins_turn=self.begins_turn(unit[0]),
+            age=sum(self.begins_turn(place) for place in shown if place > unit[-1]),
+            is_shortened=any(self.is_shortened(place) for place in unit if place in shown),
+            contents=tuple(self.items[place] for place in unit if place in shown),
         )
+
+    def begins_turn(self, place: int) -> bool:
+        item = self.items[place]
+        is_user = isinstance(item, Message) and item.role == "user" and not is_silent(item)
+        return is_user and item.category is not MessageCategory.CONTEXT
 
 
 def decided(session: Session, limits: Limits, strategy: Strategy, *, one_shot: bool = False) -> StrategicTwin:

@@ -1,17 +1,19 @@
-"""Random logs that reach the hard corners, and limits that make them matter. How often they do: `tests/test_strategies.py`.
+"""Random logs that reach the hard corners, and limits that make them matter. How often they do: `tests/trimming/test_strategies.py`.
 
 What is rare is drawn as the highest value, since failing examples are shrunk towards the lowest: they come out plain.
 """
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from context_window.trimming.limits import Limits
+from context_window.trimming.limits import BOUNDLESS, Limits
+from context_window.trimming.tool_rules import ToolRule
 from session.items import (
     AgentConfigUpdate,
     AgentHandoff,
@@ -33,7 +35,8 @@ from tests.support.twin import cost
 
 SIZES = (1, 3, 10, 40) * 4 + (120, 300, 900, 0)
 OUTPUT_SIZES = (1, 900, 900, 300) * 3 + (10, 0)
-"""Characters. Most outputs are larger than the placeholder that clears them."""
+CALL_SIZES = (1, 3, 10, 40) * 2 + (900, 300, 900, 120)
+"""Characters. Most outputs are larger than the placeholder that clears them, and a fourth of the values in calls."""
 TEXTS = ("x", "ab cd\n", "é", "e\u0301", "👩‍👩‍👧 ", "line of words\n", "\r\n", "日本")
 CATEGORIES = (None,) * 32 + tuple(reversed(MessageCategory))
 
@@ -47,6 +50,17 @@ PICTURE = png(1, 1)
 DATA_URL = f"data:image/png;base64,{b64encode(PICTURE).decode()}"
 BLOCKS = st.lists(st.sampled_from("cctctrR"), min_size=1, max_size=5)
 """What a response consists of: calls, texts, reasoning with a text, and sealed."""
+TOOLS = ("tool", "read", "write")
+TOOL_RULES = st.sampled_from(
+    (
+        *({},) * 5,
+        {"read": ToolRule("first")},
+        {"read": ToolRule("first", 1), "tool": ToolRule(keep_last=1)},
+        {"write": ToolRule("never"), "read": ToolRule(keep_last=2)},
+        {"rea?": ToolRule("first"), "[tw]*": ToolRule(keep_last=1), "*": ToolRule("never"), "write": ToolRule()},
+    )
+)
+"""None most of the time."""
 BREAKS = st.lists(st.integers(0, 59), max_size=4)
 """Where a response breaks off, though nothing stands between it and the next."""
 
@@ -80,7 +94,7 @@ class Draft:
         return f"i{len(self.items)}"
 
 
-_NUMBERS = {count: st.integers(0, count - 1) for count in (2, 4, 6, 8, 10, 16, 24, 40 * 36, 14 * 8, 20 * 8)}
+_NUMBERS = {count: st.integers(0, count - 1) for count in (2, 3, 4, 6, 8, 10, 12, 16, 24, 40 * 36, 12 * 8, 14 * 8, 20 * 8)}
 """By count: a number below it."""
 
 
@@ -140,7 +154,14 @@ def _respond(draw: st.DrawFn, draft: Draft) -> None:
             known = [call.call_id for call in draft.calls]
             repeat = bool(known) and _rarely(draw, 16)
             call_id = draw(st.sampled_from(known)) if repeat else f"c{len(draft.items)}"
-            call = FunctionCall("tool", _text(draw)[:40], call_id, **common)  # type: ignore[arg-type]
+            text = _text(draw, CALL_SIZES)
+            edits = "edits " * 12 if len(text) == 300 else "edits"  # a key longer than what stands for a value
+            arguments = json.dumps({"path": "x", edits: [{"text": text}]}, ensure_ascii=False) if len(text) % 2 == 0 else text[:40]
+            tool = TOOLS[len(draft.items) % len(TOOLS)]
+            if tool == "read":
+                part = {"offset": 1} if len(text) in (3, 40) else {}
+                arguments = json.dumps({"path": "x" if len(text) > 3 else "y", **part})
+            call = FunctionCall(tool, arguments, call_id, **common)  # type: ignore[arg-type]
             draft.items.append(call)
             draft.calls.append(call)
             draft.open_calls.append(call)
@@ -148,8 +169,8 @@ def _respond(draw: st.DrawFn, draft: Draft) -> None:
 
 def _answer(draw: st.DrawFn, draft: Draft) -> None:
     """Answers all waiting calls, or some of them, in any order; now and then one that is answered already, or that nobody made."""
-    if _rarely(draw, 16):
-        call_id = "nobody" if _rarely(draw, 2) else draw(st.sampled_from([call.call_id for call in draft.calls]))
+    if _rarely(draw, 12):
+        call_id = "nobody" if _rarely(draw, 3) else draw(st.sampled_from([call.call_id for call in draft.calls]))
         draft.items.append(FunctionCallOutput("tool", _parts(draw, OUTPUT_SIZES), call_id, **_common(draw, draft)))  # type: ignore[arg-type]
         return
     count = draw(st.integers(1, len(draft.open_calls))) if _rarely(draw, 4) else len(draft.open_calls)
@@ -157,7 +178,7 @@ def _answer(draw: st.DrawFn, draft: Draft) -> None:
         at = draw(st.integers(0, len(draft.open_calls) - 1)) if draw(st.booleans()) else 0
         call = draft.open_calls.pop(at)
         failed = _rarely(draw, 6)
-        draft.items.append(FunctionCallOutput("tool", _parts(draw, OUTPUT_SIZES), call.call_id, is_error=failed, **_common(draw, draft)))  # type: ignore[arg-type]
+        draft.items.append(FunctionCallOutput(call.name, _parts(draw, OUTPUT_SIZES), call.call_id, is_error=failed, **_common(draw, draft)))  # type: ignore[arg-type]
 
 
 def _step(draw: st.DrawFn, draft: Draft) -> None:
@@ -175,24 +196,44 @@ def _step(draw: st.DrawFn, draft: Draft) -> None:
     elif kind == "context":
         item = Message("user", _parts(draw), **{**common, "category": MessageCategory.CONTEXT, "pinned": _rarely(draw, 8)})  # type: ignore[arg-type]
     elif kind == "system":
-        item = Message("system", _text(draw), **common)  # type: ignore[arg-type]
+        item = Message("system", _text(draw), agent_id=draw(st.sampled_from((None, None, "b"))), **common)  # type: ignore[arg-type]
     elif kind == "handoff":
         item = AgentHandoff("b", **common)  # type: ignore[arg-type]
     elif kind == "config":
-        item = AgentConfigUpdate("be brief", **common)  # type: ignore[arg-type]
+        config = _text(draw) if draw(_NUMBERS[4]) else None
+        item = AgentConfigUpdate(config, agent_id=draw(st.sampled_from((None, None, "b", "c"))), **common)  # type: ignore[arg-type]
     elif kind == "summary":
         item = Message("assistant", _text(draw), extra={"summary": True}, **common)  # type: ignore[arg-type]
     else:
         ids = [one.id for one in draft.items]
         first = draw(st.integers(0, len(ids)))
         replaced = [one for one in ids[:first] if draw(st.integers(0, 9))]
-        item = Compaction(_text(draw), replaced, **common)  # type: ignore[arg-type]
+        text = _text(draw)
+        is_native = text.strip() and _rarely(draw, 3)  # made by the provider
+        extra = {"anthropic_blocks": [{"type": "compaction", "content": text}]} if is_native else {}
+        item = Compaction(text, replaced, **{**common, "extra": extra})  # type: ignore[arg-type]
     draft.items.append(item)
 
 
+def _attach(draw: st.DrawFn, draft: Draft) -> None:
+    """What a user attaches to a question: files, then screenshots beside the words."""
+    for _ in range(draw(st.integers(0, 4))):
+        pinned = _rarely(draw, 6)
+        common = {**_common(draw, draft), "category": MessageCategory.CONTEXT, "pinned": pinned}
+        draft.items.append(Message("user", _parts(draw, OUTPUT_SIZES), **common))  # type: ignore[arg-type]
+    images = [_image(draw, place) for place in range(draw(st.integers(0, 5)))]
+    draft.items.append(Message("user", (Text(_text(draw, OUTPUT_SIZES)), *images), **_common(draw, draft)))  # type: ignore[arg-type]
+
+
 @st.composite
-def sessions(draw: st.DrawFn, *, max_steps: int = 24) -> Session:
-    """Logs of up to about 60 items, ill-formed ones among them."""
+def sessions(draw: st.DrawFn, *, max_steps: int = 24, ends_in_attachments: bool = False) -> Session:
+    """Logs of up to about 60 items, ill-formed ones among them.
+
+    Args:
+        draw: Hypothesis's.
+        max_steps: Most of what follows the opening.
+        ends_in_attachments: True if every log ends in files and a question with screenshots; a sixth does in any case.
+    """
     draft = Draft([], [], [])
     for role in draw(st.sampled_from(OPENINGS)):
         content = _text(draw) if role == "system" else _parts(draw)
@@ -201,6 +242,8 @@ def sessions(draw: st.DrawFn, *, max_steps: int = 24) -> Session:
         _step(draw, draft)
     if draw(_NUMBERS[10]) > 3 and draft.open_calls:  # as most logs end when the model is called
         _answer(draw, draft)
+    if ends_in_attachments or _rarely(draw, 6):
+        _attach(draw, draft)
     session = Session(draft.items, id="s")
     breaks = [draft.items[place].id for place in draw(BREAKS) if place < len(draft.items)]
     session.restore_seams(frozenset(breaks), 0)
@@ -237,7 +280,17 @@ def limits(draw: st.DrawFn, total: int) -> Limits:
         overhead=draw(st.sampled_from((0, 0, 7))),
         preamble=draw(st.sampled_from((0, 20))),
         synthetic=draw(st.sampled_from((0, 15))),
+        closing=draw(st.sampled_from((0, 12))),
+        note=draw(st.sampled_from((0, 30))),
+        usage_note=draw(st.sampled_from((0, 0, 25))),
+        usage_noted_from=budget * percent // 100 if (percent := draw(st.sampled_from((0, 0, 50, 80, 80, 95)))) else BOUNDLESS,
+        note_removed=draw(st.booleans()),
         binds_thinking=draw(st.integers(0, 3)) == 0,
+        keep_first_message=draw(st.integers(0, 3)) == 3,
+        clamp_messages=draw(st.integers(0, 3)) < 3,
+        clear_call_inputs=draw(st.integers(0, 3)) < 3,
+        tool_rules=draw(TOOL_RULES),
+        clear_superseded=draw(st.integers(0, 3)) == 3,
         newest_first=False,
     )
 

@@ -1,21 +1,27 @@
-"""The slow twin: how a view is made, written from the prose of docs/how-it-works.md, everything computed anew at every step.
+"""The slow twin: how a view is made, written from the prose of docs/how-it-works.md, everything computed again at every step.
 
 It shares with the engine only what an item looks like once cleared or cut (`placeholders`, `longest_cut`): those have
-tests of their own. No state is kept but what was decided at earlier request points.
+tests of their own. The only state is the decisions at earlier request points.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Hashable, Iterator
+from copy import copy
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from context_window.counting.cutting import longest_cut
+from context_window.counting.text_truncation import longest_cut
+from context_window.trimming.extracts import extracted
+from context_window.trimming.file_access import FileAccess, file_access
 from context_window.trimming.limits import Limits
-from context_window.trimming.placeholders import MARK, changed, cleared, cut_text
+from context_window.trimming.placeholders import MARK, changed, cleared, cleared_call, cut_text, longest_text
 from context_window.trimming.plan import Cut
+from context_window.trimming.tool_rules import ToolRule
 from session.items import (
     AgentConfigUpdate,
     AgentHandoff,
@@ -28,21 +34,24 @@ from session.items import (
     Reasoning,
 )
 from session.parts import Image
-from session.providers.additions import SUMMARY_HEADER
+from session.providers.additions import handoff_note, summary_text
+from session.removed import Removed
 from session.session import Session
 from tests.support.counting import Letters
 
 COUNT = Letters()
 T = TypeVar("T")
-Facts = dict[tuple[str, int, int], Any]
-"""What a log is at each length, by name, length and place. It depends on its items and breaks alone: folds of one log may share it."""
+Facts = dict[tuple[Hashable, ...], Any]
+"""Values that depend on the items and breaks of a log alone, such as its units at each length. Folds of one log may share them."""
 ORDER = (MessageCategory.SYSTEM_OUTPUT, MessageCategory.DIALOG, MessageCategory.CONTEXT)
 
 
 def cost(item: Item) -> int:
-    """Tokens of an item: its texts and parts, 4 an item, 5 more for calls and outputs; nothing for what is not sent."""
-    if isinstance(item, AgentHandoff | AgentConfigUpdate):
-        return 0
+    """Tokens of an item: its texts and parts, 4 an item, 5 more for calls and outputs; 0 for items that are never sent."""
+    if isinstance(item, AgentConfigUpdate):
+        return 4 + len(item.instructions) if item.instructions and item.instructions.strip() else 0
+    if isinstance(item, AgentHandoff):
+        return 4 + len(handoff_note(item.to_agent, item.from_agent, item.reason))
     if isinstance(item, Message):
         return 4 + sum(COUNT.count_part(part) for part in item.content)
     if isinstance(item, FunctionCall):
@@ -50,7 +59,7 @@ def cost(item: Item) -> int:
     if isinstance(item, FunctionCallOutput):
         return 9 + len(item.name) + sum(COUNT.count_part(part) for part in item.output)
     if isinstance(item, Compaction):
-        return 4 + len(SUMMARY_HEADER + item.summary)
+        return 4 + len(summary_text(item.summary))
     sealed = item.data or (item.signature if not item.text else None) or ""
     return 4 + len(item.text) + len(sealed) * 3 // 16
 
@@ -59,15 +68,37 @@ def is_summary(item: Item) -> bool:
     return isinstance(item, Compaction) or (isinstance(item, Message) and item.extra.get("summary") is True)
 
 
+def is_blank(message: Message) -> bool:
+    return all(not isinstance(part, Image) and part.text is not None and not part.text.strip() for part in message.content)
+
+
 def is_silent(item: Item) -> bool:
-    """Whether it never is a message of its own."""
+    """True if the item never becomes a message."""
     if isinstance(item, Message) and item.role == "user":
-        return not any(isinstance(part, Image) or (part.text or "").strip() for part in item.content)
-    return isinstance(item, AgentHandoff | AgentConfigUpdate) or is_system(item)
+        return is_blank(item)
+    return isinstance(item, AgentConfigUpdate) or is_system(item)
 
 
 def is_system(item: Item) -> bool:
     return isinstance(item, Message) and item.role in ("system", "developer")
+
+
+def gives_instructions(item: Item) -> bool:
+    return is_system(item) or (isinstance(item, AgentConfigUpdate) and item.instructions is not None)
+
+
+def is_replaced(items: list[Item], place: int) -> bool:
+    """True if a later config update replaced these instructions."""
+    if not gives_instructions(items[place]) or items[place].pinned:
+        return False
+    for later in range(place + 1, len(items)):
+        update = items[later]
+        if not isinstance(update, AgentConfigUpdate) or update.instructions is None:
+            continue
+        handoffs = [item.to_agent for item in items[:later] if isinstance(item, AgentHandoff)]
+        if update.agent_id in (None, *handoffs[-1:]) or items[place].agent_id in (None, update.agent_id):
+            return True
+    return False
 
 
 def is_answer(item: Item) -> bool:
@@ -76,44 +107,77 @@ def is_answer(item: Item) -> bool:
 
 def responses(items: list[Item], breaks: frozenset[str]) -> list[list[int]]:
     """Runs of answering items of one agent."""
-    found: list[list[int]] = []
+    runs: list[list[int]] = []
     for place, item in enumerate(items):
         if not is_answer(item):
             continue
         before = items[place - 1] if place else None
         goes_on = before is not None and is_answer(before) and before.agent_id == item.agent_id and item.id not in breaks
         if goes_on:
-            found[-1].append(place)
+            runs[-1].append(place)
         else:
-            found.append([place])
-    return found
+            runs.append([place])
+    return runs
+
+
+def needs_closing(items: list[Item], breaks: frozenset[str], moved: Collection[int] = ()) -> bool:
+    """True if the last response says something, calls nothing, and is followed by items that neither answer nor are sent behind it.
+
+    Args:
+        items: The log.
+        breaks: Its `response_breaks`.
+        moved: Positions of summaries that are sent before it.
+    """
+    runs = responses(items, breaks)
+    if not runs:
+        return False
+    orphans = {place for place, call in answers(items).items() if call is None}
+    answer = [items[place] for place in runs[-1]]
+    rest = [items[place] for place in range(runs[-1][-1] + 1, len(items)) if place not in orphans]
+    says = any(isinstance(item, Message) and not is_blank(item) for item in answer)
+    calls = any(isinstance(item, FunctionCall) for item in answer)
+    asked = any(
+        isinstance(item, AgentHandoff)
+        or (isinstance(item, Message) and item.role == "user" and not is_blank(item))
+        or (isinstance(item, Compaction) and bool(item.summary.strip()) and item not in [items[place] for place in moved])
+        for item in rest
+    )
+    return bool(rest) and says and not calls and not asked
 
 
 def answers(items: list[Item]) -> dict[int, int | None]:
     """For each output: the last unanswered call before it with its call id, or None."""
-    found: dict[int, int | None] = {}
+    calls_by_output: dict[int, int | None] = {}
     for place, item in enumerate(items):
         if isinstance(item, FunctionCallOutput):
-            found[place] = next(
+            calls_by_output[place] = next(
                 (
                     earlier
                     for earlier in range(place - 1, -1, -1)
-                    if isinstance(call := items[earlier], FunctionCall) and call.call_id == item.call_id and earlier not in found.values()
+                    if isinstance(call := items[earlier], FunctionCall)
+                    and call.call_id == item.call_id
+                    and earlier not in calls_by_output.values()
                 ),
                 None,
             )
-    return found
+    return calls_by_output
+
+
+def never_sent(items: list[Item]) -> set[int]:
+    """Outputs without a call, and replaced instructions: no view has them."""
+    orphans = {place for place, call in answers(items).items() if call is None}
+    return orphans | {place for place in range(len(items)) if is_replaced(items, place)}
 
 
 def unit_of(items: list[Item], breaks: frozenset[str]) -> dict[int, list[int]]:
     """For each position: the positions it stands or falls with."""
     units: dict[int, list[int]] = {place: [place] for place in range(len(items))}
-    answered = answers(items)
+    calls_by_output = answers(items)
     for response in responses(items, breaks):
         calls = [place for place in response if isinstance(items[place], FunctionCall)]
         if calls:
             thoughts = [place for place in response if isinstance(items[place], Reasoning)]
-            outputs = [place for place, call in answered.items() if call in calls]
+            outputs = [place for place, call in calls_by_output.items() if call in calls]
             unit = sorted([*thoughts, *calls, *outputs])
             for place in unit:
                 units[place] = unit
@@ -142,10 +206,10 @@ def category_of(items: list[Item], unit: list[int]) -> MessageCategory:
 
 @cache
 def poured(room: int, least: tuple[int, ...], most: tuple[int, ...]) -> list[int]:
-    """The room shared out a token at a time, each to the one that has the least and is not full; of equals, to the newest."""
+    """The room divided a token at a time: each goes to the smallest part that is not full, of equal ones to the newest."""
     parts = list(least)
     for _ in range(room - sum(least)):
-        hungry = [one for one in reversed(range(len(parts))) if parts[one] < most[one]]
+        hungry = [index for index in reversed(range(len(parts))) if parts[index] < most[index]]
         if not hungry:
             break
         parts[min(hungry, key=parts.__getitem__)] += 1
@@ -154,7 +218,7 @@ def poured(room: int, least: tuple[int, ...], most: tuple[int, ...]) -> list[int
 
 @dataclass
 class Twin:
-    """The view of a log, and what was decided so far."""
+    """The view of a log, and the decisions so far."""
 
     items: list[Item]
     breaks: frozenset[str]
@@ -164,17 +228,31 @@ class Twin:
     cleared: set[int] = field(default_factory=set)
     replaced: dict[int, tuple[int, ...]] = field(default_factory=dict)
     cuts: dict[int, Cut] = field(default_factory=dict)
+    extracts: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    compacted: set[int] = field(default_factory=set)
+    earlier: Removed | None = None
+    noted_after: str | None = None
+    noted: int = -1
     length: int = 0
-    known: Facts = field(default_factory=dict)
+    facts: Facts = field(default_factory=dict)
 
-    # What the log is so far, computed once for each length
+    def copy(self) -> Self:
+        """Return a twin that goes on by itself."""
+        decided = {
+            name: copy(getattr(self, name)) for name in ("dropped", "unthought", "cleared", "replaced", "cuts", "extracts", "compacted")
+        }
+        return replace(self, **decided)
+
+    # The log so far, computed once for each length
 
     def once(self, name: str, compute: Callable[[], T], place: int = -1) -> T:
-        key = (name, self.length, place)
-        if key not in self.known:
-            self.known[key] = compute()
-        found: T = self.known[key]
-        return found
+        return self.fact((name, self.length, place), compute)
+
+    def fact(self, key: tuple[Hashable, ...], compute: Callable[[], T]) -> T:
+        if key not in self.facts:
+            self.facts[key] = compute()
+        fact: T = self.facts[key]
+        return fact
 
     def log(self) -> list[Item]:
         return self.items[: self.length]
@@ -191,32 +269,104 @@ class Twin:
     def category(self, place: int) -> MessageCategory:
         return self.once("category", lambda: category_of(self.items, self.units()[place]), place)
 
-    # What is there now
+    # The view as it is now
 
     def shown(self, place: int) -> Item:
-        item = self.items[place]
-        if place in self.cleared:
-            assert isinstance(item, FunctionCallOutput)
-            return cleared(item)
-        if place in self.replaced or place in self.cuts:
-            return changed(item, self.replaced.get(place, ()), self.cuts.get(place))
-        return item
+        """The item as the view shows it."""
+        return self.form_now(place)[0]
 
     def cost(self, place: int) -> int:
-        """Tokens of what is shown there."""
-        if place in self.cleared or place in self.replaced or place in self.cuts:
-            return cost(self.shown(place))
-        return self.once("cost", lambda: cost(self.items[place]), place)
+        """Tokens of the item as the view shows it."""
+        if self.is_free(place):
+            return 0
+        return self.form_now(place)[1]
+
+    def form_now(self, place: int) -> tuple[Item, int]:
+        is_cleared, cut = place in self.cleared, self.cuts.get(place)
+        return self.form(place, is_cleared=is_cleared, images=self.replaced.get(place, ()), cut=cut, lines=self.extracts.get(place))
+
+    def is_free(self, place: int) -> bool:
+        """True for reasoning before the last question that was asked after the model had answered without calling anything."""
+        return self.limits.drops_thinking and isinstance(self.items[place], Reasoning) and place < self.turn()
+
+    def turn(self) -> int:
+        """The position of that question; -1 if there is none."""
+        return self.once("turn", self._turn)
+
+    def _turn(self) -> int:
+        log, orphans = self.log(), self.orphans()
+        for place in reversed(range(len(log))):
+            item = log[place]
+            if not isinstance(item, Message) or item.role != "user" or is_blank(item) or item.category is MessageCategory.CONTEXT:
+                continue
+            starts = [response[0] for response in self.responses() if response[0] < place]
+            since = range(starts[-1] if starts else 0, place)
+            if not any(isinstance(log[at], FunctionCall | FunctionCallOutput) and at not in orphans for at in since):
+                return place
+        return -1
+
+    def form(
+        self,
+        place: int,
+        *,
+        is_cleared: bool = False,
+        images: tuple[int, ...] = (),
+        cut: Cut | None = None,
+        lines: tuple[int, ...] | None = None,
+    ) -> tuple[Item, int]:
+        """An item in one of its forms, and its tokens. Making them takes most of the time, and a form is the same in every fold."""
+        lines = None if is_cleared else lines
+        return self.fact(("form", place, is_cleared, images, cut, lines), lambda: self._form(place, is_cleared, images, cut, lines))
+
+    def _form(
+        self, place: int, is_cleared: bool, images: tuple[int, ...], cut: Cut | None, lines: tuple[int, ...] | None
+    ) -> tuple[Item, int]:
+        item = self.items[place]
+        if is_cleared and isinstance(item, FunctionCallOutput):
+            item = cleared(item)
+        elif lines is not None:
+            item = extracted(item, lines)
+        elif images or cut is not None:
+            item = changed(item, images, cut)
+        if is_cleared and isinstance(item, FunctionCall):
+            item = cleared_call(item)
+        return item, cost(item)
 
     def orphans(self) -> set[int]:
         return self.once("orphans", lambda: {place for place, call in self.answers().items() if call is None})
 
+    def instructions(self) -> set[int]:
+        """Instructions that are no longer in force."""
+        return self.once("instructions", lambda: {place for place in range(self.length) if is_replaced(self.log(), place)})
+
     def in_view(self) -> list[int]:
-        gone = self.dropped | self.unthought | self.orphans()
+        gone = self.dropped | self.unthought | self.orphans() | self.instructions()
         return [place for place in range(self.length) if place not in gone]
 
+    def in_order(self) -> list[int]:
+        """The view as it is shown: a summary stands before the first item that it replaces."""
+        return sorted(self.in_view(), key=lambda place: (self.shown_before(place), self.shown_before(place) == place, place))
+
+    def shown_before(self, place: int) -> int:
+        """The position before which a summary is shown, never within a response; its own if it replaces nothing. That of other items.
+
+        A provider's own compaction is shown where it is."""
+        item = self.items[place]
+        if not isinstance(item, Compaction) or "anthropic_blocks" in item.extra or "openai_item" in item.extra:
+            return place
+        replaced = [
+            self.shown_before(earlier) for earlier in range(place) if self.items[earlier].id in item.replaces and not self.held(earlier)
+        ]
+        if not replaced:
+            return place
+        first = min(replaced)
+        return next((run[0] for run in self.responses() if first in run), first)
+
+    def moved(self) -> set[int]:
+        return self.once("moved", lambda: {place for place in range(self.length) if self.shown_before(place) != place})
+
     def view(self) -> list[Item]:
-        return [self.shown(place) for place in self.in_view()]
+        return [self.shown(place) for place in self.in_order()]
 
     def amounts(self, weigh: bool) -> dict[MessageCategory, int]:
         sums = dict.fromkeys(MessageCategory, 0)
@@ -225,37 +375,170 @@ class Twin:
         return sums
 
     def additions(self) -> int:
-        answered = set(self.answers().values())
-        open_calls = sum(isinstance(self.items[place], FunctionCall) and place not in answered for place in self.in_view())
-        said = [self.items[place] for place in self.in_view() if not is_silent(self.items[place])]
-        headless = bool(said) and not (isinstance(said[0], Message) and said[0].role == "user")
-        return open_calls * self.limits.synthetic + headless * self.limits.preamble
+        answered_calls = set(self.answers().values())
+        open_calls = sum(isinstance(self.items[place], FunctionCall) and place not in answered_calls for place in self.in_view())
+        messages = [self.items[place] for place in self.in_order() if not is_silent(self.items[place])]
+        is_headed = bool(messages) and (
+            isinstance(messages[0], AgentHandoff) or (isinstance(messages[0], Message) and messages[0].role == "user")
+        )
+        headless = bool(messages) and not is_headed
+        opening = headless * self.limits.preamble if self.removed_line() is None else self.limits.note
+        usage_note = self.limits.usage_note if self.noted >= 0 else 0
+        return open_calls * self.limits.synthetic + opening + usage_note + self.needs_closing() * self.limits.closing
+
+    def told(self) -> list[int]:
+        """The items that the model is told have gone: dropped, and no summary stands for them."""
+        return sorted(self.dropped - self.compacted) if self.limits.note_removed else []
+
+    def removed_line(self) -> Removed | None:
+        """What the line about removed items says."""
+        told = self.told()
+        if not told:
+            return self.earlier
+        newly = Removed(len(told), self.items[told[0]].id, self.items[told[-1]].id)
+        return newly if self.earlier is None else self.earlier.followed_by(newly)
+
+    def needs_closing(self) -> bool:
+        """The line about usage, at the end, does for it."""
+        is_open = self.once("closing", lambda: needs_closing(self.log(), self.breaks, self.moved()))
+        return is_open and self.noted <= self.responses()[-1][0]
+
+    def is_request(self) -> bool:
+        """True if the log does not end in a response, orphans aside."""
+        sent = [place for place in range(self.length) if place not in self.orphans()]
+        return not self.responses() or sent[-1] > self.responses()[-1][-1]
+
+    def speaks_before(self, place: int) -> bool:
+        """True if the view shows a message before this position."""
+        return any(not is_silent(self.items[member]) and self.shown_before(member) < place for member in self.in_view())
+
+    def note_usage(self) -> None:
+        """The line about usage at the end of the request, once it uses so much."""
+        if self.noted < 0 and self.is_request() and self.speaks_before(self.length) and self.total() >= self.limits.usage_noted_from:
+            self.noted = self.length
+
+    def usage_noted_after(self) -> str | None:
+        """Id of the last item before the line about usage."""
+        before = [self.items[place].id for place in self.in_order() if self.shown_before(place) < self.noted]
+        return before[-1] if before else None
+
+    def withdraw_note(self) -> None:
+        """After a trim that made room, or took all before the line."""
+        noted = self.noted
+        if self.total() < self.limits.usage_noted_from:
+            self.noted = -1
+        elif not self.speaks_before(noted):
+            self.noted = -1
+            self.note_usage()
+        if self.noted != noted < self.length:
+            self.edited(noted - 1)
+
+    def changes(self) -> object:
+        """What the trims so far have taken."""
+        return copy(self.dropped), copy(self.cleared), copy(self.replaced), copy(self.cuts), copy(self.extracts)
 
     def total(self) -> int:
         return self.limits.overhead + self.additions() + sum(self.cost(place) for place in self.in_view())
 
     def total_of(self, places: list[int]) -> int:
-        """The same if nothing else of the items were there."""
+        """The total of a request with these items alone."""
         return self.total() - sum(self.cost(place) for place in self.in_view() if place not in places)
 
-    # Who may be touched
+    # Protection
 
     def frontier(self) -> set[int]:
         return self.once("frontier", self._frontier)
 
     def _frontier(self) -> set[int]:
+        asking = self.asking()
+        runs = self.responses()
+        first = runs[-1][0] if runs else asking[-1] if asking else self.length
+        return {*asking, *range(first, self.length)}
+
+    def asking(self) -> list[int]:
+        """The last user message."""
         log = self.log()
         users = [place for place, item in enumerate(log) if isinstance(item, Message) and item.role == "user"]
-        said = [place for place in users if log[place].category is not MessageCategory.CONTEXT] or users
-        found = self.responses()
-        first = found[-1][0] if found else said[-1] if said else self.length
-        return {*said[-1:], *range(first, self.length)}
+        return ([place for place in users if log[place].category is not MessageCategory.CONTEXT] or users)[-1:]
 
     def held(self, place: int) -> bool:
         item = self.items[place]
         return item.category is MessageCategory.SYSTEM or item.pinned
 
+    def first_message(self) -> list[int]:
+        """The first user message of the view, if it is kept."""
+        if not self.limits.keep_first_message:
+            return []
+        users = [
+            place
+            for place in self.in_view()
+            if isinstance(item := self.items[place], Message) and item.role == "user" and item.category is not MessageCategory.CONTEXT
+        ]
+        return users[:1]
+
     def protected(self, unit: list[int]) -> bool:
+        return self.first_message() == unit or self.cannot_go(unit) or any(map(self.kept, unit))
+
+    def rule(self, place: int) -> ToolRule | None:
+        """The rule for an output, or for a call."""
+        call = self.answers().get(place, place)
+        item = None if call is None else self.items[call]
+        if not isinstance(item, FunctionCall):
+            return None
+        rules = self.limits.tool_rules
+        names = [item.name] if item.name in rules else [pattern for pattern in rules if fnmatchcase(item.name, pattern)]
+        return rules[names[0]] if names else None
+
+    def tool(self, place: int) -> str | None:
+        """The tool of an output, or of a call."""
+        call = self.answers().get(place, place)
+        item = None if call is None else self.items[call]
+        return item.name if isinstance(item, FunctionCall) else None
+
+    def kept(self, place: int) -> bool:
+        """True if a rule keeps the result: all of its tool, or the newest ones that are in the view in full."""
+        rule = self.rule(place)
+        if rule is None:
+            return False
+        results = [
+            output
+            for output, call in self.answers().items()
+            if call is not None
+            and self.tool(output) == self.tool(place)
+            and self.items[output].extra.get(MARK) != "cleared"
+            and output in self.in_view()
+            and not self.is_shortened(output)
+        ]
+        kept = results if rule.clear == "never" else results[max(0, len(results) - rule.keep_last) :]
+        return any(place in (output, self.answers()[output]) for output in kept)
+
+    def is_shortened(self, place: int) -> bool:
+        return place in self.cleared or place in self.extracts
+
+    def early(self, place: int) -> bool:
+        """True if the output or call is cleared before others."""
+        rule = self.rule(place)
+        output = next((output for output, call in self.answers().items() if call is not None and place in (output, call)), None)
+        if output is None:
+            return False
+        is_first = rule is not None and rule.clear == "first" and self.items[output].extra.get(MARK) != "cleared"
+        return is_first or (self.limits.clear_superseded and self.superseded(output))
+
+    def superseded(self, output: int) -> bool:
+        """True if the view shows a later output of a call that read the same file in full, or wrote it."""
+        access = self.file(output)
+        later = [self.file(place) for place in self.in_view() if place > output and self.answers().get(place) is not None]
+        return access is not None and any(other is not None and other.replaces and other.path == access.path for other in later)
+
+    def file(self, output: int) -> FileAccess | None:
+        call, item = self.answers()[output], self.items[output]
+        assert call is not None
+        made = self.items[call]
+        assert isinstance(made, FunctionCall)
+        assert isinstance(item, FunctionCallOutput)
+        return None if item.is_error else file_access(made.name, made.arguments, self.rule(call))
+
+    def cannot_go(self, unit: list[int]) -> bool:
         return any(self.held(place) or is_summary(self.items[place]) or place in self.frontier() for place in unit) or (
             self.category(unit[0]) is MessageCategory.SYSTEM
         )
@@ -267,16 +550,22 @@ class Twin:
             place = self.length
             self.length += 1
             item = self.items[place]
-            if is_system(item):
+            if item.id == self.noted_after:
+                self.noted = self.length
+            if gives_instructions(item):
                 self.edited(-1)
+            if self.shown_before(place) != place:
+                self.edited(self.shown_before(place) - 1)
             call = self.answers().get(place)
             if call is not None:
                 unit = self.units()[place]
                 if call in self.dropped:
                     if self.limits.binds_thinking:
                         self.unthought |= {member for member in unit if isinstance(self.items[member], Reasoning)}
+                    is_told = bool(set(self.told()).intersection(unit))
                     self.dropped -= set(unit)
-                    self.edited(unit[0])
+                    self.compacted -= set(unit)
+                    self.edited(-1 if is_told else unit[0])
                 elif call not in self.responses()[-1]:
                     self.edited(self.wire(place))
 
@@ -293,18 +582,118 @@ class Twin:
     # One trim
 
     def trim(self) -> None:
+        before = self.changes()
         self.compact()
         self.images()
+        self.by_items()
+        self.note_usage()
+        self.by_tokens()
+        if self.noted >= 0 and self.changes() != before:
+            self.withdraw_note()
+
+    def by_items(self) -> None:
         limits = self.limits
         if limits.items_max is not None and len(self.in_view()) > limits.items_max:
             self.passes(self.goal(limits.items_max, limits.items_target, weigh=False), weigh=False)
+            for unit in self.kept_units():
+                if len(self.in_view()) > limits.items_max:
+                    self.drop(unit)
+            if len(self.in_view()) > limits.items_max:
+                self.drop_first_message()
+
+    def by_tokens(self) -> None:
+        limits = self.limits
         if self.total() > limits.trigger:
             self.passes(self.goal(limits.trigger, limits.target, weigh=True), weigh=True)
+            for unit in self.kept_units():
+                if self.total() > limits.budget:
+                    self.drop(unit)
+            if self.total() > limits.budget:
+                self.drop_first_message()
         if self.total() > limits.budget:
-            self.truncate()
+            self.shrink_frontier()
+
+    def shrink_frontier(self) -> None:
+        """What the model has not read yet, each step only while the view is over its budget."""
+        for place in self.unread_context():
+            if self.total() > self.limits.budget:
+                self.drop([place])
+        for place, part in self.unread_images():
+            if self.total() > self.limits.budget:
+                self.replaced[place] = (*self.replaced.get(place, ()), part)
+                self.edited(self.wire(place))
+        for places in (self.unread_outputs(), self.unread_calls()):
+            if self.total() > self.limits.budget:
+                self.truncate(places, self.room(places))
+        if self.limits.clamp_messages and self.total() > self.limits.budget:
+            messages = self.unread_messages()
+            self.truncate(messages, self.room(messages) * self.limits.target // self.limits.budget)
+
+    def unread_calls(self) -> list[int]:
+        return [place for place in self.shrinkable() if isinstance(self.items[place], FunctionCall) and place >= self.responses()[-1][0]]
+
+    def unread_messages(self) -> list[int]:
+        return [
+            place
+            for place in self.shrinkable()
+            if isinstance(item := self.items[place], Message) and item.role == "user" and not is_silent(item) and not is_summary(item)
+        ]
+
+    def shrinkable(self) -> list[int]:
+        visible = self.in_view()
+        return [place for place in sorted(self.frontier()) if place in visible and not self.held(place)]
+
+    def unread_context(self) -> list[int]:
+        """Messages of category CONTEXT after the last response, or after the question that nothing was answered to."""
+        runs = self.responses()
+        answering = {place for run in runs for place in run}
+        first = runs[-1][0] if runs else min(self.frontier(), default=self.length)
+        users = self.asking()
+        context = [
+            place
+            for place in self.in_view()
+            if place >= first
+            and place not in answering
+            and place not in users
+            and not isinstance(self.items[place], FunctionCallOutput)
+            and self.category(place) is MessageCategory.CONTEXT
+            and not self.held(place)
+            and not is_summary(self.items[place])
+            and self.cost(place)
+        ]
+        voices = [place for place in self.in_view() if place >= first and self.speaks(place)]
+        newest = voices[-1:] if set(voices) <= set(context) else []
+        return [place for place in context if place not in newest]
+
+    def speaks(self, place: int) -> bool:
+        """True if the item is a message in the user's turn: the user's or a handoff."""
+        item = self.items[place]
+        return isinstance(item, AgentHandoff) or (isinstance(item, Message) and item.role == "user" and not is_silent(item))
+
+    def unread_images(self) -> list[tuple[int, int]]:
+        """Images of the frontier whose placeholders are smaller, without the newest of the view."""
+        live = self.live_images()
+        images = []
+        for place, part in live[: max(0, len(live) - self.limits.images_kept)]:
+            system = self.category(place) is MessageCategory.SYSTEM
+            if place not in self.frontier() or system or any(map(self.held, self.units()[place])) or is_summary(self.items[place]):
+                continue
+            whole = self.form(place, images=())[1]
+            if self.form(place, images=(part,))[1] < whole:
+                images.append((place, part))
+        return images
+
+    def kept_units(self) -> list[list[int]]:
+        """Units that rules keep and nothing else does, in the order in which they are dropped."""
+        return [unit for category in ORDER for unit in self.takeable(category) if any(map(self.kept, unit)) and not self.cannot_go(unit)]
+
+    def drop_first_message(self) -> None:
+        first = self.first_message()
+        if first and not self.cannot_go(first):
+            self.drop(first)
 
     def goal(self, most: int, target: int, *, weigh: bool) -> int:
-        """The target; where what stays leaves little room, what stays and half of the target's part of the room."""
+        """The target; if protected items leave little room, those and half of the target's part of the room."""
         stays = [place for place in self.in_view() if self.protected(self.units()[place])]
         floor = self.total_of(stays) if weigh else len(stays)
         return max(target, floor + int((most - floor) * Fraction(target, 2 * most))) if floor < most else target
@@ -314,26 +703,28 @@ class Twin:
         log_ids = [item.id for item in self.log()]
         replaced: set[int] = set()
         for item in compactions:
-            own = log_ids.index(item.id)
-            replaced |= {log_ids.index(one) for one in item.replaces if one in log_ids[:own]}
+            replaced |= {log_ids.index(item_id) for item_id in item.replaces if item_id in log_ids and item_id != item.id}
         units = self.units()
         for place in sorted(replaced):
             unit = units[place]
-            whole = all(member in replaced or isinstance(self.items[member], Reasoning) for member in unit)
-            if place not in self.in_view() or not whole:
+            is_summarised = all(member in replaced or isinstance(self.items[member], Reasoning) for member in unit)
+            if place not in self.in_view() or not is_summarised:
                 continue
             if any(self.held(member) or member in self.frontier() for member in unit) or self.category(unit[0]) is MessageCategory.SYSTEM:
                 continue
-            self.drop(unit)
+            self.drop(unit, is_told=False)
 
-    def images(self) -> None:
-        live = [
+    def live_images(self) -> list[tuple[int, int]]:
+        return [
             (place, part)
             for place in self.in_view()
-            if place not in self.cleared and isinstance(item := self.items[place], Message | FunctionCallOutput)
+            if not self.is_shortened(place) and isinstance(item := self.items[place], Message | FunctionCallOutput)
             for part, content in enumerate(item.content if isinstance(item, Message) else item.output)
             if isinstance(content, Image) and part not in self.replaced.get(place, ())
         ]
+
+    def images(self) -> None:
+        live = self.live_images()
         if len(live) <= self.limits.images_max:
             return
         units = self.units()
@@ -344,31 +735,54 @@ class Twin:
             self.replaced[place] = (*self.replaced.get(place, ()), part)
             self.edited(self.wire(place))
 
-    def drop(self, unit: list[int]) -> None:
-        there = [place for place in unit if place in self.in_view()]
-        self.dropped |= set(there)
-        self.edited(there[0])
+    def drop(self, unit: list[int], *, is_told: bool = True) -> None:
+        visible = [place for place in unit if place in self.in_view()]
+        self.dropped |= set(visible)
+        if not is_told:
+            self.compacted |= set(visible)
+        shown_before = self.shown_before(visible[0])
+        place = visible[0] if shown_before == visible[0] else shown_before - 1
+        self.edited(-1 if is_told and self.limits.note_removed else place)
 
     def candidates(self, category: MessageCategory) -> list[list[int]]:
         """Units that may be dropped, in the order of dropping."""
+        return [unit for unit in self.takeable(category) if not self.protected(unit)]
+
+    def takeable(self, category: MessageCategory) -> list[list[int]]:
+        """Units that may be dropped at all, in that order."""
         units = {tuple(unit): unit for unit in self.units().values()}
-        shown = set(self.in_view())
+        visible = set(self.in_view())
         free = [
-            unit for unit in units.values() if self.category(unit[0]) is category and shown.intersection(unit) and not self.protected(unit)
+            unit
+            for unit in units.values()
+            if self.category(unit[0]) is category and visible.intersection(unit) and not self.cannot_go(unit)
         ]
         return sorted(free, key=lambda unit: unit[-1], reverse=self.limits.newest_first)
 
     def clearable(self) -> list[int]:
-        """Outputs that may be cleared, in the order of clearing."""
-        found = []
-        for unit in self.candidates(MessageCategory.SYSTEM_OUTPUT):
-            members = [place for place in unit if place in self.in_view() and place not in self.cleared]
-            for place in reversed(members) if self.limits.newest_first else members:
-                item = self.items[place]
-                marked = item.extra.get(MARK) == "cleared"
-                if isinstance(item, FunctionCallOutput) and not marked and cost(cleared(item)) < self.cost(place):
-                    found.append(place)
-        return found
+        """Outputs and calls that may be cleared, in the order of clearing: of each unit the outputs, then the calls."""
+        places: list[int] = []
+        for unit in self.takeable(MessageCategory.SYSTEM_OUTPUT):
+            places += reversed(self.clearable_in(unit)) if self.limits.newest_first else self.clearable_in(unit)
+        return sorted(places, key=lambda place: not self.early(place))
+
+    def clearable_in(self, unit: list[int]) -> list[int]:
+        """Of one unit: what would be smaller if it were cleared."""
+        members = [place for place in unit if place in self.in_view() and place not in self.cleared]
+        outputs = [place for place in members if isinstance(self.items[place], FunctionCallOutput)]
+        calls = [place for place in members if isinstance(self.items[place], FunctionCall) and self.limits.clear_call_inputs]
+        calls = [place for place in calls if place not in self.extracts]
+        placeholders = [place for place in outputs if self.items[place].extra.get(MARK) == "cleared"]
+        free = [place for place in [*outputs, *calls] if place not in placeholders and not self.kept(place)]
+        return [place for place in free if self.saved_by_clearing(place) > 0]
+
+    def saved_by_clearing(self, place: int) -> int:
+        cut = self.cuts.get(place) if isinstance(self.items[place], FunctionCall) else None
+        return self.cost(place) - self.form(place, is_cleared=True, cut=cut)[1]
+
+    def clear(self, place: int) -> None:
+        self.cleared.add(place)
+        self.edited(place if isinstance(self.items[place], FunctionCall) else self.wire(place))
 
     def passes(self, goal: int, *, weigh: bool) -> None:
         shares = dict(zip(MessageCategory, self.limits.shares, strict=True))
@@ -377,56 +791,68 @@ class Twin:
                 while (self.total() if weigh else len(self.in_view())) > goal:
                     if only_over_share and self.amounts(weigh)[category] <= int(Fraction(shares[category]) * goal):
                         break
-                    if weigh and category is MessageCategory.SYSTEM_OUTPUT and (outputs := self.clearable()):
-                        self.cleared.add(outputs[0])
-                        self.edited(self.wire(outputs[0]))
+                    if weigh and category is MessageCategory.SYSTEM_OUTPUT and (places := self.clearable()):
+                        self.clear(places[0])
                     elif units := self.candidates(category):
                         self.drop(units[0])
                     else:
                         break
 
-    def truncate(self) -> None:
-        found = self.responses()
-        if not found:
-            return
-        shown = self.in_view()
-        outputs = [
-            place
-            for place in range(found[-1][0], self.length)
-            if isinstance(self.items[place], FunctionCallOutput) and place in shown and not self.held(place)
-        ]
-        most = [self.cost(place) for place in outputs]
-        parts = poured(self.room(outputs), tuple(map(self.least, outputs)), tuple(most))
-        for place, part, whole in zip(outputs, parts, most, strict=True):
-            if whole > part:
+    def unread_outputs(self) -> list[int]:
+        return [place for place in self.shrinkable() if isinstance(self.items[place], FunctionCallOutput) and self.responses()]
+
+    def truncate(self, places: list[int], room: int) -> None:
+        most = [self.cost(place) for place in places]
+        parts = poured(room, tuple(map(self.least, places)), tuple(most))
+        for place, part, full in zip(places, parts, most, strict=True):
+            if full > part:
                 self.shorten(place, part)
 
     def room(self, outputs: list[int]) -> int:
-        """What the outputs may have of the budget."""
+        """Tokens of the budget that the outputs may have."""
         return self.limits.budget - self.total() + sum(self.cost(place) for place in outputs)
 
     def least(self, place: int) -> int:
-        """What the output costs at the least."""
-        item = self.items[place]
-        return min(self.cost(place), cost(changed(item, self.replaced.get(place, ()), Cut(0, 0, 0))))
+        """The smallest cost of the output."""
+        return min(self.cost(place), self.form(place, images=self.replaced.get(place, ()), cut=Cut(0, 0, 0))[1])
 
     def shorten(self, place: int, limit: int) -> None:
-        item = self.shown(place)
-        original = self.items[place]
-        assert isinstance(item, FunctionCallOutput)
-        assert isinstance(original, FunctionCallOutput)
+        original, images = self.items[place], self.replaced.get(place, ())
+        if not isinstance(original, FunctionCallOutput):
+            self.shorten_middle(place, limit)
+            return
         text = original.text
-        rest = cost(changed(original, self.replaced.get(place, ()), Cut(0, 0, 0))) - len(cut_text(original, 0, 0))
+        rest = self.form(place, images=images, cut=Cut(0, 0, 0))[1] - len(cut_text(original, 0, 0))
         head, tail = longest_cut(text, limit - rest, lambda head, tail: len(cut_text(original, head, tail)), len(text))
         cut = Cut(head, tail, 0)
-        if cost(changed(original, self.replaced.get(place, ()), cut)) < cost(item):
+        if self.form(place, images=images, cut=cut)[1] < self.cost(place):
             self.cuts[place] = cut
             self.edited(self.wire(place))
 
+    def shorten_middle(self, place: int, limit: int) -> None:
+        """Each text of a message or call keeps as many characters as fit, the same number of each."""
+        images = self.replaced.get(place, ())
 
-def fold(session: Session, limits: Limits, known: Facts | None = None) -> Twin:
+        def cut_at(length: int) -> Cut:
+            return Cut(length - length // 2, length // 2, 0)
+
+        lengths = range(1, longest_text(self.items[place]) + 1)
+        length = bisect_right(lengths, limit, key=lambda length: self.form(place, images=images, cut=cut_at(length))[1])
+        if self.form(place, images=images, cut=cut_at(length))[1] < self.cost(place):
+            self.cuts[place] = cut_at(length)
+            self.edited(place)
+
+
+def twin_of(session: Session, limits: Limits, facts: Facts | None = None) -> Twin:
+    """The twin of a log that has not grown yet."""
+    facts = {} if facts is None else facts
+    log = list(session.items)
+    return Twin(log, session.response_breaks, limits, facts=facts, earlier=session.removed, noted_after=session.usage_noted_after)
+
+
+def fold(session: Session, limits: Limits, facts: Facts | None = None) -> Twin:
     """The view of the whole log: trimmed where the model was called, and at the end as if it were called now."""
-    twin = Twin(list(session.items), session.response_breaks, limits, known={} if known is None else known)
+    twin = twin_of(session, limits, facts)
     for response in responses(twin.items, twin.breaks):
         twin.grow(response[0])
         if response[0] >= session.settled:
@@ -436,9 +862,22 @@ def fold(session: Session, limits: Limits, known: Facts | None = None) -> Twin:
     return twin
 
 
+def folds(items: list[Item], limits: Limits, facts: Facts) -> Iterator[Twin]:
+    """Yield the twin of every prefix of a log, as `fold` computes it. Decisions that are final are computed once."""
+    final = Twin(items, frozenset(), limits, facts=facts)
+    starts = {response[0] for response in responses(items, frozenset())}
+    for length in range(1, len(items) + 1):
+        if length - 1 in starts:
+            final.trim()
+        final.grow(length)
+        twin = final.copy()
+        twin.trim()
+        yield twin
+
+
 def one_shot(session: Session, limits: Limits) -> Twin:
     """The view that one trim makes."""
-    twin = Twin(list(session.items), session.response_breaks, limits)
+    twin = twin_of(session, limits)
     twin.grow(len(twin.items))
     twin.trim()
     return twin

@@ -1,4 +1,4 @@
-"""Every step of every token trim, seen as it is taken."""
+"""Records every step of every token trim."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from context_window.trimming import steps
+from context_window.trimming import trim as steps
 from context_window.trimming.limits import portion
 from context_window.trimming.plan import Reason
-from context_window.trimming.state import ViewState
+from context_window.trimming.view_state import ViewState
 
 
 @dataclass(frozen=True)
 class Step:
-    """What stood before the step, in tokens.
+    """One step of a token trim: the tokens before it, and where it takes from.
 
     Attributes:
-        total: The request.
-        goal: What the trim aimed at.
-        category: The category that was taken from.
+        total: Tokens of the request.
+        goal: Tokens that the trim aims at.
+        category: The rank of the category from which items are taken.
         share: That category's share of the goal.
-        reason: Why it was taken from.
+        reason: The reason in the plan.
     """
 
     total: int
@@ -33,15 +33,15 @@ class Step:
 
 @contextmanager
 def watched_steps() -> Iterator[list[Step]]:
-    """The steps that are taken inside, in order."""
-    seen: list[Step] = []
+    """Record the steps inside the block, in order."""
+    recorded: list[Step] = []
     take_tokens = steps.take_tokens
 
     def watched(view: ViewState, goal: int) -> None:
         clear, drop = view.clear, view.drop
 
         def note(rank: int, reason: Reason) -> None:
-            seen.append(Step(view.total, goal, view.tally.tokens[rank], portion(view.limits.shares[rank], goal), reason))
+            recorded.append(Step(view.total, goal, view.tally.tokens[rank], portion(view.limits.shares[rank], goal), reason))
 
         def clear_noted(place: int, reason: Reason) -> None:
             note(view.groups.rank[place], reason)
@@ -59,6 +59,6 @@ def watched_steps() -> Iterator[list[Step]]:
 
     steps.take_tokens = watched
     try:
-        yield seen
+        yield recorded
     finally:
         steps.take_tokens = take_tokens

@@ -1,6 +1,6 @@
-"""Texts, images and documents as Anthropic's blocks, and the limits of a whole request (A8): how many images, how large together.
+"""Write texts, images and documents as Anthropic's blocks, within the limits of a request (A8): number of images, total size.
 
-What cannot be sent becomes a note: a text in its place.
+A note, which is a text, replaces content that cannot be sent.
 """
 
 from __future__ import annotations
@@ -9,25 +9,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from session.items import Message
+from session.items import Compaction, Message
 from session.parts import Document, Image, Part
-from session.providers.media import Inline, Link, Note, Upload, coded_problem, document_source, image_source, note, unknown_format
-from session.providers.shrinking import within
+from session.providers.handed_out import copied, own_message
+from session.providers.media import Inline, Link, Note, Upload, base64_problem, document_source, image_source, note, unknown_format
+from session.providers.shrink_images import shrunk_to_fit
 
 Block: TypeAlias = dict[str, Any]
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 IMAGE_SIDE, IMAGE_ENCODED = 8_000, 10 * 1024 * 1024
-"""What an image may have: pixels a side, characters of base64 (A8). Where it exceeds them, it is made smaller."""
+"""Limits of one image: pixels per side, characters of base64 (A8). An image that exceeds them is shrunk."""
 MANY, SIDE_OF_MANY = 20, 2_000
-"""With more images and documents than these, what a side of an image may have, in pixels (A8)."""
+"""In a request with more images and documents than `MANY`, the limit of an image's side, in pixels (A8)."""
 MOST_IMAGES, FEWER_IMAGES = 100, 80
-"""Images a request may have (A8), and how many of the newest stay where it had more."""
+"""Maximum images of a request (A8), and the number of newest images that stay when it is exceeded."""
 MOST_ENCODED, LESS_ENCODED = 24 * 1024 * 1024, 12 * 1024 * 1024
-"""Characters of base64 that all images and documents may have, the rest of the 32 MB left for texts, and how many stay."""
+"""Maximum characters of base64 in a request (the rest of the 32 MB is for text), and the number that stays when it is exceeded."""
 TITLE_LENGTH = 500
 CARRIED = "anthropic_blocks"
-"""In `Message.extra`: blocks that a session has no words for, as they came. They go back as they are."""
+"""In `Message.extra`: blocks that a session has no words for. They are sent back unchanged."""
 _CARRIABLE = {
     "assistant": frozenset({"text", "server_tool_use", "mcp_tool_use", "container_upload", "compaction"}),
     "user": frozenset({"container_upload", "search_result"}),
@@ -35,12 +36,12 @@ _CARRIABLE = {
 
 
 def text_block(text: str) -> Block:
-    """A block of text."""
+    """Return a text block."""
     return {"type": "text", "text": text}
 
 
 def plain(parts: Iterable[Part]) -> Iterator[Block]:
-    """Text blocks, for where the API takes nothing else; blank ones are left out (A6)."""
+    """Yield text blocks where the API takes only text, without blank ones (A6)."""
     for part in parts:
         text = note(part).text if isinstance(part, Image) or part.text is None else part.text
         if text.strip():
@@ -48,82 +49,95 @@ def plain(parts: Iterable[Part]) -> Iterator[Block]:
 
 
 def is_server_call(block: Block) -> bool:
-    """Whether the block asks for a tool that runs at the provider."""
+    """True if the block calls a tool that runs at the provider."""
     return block.get("type") in ("server_tool_use", "mcp_tool_use")
 
 
 def is_server_result(block: Block) -> bool:
-    """Whether the block is what such a tool answered."""
+    """True if the block is the result of such a tool."""
     kind = block.get("type")
     return isinstance(kind, str) and kind.endswith("_tool_result")
 
 
-def carried(message: Message) -> list[Block]:
-    """The blocks that a way back found no words for; none where they would be refused, as a call without its result is (A2), or a
-    result with a damaged file (A8)."""
-    found = message.extra.get(CARRIED)
-    if not isinstance(found, list) or not all(isinstance(block, dict) for block in found):
+def carried(message: Message | Compaction) -> list[Block]:
+    """Return the carried blocks of a message or of Anthropic's own compaction, or nothing if the API would refuse them.
+
+    It refuses a call without its result (A2), and a result with a damaged file (A8).
+    """
+    blocks = message.extra.get(CARRIED)
+    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         return []
-    allowed = _CARRIABLE["assistant" if message.role == "assistant" else "user"]
-    for block in found:
+    is_assistant = isinstance(message, Compaction) or message.role == "assistant"
+    allowed = _CARRIABLE["assistant" if is_assistant else "user"]
+    for block in blocks:
         kind = block.get("type")
-        if not isinstance(kind, str) or not (kind in allowed or (message.role == "assistant" and is_server_result(block))):
+        if not isinstance(kind, str) or not (kind in allowed or (is_assistant and is_server_result(block))):
             return []
         if kind == "text" and not (isinstance(block.get("text"), str) and block["text"].strip()):
             return []
-    asked = [block.get("id") for block in found if is_server_call(block)]
-    if any(_is_damaged(block) for block in found):
+    if any(_is_damaged(block) for block in blocks):
         return []
-    if sorted(map(str, asked)) != sorted(str(block.get("tool_use_id")) for block in found if is_server_result(block)):
+    call_ids = sorted(str(block.get("id")) for block in blocks if is_server_call(block))
+    if call_ids != sorted(str(block.get("tool_use_id")) for block in blocks if is_server_result(block)):
         return []
-    return [{key: value for key, value in block.items() if key != "cache_control"} for block in found]  # A7: marks are set anew
+    return [
+        {key: copied(value) for key, value in block.items() if key != "cache_control"} for block in blocks
+    ]  # A7: `marks.py` sets the marks
 
 
 def _is_damaged(value: object) -> bool:
     """True if base64 anywhere in a block is a damaged image or document."""
     if isinstance(value, Mapping):
         if value.get("type") == "base64":
-            return coded_problem(value.get("data"), value.get("media_type")) is not None
+            return base64_problem(value.get("data"), value.get("media_type")) is not None
         return any(map(_is_damaged, value.values()))
     return isinstance(value, list) and any(map(_is_damaged, value))
 
 
 @dataclass(slots=True)
 class _Medium:
-    """An image or a document that was sent."""
+    """An image or a document in the request.
+
+    Attributes:
+        part: The part of the log.
+        inline: The image's bytes, if they are in the request.
+        encoded: Characters of base64.
+        among_many: The image as it is sent among many others; None until it is needed.
+    """
 
     part: Image | Document
-    block: Block
     inline: Inline | None
     encoded: int
+    among_many: Inline | Note | None = None
 
-    def give_up(self) -> None:
-        """Puts a note in its place."""
-        self.put(note(self.part))
-
-    def put(self, source: Inline | Note) -> None:
-        """Puts other bytes, or a note, in its place: in the same block, which stands in its message already."""
-        if isinstance(source, Note):
-            self.block.clear()
-            self.block.update(text_block(source.text))
-        else:
-            self.block["source"] = _inline(source)
+    def shrunk(self) -> Inline | Note | None:
+        """Return the image as it is sent among many others; None if that changes nothing."""
+        if self.inline is None:
+            return None
+        if self.among_many is None:
+            self.among_many = shrunk_to_fit(self.inline, side=SIDE_OF_MANY, encoded=IMAGE_ENCODED)
+        return None if self.among_many is self.inline else self.among_many
 
 
 class Album:
     """All images and documents of one request.
 
-    What the limits of a request take is a function of the images in their order, taken in big steps, as trims are: so a longer
-    log nearly always extends the messages of a shorter one, and where it does not, the prompt cache is lost once. That is at the
-    21st image or document, if any image before it has a side of more than 2000 pixels; at the 101st image and then at every 21st after it;
-    and wherever 12 MB have come together again.
+    The dropped images depend only on the images in their order, and are dropped in big steps, as in trims. So a longer log nearly always
+    extends the messages of a shorter one. Where it does not, the prompt cache is lost once: at the 21st image or document, if any image
+    before it has a side of more than 2000 pixels; at the 101st image and then at every 21st after it; and after every 12 MB more.
     """
 
     def __init__(self) -> None:
         self._media: list[_Medium] = []
 
-    def rich(self, parts: Iterable[Part]) -> Iterator[Block]:
-        """Blocks for where the API takes images and documents too; blank texts are left out (A6)."""
+    def branch(self) -> Album:
+        """Return an album that goes on from here. This one does not change with it."""
+        branch = Album()
+        branch._media = self._media.copy()
+        return branch
+
+    def blocks(self, parts: Iterable[Part]) -> Iterator[Block]:
+        """Yield the blocks of parts where the API takes images and documents too, without blank texts (A6)."""
         for part in parts:
             if isinstance(part, Image):
                 yield self._image(part)
@@ -133,32 +147,55 @@ class Album:
             elif part.text.strip():
                 yield text_block(part.text)
 
-    def parts(self) -> dict[int, Image | Document]:
-        """Return the images and documents that are sent, by the `id` of their blocks."""
-        return {id(medium.block): medium.part for medium in self._media if medium.block["type"] != "text"}
+    def sent(self) -> list[Image | Document]:
+        """Return the images and documents that are sent, in order, without those that become notes."""
+        changes = self._changes()
+        return [medium.part for number, medium in enumerate(self._media) if not isinstance(changes.get(number), Note)]
 
-    def fit(self) -> None:
-        """Keeps the limits of a request: the oldest become notes, and among many the large ones become smaller."""
-        media = _newest(self._media, MOST_IMAGES, FEWER_IMAGES, lambda medium: int(isinstance(medium.part, Image)))
+    def fit(self, messages: list[Block]) -> None:
+        """Apply the limits of a request: the oldest images become notes, and large images among many are shrunk.
+
+        Args:
+            messages: The messages with the blocks of this album. Those that change are replaced by copies.
+        """
+        changes = self._changes()
+        if not changes:
+            return
+        owned: dict[int, Block] = {}
+        for number, (at, *way, last) in enumerate(list(places_of_media(messages))):
+            change = changes.get(number)
+            if change is None:
+                continue
+            if at not in owned:
+                owned[at] = own_message(messages, at)
+            blocks = owned[at]["content"]
+            for place in way:
+                blocks = blocks[place]["content"]
+            blocks[last] = text_block(change.text) if isinstance(change, Note) else {**blocks[last], "source": _inline(change)}
+
+    def _changes(self) -> dict[int, Inline | Note]:
+        """Return the media that a request shows in another form, by their number: as a note, or shrunk."""
+        media = _newest(list(enumerate(self._media)), MOST_IMAGES, FEWER_IMAGES, lambda medium: int(isinstance(medium.part, Image)))
         media = _newest(media, MOST_ENCODED, LESS_ENCODED, lambda medium: medium.encoded)
+        staying = {number for number, _ in media}
+        changes: dict[int, Inline | Note] = {
+            number: note(medium.part) for number, medium in enumerate(self._media) if number not in staying
+        }
         if len(media) > MANY:
-            for medium in media:
-                if medium.inline is not None:
-                    smaller = within(medium.inline, side=SIDE_OF_MANY, encoded=IMAGE_ENCODED)
-                    if smaller is not medium.inline:
-                        medium.put(smaller)
+            changes |= {number: smaller for number, medium in media if (smaller := medium.shrunk()) is not None}
+        return changes
 
     def _image(self, image: Image) -> Block:
         source = image_source(image)
         if isinstance(source, Inline) and source.media_type not in IMAGE_TYPES:  # A8
             source = unknown_format(source.media_type)
         if isinstance(source, Inline):
-            source = within(source, side=IMAGE_SIDE, encoded=IMAGE_ENCODED)  # A8
+            source = shrunk_to_fit(source, side=IMAGE_SIDE, encoded=IMAGE_ENCODED)  # A8
         if isinstance(source, Note):
             return text_block(source.text)
         if isinstance(source, Inline):
-            return self._kept(image, {"type": "image", "source": _inline(source)}, source)
-        return self._kept(image, {"type": "image", "source": _reference(source)})
+            return self._add(image, {"type": "image", "source": _inline(source)}, source)
+        return self._add(image, {"type": "image", "source": _reference(source)})
 
     def _document(self, document: Document) -> Block:
         source = document_source(document)
@@ -176,34 +213,44 @@ class Album:
         block: Block = {"type": "document", "source": wire}
         if document.title and document.title.strip():
             block["title"] = document.title[:TITLE_LENGTH]
-        return self._kept(document, block)
+        return self._add(document, block)
 
-    def _kept(self, part: Image | Document, block: Block, inline: Inline | None = None) -> Block:
+    def _add(self, part: Image | Document, block: Block, inline: Inline | None = None) -> Block:
         data = block["source"].get("data", "") if block["source"]["type"] == "base64" else ""
-        self._media.append(_Medium(part, block, inline, len(data)))
+        self._media.append(_Medium(part, inline, len(data)))
         return block
 
 
-def _newest(media: list[_Medium], most: int, fewer: int, weight: Callable[[_Medium], int]) -> list[_Medium]:
-    """The newest ones; whenever the sum of their weights exceeds `most`, the oldest are given up until it is at most `fewer`.
+def places_of_media(messages: list[Block]) -> Iterator[tuple[int, ...]]:
+    """Yield the places of images and documents: (message, block), or (message, tool result, block in it), each counted from 0."""
+    for number, message in enumerate(messages):
+        for place, block in enumerate(message["content"]):
+            if block["type"] in ("image", "document"):
+                yield number, place
+            elif block["type"] == "tool_result":
+                inner = enumerate(block.get("content", ()))
+                yield from ((number, place, index) for index, part in inner if part["type"] in ("image", "document"))
 
-    The newest of all stays where it is no more than `most` by itself. What weighs nothing always stays.
+
+def _newest(media: list[tuple[int, _Medium]], most: int, fewer: int, weight: Callable[[_Medium], int]) -> list[tuple[int, _Medium]]:
+    """Return the newest media. Whenever the sum of weights exceeds `most`, the oldest are left out until it is at most `fewer`.
+
+    The newest medium stays if it alone weighs no more than `most`. A medium of weight 0 always stays.
     """
-    kept: list[_Medium] = []
+    current: list[tuple[int, _Medium]] = []
     total = 0
     for newest in media:
-        kept.append(newest)
-        total += weight(newest)
+        current.append(newest)
+        total += weight(newest[1])
         if total > most:
-            staying: list[_Medium] = []
-            for medium in kept:
-                if weight(medium) and total > (most if medium is newest else fewer):
-                    total -= weight(medium)
-                    medium.give_up()
+            staying = []
+            for numbered in current:
+                if weight(numbered[1]) and total > (most if numbered is newest else fewer):
+                    total -= weight(numbered[1])
                 else:
-                    staying.append(medium)
-            kept = staying
-    return kept
+                    staying.append(numbered)
+            current = staying
+    return current
 
 
 def _inline(source: Inline) -> dict[str, Any]:

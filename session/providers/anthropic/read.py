@@ -1,7 +1,8 @@
-"""Anthropic's messages as a session: the way back of `write.py`, and a way in for histories that began at Anthropic.
+"""Read Anthropic's messages as a session: the inverse of `write.py`, and the entrance for histories that began at Anthropic.
 
-What the converter added is stripped: preamble and answers to interrupted calls; cache marks too. What a session has no words for
-(tools that run at Anthropic, citations, compaction blocks) is carried as it came and goes back as it came.
+What the converter adds is removed: preamble, closing lines, answers to interrupted calls, cache marks. The line about removed items becomes
+`Session.removed`. Blocks that a session has no words for (tools that run at Anthropic, citations) are carried unchanged and sent back
+unchanged. A `Compaction` carries a compaction block.
 """
 
 from __future__ import annotations
@@ -11,259 +12,286 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Literal, TypeAlias
 
-from session.door import clean_json
 from session.errors import FormatError, short
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
-from session.parts import Document, Image, Part, Text
+from session.parts import Part, Text
 from session.providers import additions
-from session.providers.given import Retold, a_list, a_text, an_object, as_json, some_bytes
+from session.providers.native_compaction import compaction_usages, replaced_ids, sum_usage
+from session.providers.parsing import SessionBuilder, expect_list, expect_object, expect_text, json_text, refuse
+from session.providers.pieces import Call, Thought
+from session.sanitize import clean_json
 from session.session import Session
 from session.usage import Usage
 
 from .blocks import CARRIED, is_server_call, is_server_result
+from .parse import parse_block
 
-Given: TypeAlias = list[tuple[str, dict[str, Any]]]
+Blocks: TypeAlias = list[tuple[str, dict[str, Any]]]
+"""Blocks, each with its place in the payload."""
+
 _PLAIN = frozenset({"type", "text"})
-_SHOWN = 4_000
-"""Characters of a carried block that its message repeats, for those who read or count the session."""
+_PART_TYPES = ("text", "image", "document")
+_CARRIED_TEXT_MAX = 4_000
+"""Characters of a carried block that its message repeats, for readers and token counters."""
 
 
 def from_anthropic(messages: object, system: object = None) -> Session:
-    """The session that these messages tell. Ids go by place ("m0", "m0.1"; "s" for system), times are 0.
+    """Return the session of these messages. Ids name places ("m0", "m0.1"; "s" for the system prompt), times are 0.
 
         session = from_anthropic(messages, system)
         session = from_anthropic([*messages, client.messages.create(…)])
 
     Args:
-        messages: Messages as dicts or as objects of the SDK; the usage of an answer is kept with its first item.
+        messages: Messages as dicts or as SDK objects. The usage of a response is kept with its first item.
         system: The system prompt: None, a text, or text blocks.
 
     Raises:
-        FormatError: Something is no message; `.where` names the place.
+        FormatError: A value is not in the documented shape; `.where` names its place.
     """
-    told = _Telling()
-    listed = [(where, _fields(message, where)) for where, message in a_list(messages, "messages")]
+    reader = _Reader()
+    placed = [(where, _fields(message, where)) for where, message in expect_list(messages, "messages")]
     if system is not None:
-        told.system("s", _texts(system, "system"))
-    for place, (where, message) in enumerate(listed):
+        reader.read_system("s", _texts(system, "system"))
+    for index, (where, message) in enumerate(placed):
         role = message.get("role")
         if role == "system":
-            told.system(f"m{place}", _texts(message.get("content", []), f"{where}.content"))
+            reader.read_system(f"m{index}", _texts(message.get("content", []), f"{where}.content"))
         elif role in ("user", "assistant"):
-            following = listed[place + 1][1].get("role") if place + 1 < len(listed) else None
-            told.message(place, role, message, where, before_answer=following == "assistant")
+            next_role = placed[index + 1][1].get("role") if index + 1 < len(placed) else None
+            is_after_response = index > 0 and placed[index - 1][1].get("role") == "assistant"
+            is_before_response = next_role == "assistant"
+            reader.read_message(index, role, message, where, is_after_response=is_after_response, is_before_response=is_before_response)
         else:
             raise FormatError(f"{where}.role", f"{short(role)} is neither user nor assistant")
-    return told.out.done()
+    return reader.builder.finish()
 
 
 def _fields(value: object, where: str) -> dict[str, Any]:
-    """The fields that are set, cache marks aside."""
-    found = an_object(value, where)
+    """Return the fields of an object without nulls and cache marks."""
     return {
         key if isinstance(key, str) else short(key): member
-        for key, member in found.items()
+        for key, member in expect_object(value, where).items()
         if member is not None and key != "cache_control"
     }
 
 
 def _texts(content: object, where: str) -> Iterator[str]:
-    for at, block in _blocks(content, where):
-        yield a_text(block.get("text"), f"{at}.text")
+    for place, block in _blocks(content, where):
+        yield expect_text(block.get("text"), f"{place}.text")
 
 
-def _blocks(content: object, where: str) -> Given:
-    """The blocks of a content, a text being one."""
+def _blocks(content: object, where: str) -> Blocks:
+    """Return the blocks of a content. A plain text counts as one block."""
     if isinstance(content, str):
         return [(where, {"type": "text", "text": content})]
-    return [(at, {"type": "text", "text": block} if isinstance(block, str) else _fields(block, at)) for at, block in a_list(content, where)]
+    return [
+        (place, {"type": "text", "text": block} if isinstance(block, str) else _fields(block, place))
+        for place, block in expect_list(content, where)
+    ]
 
 
-class _Telling:
-    """One walk over the messages."""
+class _Reader:
+    """Reads the messages in order."""
 
     def __init__(self) -> None:
-        self.out = Retold()
-        self._names: dict[str, str] = {}  # of the tools, by call id
+        self.builder = SessionBuilder()
         self._role: Literal["user", "assistant"] = "user"
-        self._said: list[Part] = []
+        self._parts: list[Part] = []  # of the message that is being read, since its last item
+        self._is_list = True  # False for a message whose content is one text: the converter writes lists
         self._usage: Usage | None = None
 
-    def system(self, place: str, texts: Iterator[str]) -> None:
-        self.out.at(place)
+    def read_system(self, place: str, texts: Iterator[str]) -> None:
+        self.builder.begin(place)
         for text in texts:
-            self.out.add(Message("system", text, **self.out.name()))
+            self.builder.add(Message("system", text, **self.builder.fields()))
 
-    def message(self, place: int, role: Literal["user", "assistant"], message: dict[str, Any], where: str, *, before_answer: bool) -> None:
-        """The items of one message: a message a run of texts and media, and one for each block of another kind."""
-        blocks = _blocks(message.get("content", []), f"{where}.content")
-        self.out.at(f"m{place}", response=role == "assistant")
-        self._role = role
-        self._usage = _usage(message["usage"], f"{where}.usage") if "usage" in message else None
-        first = place == 0 and role == "user" and blocks and not isinstance(message["content"], str)  # a converter writes lists
-        if first and blocks[0][1] == {"type": "text", "text": additions.PREAMBLE}:
-            blocks = blocks[1:]
-            if blocks or not before_answer:
-                # Something earlier is gone, and nothing else tells so: a compaction without a summary. For such a one nothing
-                # is sent but the preamble that was there.
-                self._add(Compaction("", **self.out.name()))
-        elif first and blocks[0][1].keys() == _PLAIN:
-            blocks = [_unescaped(blocks[0], additions.PREAMBLE), *blocks[1:]]
-        done, ends = 0, _ends(blocks, role)
-        for at, (inner, block) in enumerate(blocks):
-            if at >= done:
-                done = self._group(blocks, at, ends) or self._one(inner, block, at)
-        self._close()
+    def read_message(
+        self,
+        index: int,
+        role: Literal["user", "assistant"],
+        message: dict[str, Any],
+        where: str,
+        *,
+        is_after_response: bool,
+        is_before_response: bool,
+    ) -> None:
+        """Add the items of one message: a `Message` for each run of texts and media, an item for every other block."""
+        blocks = [placed for placed in _blocks(message.get("content", []), f"{where}.content") if not _is_failed_compaction(placed[1])]
+        self.builder.begin(f"m{index}", is_response=role == "assistant")
+        self._role, self._is_list = role, not isinstance(message.get("content"), str)
+        self._usage = None
+        if "usage" in message:
+            has_compaction = any(block.get("type") == "compaction" for _, block in blocks)
+            self._usage = _usage(message["usage"], f"{where}.usage", with_compaction=has_compaction)
+        if index == 0 and role == "user" and blocks and self._is_list:
+            blocks = self._without_preamble(blocks, is_before_response=is_before_response)
+        elif role == "user" and is_after_response and blocks and self._is_list:
+            blocks = self._without_closing(blocks)
+        next_block, group_ends = 0, _group_ends(blocks, role)
+        for position, (place, block) in enumerate(blocks):
+            if position < next_block:
+                continue
+            if _is_foreign(block, role):
+                next_block = group_ends[position] + 1
+                self._carry(blocks[position:next_block])
+            else:
+                self._read_block(block, place)
+        self._end_message()
 
-    def _group(self, blocks: Given, first: int, ends: list[int]) -> int:
-        """Carries blocks that go together, and says where what follows them begins; 0 where a session has words for the block."""
-        where, block = blocks[first]
-        if not _is_foreign(block, self._role):
-            return 0
-        last = ends[first]
-        self._close()
-        bare = [clean_json(one, at) for at, one in blocks[first : last + 1]]
-        extra: dict[str, Any] = {CARRIED: bare}
-        if block.get("type") == "compaction":
-            extra["summary"] = True  # A9: it is kept, as summaries are; what was before it the API no longer reads
-        texts = [Text(_told(one, where)) for one in bare]
-        self._add(Message(self._role, texts, extra=extra, **self.out.name()))
-        return last + 1
+    def _without_preamble(self, blocks: Blocks, *, is_before_response: bool) -> Blocks:
+        """Return the blocks of the first message without the converter's preamble, and record that something earlier is missing.
 
-    def _one(self, where: str, block: dict[str, Any], at: int) -> int:
-        """Takes one block that a session has words for."""
-        kind = block.get("type")
-        if kind in ("text", "image", "document"):
-            self._said.append(_part(block, where))
-            return at + 1
-        self._close()
-        if kind == "thinking":
-            signature = a_text(block.get("signature", ""), f"{where}.signature") or None
-            self._add(Reasoning(a_text(block.get("thinking", ""), f"{where}.thinking"), signature, **self.out.name()))
-        elif kind == "redacted_thinking":
-            self._add(Reasoning(data=a_text(block.get("data"), f"{where}.data"), **self.out.name()))
-        elif kind == "tool_use":
-            name, call_id = a_text(block.get("name"), f"{where}.name"), a_text(block.get("id"), f"{where}.id")
-            self._names[call_id] = name
-            self._add(FunctionCall(name, as_json(_input(block, where), f"{where}.input"), call_id, **self.out.name()))
+        A compaction without a summary stands for the missing part. For such a compaction, only the preamble is sent.
+        """
+        place, block = blocks[0]
+        if block.keys() == _PLAIN and self.builder.read_removed(block["text"]):
+            if len(blocks) == 1 and not is_before_response:  # something without content was sent as this line alone
+                self._add(Compaction("", **self.builder.fields()))
+            return blocks[1:]
+        if block == {"type": "text", "text": additions.PREAMBLE}:
+            if len(blocks) > 1 or not is_before_response:
+                self._add(Compaction("", **self.builder.fields()))
+            return blocks[1:]
+        if block.keys() == _PLAIN:
+            return [(place, _unescaped(block, additions.PREAMBLE, at_opening=True)), *blocks[1:]]
+        return blocks
+
+    def _without_closing(self, blocks: Blocks) -> Blocks:
+        """Return the blocks of a user message after the assistant's, without the converter's closing line.
+
+        A compaction without a summary takes its place. The log then does not end in a response there, and gets the line again.
+        If the user speaks right after the line, the response to it had nothing to send: an empty message stands for it.
+        """
+        place, block = blocks[0]
+        if block == {"type": "text", "text": additions.CLOSING}:
+            self._add(Compaction("", **self.builder.fields()))
+            if len(blocks) > 1:
+                self._add(Message("assistant", (), **self.builder.fields()))
+            return blocks[1:]
+        return [(place, _unescaped(block, additions.CLOSING)), *blocks[1:]] if block.keys() == _PLAIN else blocks
+
+    def _carry(self, group: Blocks) -> None:
+        """Add a message that carries blocks unchanged."""
+        self._end_message()
+        carried = [clean_json(block, place) for place, block in group]
+        extra = {CARRIED: carried}
+        if group[0][1].get("type") == "compaction":  # A9
+            replaces = replaced_ids(self.builder.session.items)
+            self._add(Compaction(carried[0]["content"], replaces, extra=extra, **self.builder.fields()))
+            return
+        texts = [Text(_carried_text(block, group[0][0])) for block in carried]
+        self._add(Message(self._role, texts, extra=extra, **self.builder.fields()))
+
+    def _read_block(self, block: dict[str, Any], where: str) -> None:
+        """Add a block that a session has words for."""
+        piece = None if block["type"] == "tool_result" else parse_block(block, where, refuse)
+        if isinstance(piece, Part):
+            self._parts.append(piece)
+            return
+        self._end_message()
+        if isinstance(piece, Thought):
+            self._add(Reasoning(piece.text, piece.signature, piece.data, **self.builder.fields()))
+        elif isinstance(piece, Call):
+            arguments = json_text(dict(expect_object(piece.arguments, f"{where}.input")), f"{where}.input")
+            self._add(FunctionCall(piece.name, arguments, piece.id, **self.builder.fields()))
         else:
-            self._output(block, where)
-        return at + 1
+            self._read_result(block, where)
 
-    def _output(self, block: dict[str, Any], where: str) -> None:
-        """The output; nothing for the answer to an interrupted call, which a converter gave."""
-        call_id = a_text(block.get("tool_use_id"), f"{where}.tool_use_id")
+    def _read_result(self, block: dict[str, Any], where: str) -> None:
+        """Add a tool result, unless it is the converter's answer to an interrupted call."""
+        call_id = expect_text(block.get("tool_use_id"), f"{where}.tool_use_id")
         content = _blocks(block.get("content", []), f"{where}.content")
-        failed = block.get("is_error", False)
-        if failed is True and len(content) == 1 and not isinstance(block["content"], str):  # a converter writes lists
-            if content[0][1] == {"type": "text", "text": additions.INTERRUPTED}:
+        is_error = block.get("is_error", False)
+        if is_error is True and len(content) == 1 and not isinstance(block["content"], str):  # the converter writes lists
+            place, only_block = content[0]
+            if only_block == {"type": "text", "text": additions.INTERRUPTED}:
                 return
-            content = [_unescaped(content[0], additions.INTERRUPTED)]
-        parts = [_part(one, at) if _has_words(one) else Text(_told(clean_json(one, at), at)) for at, one in content]
-        if not isinstance(failed, bool):
-            raise FormatError(f"{where}.is_error", f"{short(failed)} is neither true nor false")
-        self._add(FunctionCallOutput(self._names.get(call_id, ""), parts, call_id, is_error=failed, **self.out.name()))
+            content = [(place, _unescaped(only_block, additions.INTERRUPTED))]
+        parts = [_result_part(inner, place) for place, inner in content]
+        if not isinstance(is_error, bool):
+            raise FormatError(f"{where}.is_error", f"{short(is_error)} is neither true nor false")
+        tool = self.builder.tool_names.get(call_id, "")
+        self._add(FunctionCallOutput(tool, parts, call_id, is_error=is_error, **self.builder.fields()))
 
-    def _close(self) -> None:
-        """A message of what was said since the last item."""
-        if self._said:
-            self._add(Message(self._role, self._said, **self.out.name()))
-            self._said = []
+    def _end_message(self) -> None:
+        """Add a message with the parts since the last item."""
+        if self._parts:
+            message = Message(self._role, self._parts, **self.builder.fields())
+            if self._role == "user" and self._is_list:
+                self.builder.add_user_message(message)
+            else:
+                self._add(message)
+            self._parts = []
 
     def _add(self, item: Item) -> None:
-        self.out.add(item if self._usage is None else replace(item, usage=self._usage))
+        self.builder.add(item if self._usage is None else replace(item, usage=self._usage))
         self._usage = None
 
 
-def _ends(blocks: Given, role: str) -> list[int]:
-    """By block, the last of those that go with it: for what a server's tool was asked, its result and all that stands between,
-    other calls and their results too; for another block, or where a session has words for one of them, the block itself. O(n).
+def _group_ends(blocks: Blocks, role: str) -> list[int]:
+    """Return, for each block, the index of the last block that must be carried with it.
+
+    A server tool's call goes with its result and with everything between them, other calls and their results included. Any other
+    block stands alone, and so does a call if a session has words for one of the blocks in between. O(n).
     """
-    results = {_name(block.get("tool_use_id")): at for at, (_, block) in enumerate(blocks) if is_server_result(block)}
-    reach = list(range(len(blocks)))
+    results = {_hashable(block.get("tool_use_id")): at for at, (_, block) in enumerate(blocks) if is_server_result(block)}
+    ends = list(range(len(blocks)))
     for first in range(len(blocks) - 1, -1, -1):
         block = blocks[first][1]
         if is_server_call(block):
-            last = max(first, results.get(_name(block.get("id")), first))
+            last = max(first, results.get(_hashable(block.get("id")), first))
             at = first + 1
-            while at <= last:  # what one behind it reaches is known, and passed over at once
-                last = max(last, reach[at])
-                at = reach[at] + 1
-            reach[first] = last
-    own = list(accumulate((not (_is_foreign(block, role) or block.get("type") == "text") for _, block in blocks), initial=0))
-    return [last if own[first] == own[last + 1] else first for first, last in enumerate(reach)]
+            while at <= last:  # the end of a later block is known: jump over its group
+                last = max(last, ends[at])
+                at = ends[at] + 1
+            ends[first] = last
+    barriers = list(accumulate((not (_is_foreign(block, role) or block.get("type") == "text") for _, block in blocks), initial=0))
+    return [last if barriers[first] == barriers[last + 1] else first for first, last in enumerate(ends)]
 
 
-def _unescaped(block: tuple[str, dict[str, Any]], addition: str) -> tuple[str, dict[str, Any]]:
-    """The block with its text as it was before `additions.escaped`."""
-    where, fields = block
-    text = fields.get("text")
-    return (where, {**fields, "text": additions.unescaped(text, addition)}) if isinstance(text, str) else block
+def _is_failed_compaction(block: Mapping[str, Any]) -> bool:
+    """True for a compaction that produced no summary. The API ignores such a block (A9)."""
+    return block.get("type") == "compaction" and not (isinstance(block.get("content"), str) and block["content"].strip())
 
 
-def _name(given: object) -> str | None:
-    return given if isinstance(given, str) else None
+def _unescaped(block: dict[str, Any], addition: str, *, at_opening: bool = False) -> dict[str, Any]:
+    """Return the block with the text that `additions.escaped` was given."""
+    text = block.get("text")
+    return {**block, "text": additions.unescaped(text, addition, at_opening=at_opening)} if isinstance(text, str) else block
+
+
+def _hashable(call_id: object) -> str | None:
+    return call_id if isinstance(call_id, str) else None
 
 
 def _is_foreign(block: Mapping[str, Any], role: str) -> bool:
-    """Whether a session has no words for the block: a tool of the provider's, a text with citations, whatever comes next."""
+    """True if a session has no words for the block: server tools, texts with citations, future types."""
     kind = block.get("type")
     if kind == "text":
         return role == "assistant" and not block.keys() <= _PLAIN
     return kind not in ("image", "document", "thinking", "redacted_thinking", "tool_use", "tool_result")
 
 
-def _has_words(block: Mapping[str, Any]) -> bool:
-    return block.get("type") in ("text", "image", "document")
+def _result_part(block: dict[str, Any], where: str) -> Part:
+    """Return the part of a tool result that a block holds. A block without a part is shown as a text."""
+    piece = parse_block(block, where, refuse) if block.get("type") in _PART_TYPES else None
+    return piece if isinstance(piece, Part) else Text(_carried_text(clean_json(block, where), where))
 
 
-def _told(block: dict[str, Any], where: str) -> str:
-    """What a message says of a block that it carries: its text, else the block as JSON."""
+def _carried_text(block: dict[str, Any], where: str) -> str:
+    """Return the text that stands for a carried block: its own text, else the block as JSON."""
     for key in ("text", "content"):
         if isinstance(block.get(key), str):
             return str(block[key])
-    return as_json(block, where)[:_SHOWN]
+    return json_text(block, where)[:_CARRIED_TEXT_MAX]
 
 
-def _input(block: Mapping[str, Any], where: str) -> dict[str, Any]:
-    return dict(an_object(block.get("input", {}), f"{where}.input"))
-
-
-def _part(block: Mapping[str, Any], where: str) -> Part:
-    """A text, an image or a document."""
-    if block["type"] == "text":
-        return Text(a_text(block.get("text"), f"{where}.text"))
-    source = _fields(block.get("source"), f"{where}.source")
-    kind, named = source.get("type"), f"{where}.source"
-    title: dict[str, Any] = {}
-    if "title" in block and block["type"] == "document":
-        title["title"] = a_text(block["title"], f"{where}.title")
-    if kind == "text" and block["type"] == "document":
-        return Document(text=a_text(source.get("data"), f"{named}.data"), media_type="text/plain", **title)
-    if kind == "content" and block["type"] == "document":
-        inner = _blocks(source.get("content"), f"{named}.content")
-        texts = [a_text(one.get("text"), f"{at}.text") for at, one in inner if one.get("type") == "text"]
-        return Document(text="\n".join(texts), **title)
-    given: dict[str, Any]
-    if kind == "base64":
-        given = {
-            "data": some_bytes(source.get("data"), f"{named}.data"),
-            "media_type": a_text(source.get("media_type"), f"{named}.media_type"),
-        }
-    elif kind == "url":
-        given = {"url": a_text(source.get("url"), f"{named}.url")}
-    elif kind == "file":
-        given = {"file_id": a_text(source.get("file_id"), f"{named}.file_id")}
-    else:
-        raise FormatError(f"{named}.type", f"{short(kind)} is no source of {block['type']}s")
-    return Image(**given) if block["type"] == "image" else Document(**given, **title)
-
-
-def _usage(given: object, where: str) -> Usage:
-    usage = _fields(given, where)
-    return Usage(
+def _usage(value: object, where: str, *, with_compaction: bool) -> Usage:
+    usage = _fields(value, where)
+    answer = Usage(
         input_tokens=usage.get("input_tokens", 0),
         cache_read_tokens=usage.get("cache_read_input_tokens", 0),
         cache_write_tokens=usage.get("cache_creation_input_tokens", 0),
         output_tokens=usage.get("output_tokens", 0),
     )
+    return sum_usage([answer, *(compaction_usages(usage) if with_compaction else ())])

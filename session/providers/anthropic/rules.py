@@ -1,6 +1,6 @@
-"""The validator for Anthropic's Messages API: the rules A1 to A9 of docs/provider-rules.md, a function each, and A0, the shape.
+"""Validate payloads for Anthropic's Messages API: rules A1 to A9 of docs/provider-rules.md, and the shape (A0).
 
-Not checked, because a payload does not show it: A5 (which conversation a signature is bound to), A4's byte identity, and that
+Not checked, because a payload does not show it: A5 (the conversation that a signature is bound to), the byte identity of A4, and that
 compaction blocks were kept (A9). It shares no code with the converter it checks.
 """
 
@@ -12,23 +12,23 @@ from collections.abc import Callable, Iterator
 
 from session.errors import short
 from session.images import image_size
-from session.providers.coded import decoded, document_fault, image_faults
+from session.providers.encoded_media import decoded, document_fault, image_faults
 from session.providers.violations import Violation
 
-from .shape import Payload, Turn, read_payload
+from .schema import Payload, Turn, read_payload
 
 MARKS = 4
-"""A7: blocks with cache_control."""
+"""A7: maximum blocks with cache_control."""
 IMAGES = 100
-"""A8: images a request; on the largest windows 600."""
+"""A8: maximum images in a request; 600 on the largest context windows."""
 MANY = 20
-"""A8: images and documents; with more of them the smaller side limit holds."""
+"""A8: with more images and documents than this, the smaller limit of sides applies."""
 SIDE, SIDE_OF_MANY = 8_000, 2_000
-"""A8: pixels."""
+"""A8: maximum side of an image, in pixels."""
 IMAGE_BYTES = 10 * 1024 * 1024
-"""A8: bytes of one image's base64."""
+"""A8: maximum bytes of one image's base64."""
 REQUEST_BYTES = 32 * 1024 * 1024
-"""A8: bytes of the request as JSON."""
+"""A8: maximum bytes of the request as JSON."""
 
 TOOL_USE_ID = re.compile(r"[a-zA-Z0-9_-]+")
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
@@ -36,25 +36,25 @@ _THINKING = ("thinking", "redacted_thinking")
 
 
 def validate_anthropic(payload: object) -> list[Violation]:
-    """What Anthropic would refuse in this payload; an empty list if nothing.
+    """Return the rules that a payload breaks; Anthropic would refuse it. An empty list if it is valid.
 
         validate_anthropic(session.to_anthropic_messages())
         validate_anthropic({"model": …, "max_tokens": …, "messages": …, "system": …, "thinking": …})
 
     Args:
-        payload: `(messages, system)` as the converter returns them, or a whole request. Of a whole request is asked in
-            addition that there are messages, that the last is the user's, and what its `thinking` demands.
+        payload: `(messages, system)` as the converter returns them, or a whole request. A whole request must also have messages, end
+            with the user's, and satisfy its `thinking` setting.
 
     Raises:
-        FormatError: It is neither.
+        FormatError: The payload is neither.
     """
-    laid_out = read_payload(payload)
-    return [*laid_out.faults, *(violation for rule in RULES for violation in rule(laid_out))]
+    parsed = read_payload(payload)
+    return [*parsed.faults, *(violation for rule in RULES for violation in rule(parsed))]
 
 
 def a1_not_empty(payload: Payload) -> Iterator[Violation]:
-    """A1: a request has a message."""
-    if payload.whole and not payload.turns:
+    """A1: a request has at least one message."""
+    if payload.is_request and not payload.turns:
         yield Violation("A1", "messages", "at least one message is required")
 
 
@@ -65,24 +65,24 @@ def a1_first_is_user(payload: Payload) -> Iterator[Violation]:
 
 
 def a1_roles_alternate(payload: Payload) -> Iterator[Violation]:
-    """A1: neighbours of one role are merged."""
+    """A1: user and assistant messages alternate."""
     for before, turn, _ in payload.neighbours():
         if before is not None and before.role == turn.role:
             yield Violation("A1", turn.where, f"two {turn.role} messages in a row: roles must alternate")
 
 
 def a1_last_is_user(payload: Payload) -> Iterator[Violation]:
-    """A1: the last message is the user's; newer models take no prefill."""
-    if payload.whole and payload.turns and payload.turns[-1].role != "user":
+    """A1: the last message is the user's, or ends in a compaction (A9); newer models take no prefill."""
+    if payload.is_request and payload.turns and payload.turns[-1].role != "user" and not _ends_in_compaction(payload.turns[-1]):
         yield Violation("A1", payload.turns[-1].where, "the last message must be the user's")
 
 
 def a2_calls_are_answered(payload: Payload) -> Iterator[Violation]:
     """A2: every tool_use has its tool_result in the next message."""
     for _, turn, after in payload.neighbours():
-        answered = set(_ids(after, "tool_result", "tool_use_id") if after is not None and after.role == "user" else [])
+        answered_ids = set(_ids(after, "tool_result", "tool_use_id") if after is not None and after.role == "user" else [])
         for block in turn.blocks:
-            if block.type == "tool_use" and block.data["id"] not in answered:
+            if block.type == "tool_use" and block.data["id"] not in answered_ids:
                 yield Violation("A2", block.where, f"tool_use {short(block.data['id'])} without a tool_result in the next message")
 
 
@@ -90,54 +90,54 @@ def a2_server_calls_are_answered(payload: Payload) -> Iterator[Violation]:
     """A2: every server_tool_use has its result, in its own message or the next one."""
     for _, turn, after in payload.neighbours():
         blocks = (*turn.blocks, *(after.blocks if after is not None else ()))
-        answered = {block.data.get("tool_use_id") for block in blocks if block.type.endswith("_tool_result")}
+        answered_ids = {block.data.get("tool_use_id") for block in blocks if block.type.endswith("_tool_result")}
         for block in turn.blocks:
-            if block.type == "server_tool_use" and block.data.get("id") not in answered:
+            if block.type == "server_tool_use" and block.data.get("id") not in answered_ids:
                 yield Violation("A2", block.where, f"server_tool_use {short(block.data.get('id'))} without a result")
 
 
 def a2_ids(payload: Payload) -> Iterator[Violation]:
-    """A2: the ids of tool_use blocks are unique, and of letters, digits, "_" and "-"."""
-    seen = set()
+    """A2: the ids of tool_use blocks are unique and consist of letters, digits, "_" and "-"."""
+    ids = set()
     for turn in payload.turns:
         for block in turn.blocks:
             if block.type != "tool_use":
                 continue
             tool_use_id = block.data["id"]
-            if tool_use_id in seen:
+            if tool_use_id in ids:
                 yield Violation("A2", f"{block.where}.id", f"tool_use ids must be unique: {short(tool_use_id)}")
             if not TOOL_USE_ID.fullmatch(tool_use_id):
                 yield Violation("A2", f"{block.where}.id", f"{short(tool_use_id)} should match ^[a-zA-Z0-9_-]+$")
-            seen.add(tool_use_id)
+            ids.add(tool_use_id)
 
 
 def a3_results_have_calls(payload: Payload) -> Iterator[Violation]:
     """A3: every tool_result answers a tool_use of the message before it, and each is answered once."""
     for before, turn, _ in payload.neighbours():
-        asked = Counter(_ids(before, "tool_use", "id") if before is not None and before.role == "assistant" else [])
+        open_calls = Counter(_ids(before, "tool_use", "id") if before is not None and before.role == "assistant" else [])
         for block in turn.blocks:
             if block.type == "tool_result":
                 tool_use_id = block.data["tool_use_id"]
-                if asked[tool_use_id] <= 0:
+                if open_calls[tool_use_id] <= 0:
                     yield Violation(
                         "A3", block.where, f"unexpected tool_use_id {short(tool_use_id)}: no such tool_use in the message before"
                     )
-                asked[tool_use_id] -= 1
+                open_calls[tool_use_id] -= 1
 
 
 def a3_results_come_first(payload: Payload) -> Iterator[Violation]:
-    """A3: the tool_result blocks of a message stand before all else in it."""
+    """A3: tool_result blocks are the first blocks of their message."""
     for turn in payload.turns:
-        other = False
+        has_other_blocks = False
         for block in turn.blocks:
             if block.type != "tool_result":
-                other = True
-            elif other:
-                yield Violation("A3", block.where, "a tool_result behind other content: results come first in their message")
+                has_other_blocks = True
+            elif has_other_blocks:
+                yield Violation("A3", block.where, "a tool_result after other content: results come first in their message")
 
 
 def a3_error_results(payload: Payload) -> Iterator[Violation]:
-    """A3: a tool_result that is an error has content, and only texts."""
+    """A3: the content of an error result is not empty and holds only texts."""
     for block in payload.every_block():
         if block.type == "tool_result" and block.data.get("is_error"):
             if not any(inner.data.get("text") or inner.type != "text" for inner in block.inner):
@@ -147,15 +147,15 @@ def a3_error_results(payload: Payload) -> Iterator[Violation]:
 
 
 def a4_thinking_is_signed(payload: Payload) -> Iterator[Violation]:
-    """A4: a thinking block has the signature it came with, a redacted one its data.
+    """A4: a thinking block has its signature, a redacted one its data.
 
-    A signed block without text is not reported: models asked to omit their thinking answer just that.
+    A signed block without text is valid: models return it if they are asked to omit their thinking.
     """
     for block in payload.every_block():
         if block.type in _THINKING:
             name = "signature" if block.type == "thinking" else "data"
             if not (isinstance(block.data[name], str) and block.data[name]):
-                yield Violation("A4", f"{block.where}.{name}", "missing or empty: send the block as it came, or leave it out")
+                yield Violation("A4", f"{block.where}.{name}", "missing or empty: send the block unchanged, or leave it out")
 
 
 def a4_thinking_is_not_last(payload: Payload) -> Iterator[Violation]:
@@ -165,40 +165,48 @@ def a4_thinking_is_not_last(payload: Payload) -> Iterator[Violation]:
             yield Violation("A4", turn.blocks[-1].where, "the final block of an assistant message cannot be thinking")
 
 
-def a4_turn_starts_with_thinking(payload: Payload) -> Iterator[Violation]:
-    """A4: with thinking enabled by budget, the assistant's turn that a request goes on with, if it calls tools, starts with thinking.
+def a4_thinking_comes_first(payload: Payload) -> Iterator[Violation]:
+    """A4: with thinking enabled by budget, an assistant message that holds thinking begins with it."""
+    for turn in payload.turns if payload.thinking == "enabled" else ():
+        types = [block.type for block in turn.blocks]
+        if any(kind in _THINKING for kind in types) and types[0] not in _THINKING:
+            yield Violation("A4", turn.blocks[0].where, f"a message that holds thinking begins with it, but found {types[0]}")
 
-    The turn is all since the user last said something that is no tool result. Adaptive thinking asks nothing of the kind.
+
+def a4_turn_starts_with_thinking(payload: Payload) -> Iterator[Violation]:
+    """A4: with thinking enabled by budget, an unfinished turn of the assistant that calls tools starts with thinking.
+
+    The turn is everything after the last user message with a block that is no tool result. Adaptive thinking has no such rule.
     """
     if payload.thinking != "enabled":
         return
-    spoke = [
+    user_turns = [
         place
         for place, turn in enumerate(payload.turns)
         if any(block.type != "tool_result" for block in turn.blocks) and turn.role == "user"
     ]
-    going = [turn for turn in payload.turns[max(spoke, default=-1) + 1 :] if turn.role == "assistant"]
-    blocks = [block for turn in going for block in turn.blocks]
+    unfinished = [turn for turn in payload.turns[max(user_turns, default=-1) + 1 :] if turn.role == "assistant"]
+    blocks = [block for turn in unfinished for block in turn.blocks]
     if any(block.type == "tool_use" for block in blocks) and blocks[0].type not in _THINKING:
         yield Violation("A4", blocks[0].where, f"expected thinking or redacted_thinking, but found {blocks[0].type}")
 
 
 def a6_texts_are_not_blank(payload: Payload) -> Iterator[Violation]:
-    """A6: a text block holds more than whitespace, in messages, tool results and system alike."""
+    """A6: a text block holds more than whitespace, in messages, tool results and the system prompt."""
     for block in payload.every_block():
         if block.type == "text" and not block.data["text"].strip():
             yield Violation("A6", block.where, "text content blocks must contain non-whitespace text")
 
 
 def a6_messages_are_not_empty(payload: Payload) -> Iterator[Violation]:
-    """A6: a message has content."""
+    """A6: every message has content."""
     for turn in payload.turns:
         if not turn.blocks:
             yield Violation("A6", turn.where, "messages must have non-empty content")
 
 
 def a6_no_trailing_whitespace(payload: Payload) -> Iterator[Violation]:
-    """A6: an assistant message at the end does not end in whitespace."""
+    """A6: a final assistant message does not end in whitespace."""
     if payload.turns and payload.turns[-1].role == "assistant" and payload.turns[-1].blocks:
         last = payload.turns[-1].blocks[-1]
         if last.type == "text" and last.data["text"] != last.data["text"].rstrip():
@@ -206,8 +214,8 @@ def a6_no_trailing_whitespace(payload: Payload) -> Iterator[Violation]:
 
 
 def a7_cache_marks(payload: Payload) -> Iterator[Violation]:
-    """A7: at most four cache marks, none on thinking or blank text, those of an hour before those of five minutes."""
-    short_lived = False
+    """A7: at most four cache marks, none on thinking or blank text; marks of an hour precede marks of five minutes."""
+    has_short_mark = False
     marked = [block for block in payload.every_block() if block.data.get("cache_control") is not None]
     if len(marked) > MARKS:
         yield Violation("A7", marked[MARKS].where, f"a maximum of {MARKS} blocks with cache_control may be provided, found {len(marked)}")
@@ -217,21 +225,21 @@ def a7_cache_marks(payload: Payload) -> Iterator[Violation]:
             yield Violation("A7", f"{block.where}.cache_control", f"{short(mark)} is no cache mark")
             continue
         if block.type in _THINKING or (block.type == "text" and not block.data["text"].strip()):
-            yield Violation("A7", block.where, f"cache_control cannot be set on a block of {block.type} like this")
-        if mark.get("ttl") == "1h" and short_lived:
+            yield Violation("A7", block.where, f"cache_control cannot be set on {'blank text' if block.type == 'text' else block.type}")
+        if mark.get("ttl") == "1h" and has_short_mark:
             yield Violation("A7", block.where, "a cache mark of 1h after one of 5m")
-        short_lived = short_lived or mark.get("ttl", "5m") == "5m"
+        has_short_mark = has_short_mark or mark.get("ttl", "5m") == "5m"
 
 
 def a8_how_many_images(payload: Payload) -> Iterator[Violation]:
-    """A8: at most 100 images a request."""
+    """A8: at most 100 images in a request."""
     images = [block for block in payload.every_block() if block.type == "image"]
     if len(images) > IMAGES:
         yield Violation("A8", images[IMAGES].where, f"{len(images)} images; a request holds at most {IMAGES}")
 
 
 def a8_image_bytes(payload: Payload) -> Iterator[Violation]:
-    """A8: an image sent as bytes is base64 of one of four formats, whole, labelled as what it is, and within its limits."""
+    """A8: an inline image is intact base64 of one of four formats, correctly labelled, and within its limits."""
     blocks = list(payload.every_block())
     side = SIDE_OF_MANY if sum(block.type in ("image", "document") for block in blocks) > MANY else SIDE
     for block in blocks:
@@ -242,7 +250,7 @@ def a8_image_bytes(payload: Payload) -> Iterator[Violation]:
 
 
 def a8_document_bytes(payload: Payload) -> Iterator[Violation]:
-    """A8: a document sent as bytes is base64 of a whole PDF."""
+    """A8: an inline document is the base64 of an intact PDF."""
     for block in payload.every_block():
         source = block.data["source"] if block.type == "document" else {}
         if source.get("type") == "base64":
@@ -258,7 +266,7 @@ def a8_request_size(payload: Payload) -> Iterator[Violation]:
 
 
 def a9_tool_use(payload: Payload) -> Iterator[Violation]:
-    """A9: a tool's input is a JSON object, and its name one that a tool may have."""
+    """A9: a tool's input is a JSON object, and its name is valid."""
     for turn in payload.turns:
         for block in turn.blocks:
             if block.type == "tool_use":
@@ -281,6 +289,7 @@ RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
     a3_error_results,
     a4_thinking_is_signed,
     a4_thinking_is_not_last,
+    a4_thinking_comes_first,
     a4_turn_starts_with_thinking,
     a6_texts_are_not_blank,
     a6_messages_are_not_empty,
@@ -292,6 +301,10 @@ RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
     a8_request_size,
     a9_tool_use,
 )
+
+
+def _ends_in_compaction(turn: Turn) -> bool:
+    return bool(turn.blocks) and turn.blocks[-1].type == "compaction"
 
 
 def _ids(turn: Turn, kind: str, name: str) -> list[str]:

@@ -1,170 +1,203 @@
-"""A session as messages for Anthropic's Messages API. The rules it keeps are cited as A1 to A9 (docs/provider-rules.md); the validator
-in `rules.py` knows nothing of this file.
+"""Write a session as messages for Anthropic's Messages API. Rules A1 to A9 are in docs/provider-rules.md; the validator in `rules.py` is
+independent of this file.
 
-What is on the wire and not in the log: `additions.PREAMBLE` at the head, `additions.INTERRUPTED` for every call without an
-output, notes for images and documents that cannot be sent. What is in the log and not on the wire: handoffs, config updates,
-outputs without a call, blank texts, reasoning that Anthropic did not sign. A summary is the assistant's text, as its role
-says, but the user's where a request ended right after it.
+Sent but not in the log: `additions.PREAMBLE` or the line about removed items at the beginning, `additions.CLOSING` where a request would
+have ended in the assistant's turn, `additions.USAGE_NOTE` where the window was filling up, `additions.INTERRUPTED` for every call without
+an output, notes for images and documents that cannot be sent.
+
+A handoff is sent as a note in the user's voice (`additions.handoff_note`). The instructions of a config update are sent in the system
+prompt.
+
+In the log but not sent: replaced instructions, outputs without a call, blank texts, reasoning that Anthropic did not sign.
+
+A summary of role assistant is sent as the assistant's text, but as the user's if a request ended right after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from session.items import Compaction, FunctionCall, Reasoning
+from session.items import Compaction, FunctionCall, Message, Reasoning
 from session.parts import Document, Image
 from session.providers import additions
-from session.providers.calls import CallIds, arguments_object, safe
-from session.providers.steps import Response, conversation
+from session.providers.call_ids import CallIds, arguments_object, safe
+from session.providers.conversation import Response, Step, append_blocks, append_closing, blocks_in_order, escape_first
+from session.providers.growing import written
+from session.providers.handed_out import own_message
 from session.session import Session
 
-from .blocks import Album, Block, carried, plain, text_block
-from .marks import Marks
+from .blocks import Album, Block, carried, places_of_media, plain, text_block
+from .marks import Marks, end_of, set_mark
 
 PROVIDER = "anthropic"
-"""Whose reasoning it is, as `extra["provider"]` says; where that is absent, it is Anthropic's too."""
+"""The `extra["provider"]` of Anthropic's reasoning. Reasoning without the key is Anthropic's too."""
 UNSAFE = r"[^a-zA-Z0-9_-]"
 ID_LENGTH = 64
 NAME_LENGTH = 128
 
 
 class AnthropicMessages(NamedTuple):
-    """What `client.messages.create(messages=…, system=…)` takes.
+    """The arguments `messages` and `system` of `client.messages.create`.
 
     Attributes:
-        messages: User and assistant in turn; the content is always a list of blocks.
-        system: None, one text, or text blocks (several texts, or with a cache mark).
+        messages: Messages of user and assistant in turn: JSON objects, each with a list of blocks as its content.
+        system: None, one text, or text blocks for several texts and for cache marks.
+
+    The objects are typed Any: the client has a type of message for each of its endpoints, and type checkers accept these for all of them.
     """
 
-    messages: list[dict[str, Any]]
-    system: str | list[dict[str, Any]] | None
+    messages: list[Any]
+    system: str | list[Any] | None
 
 
 def to_anthropic(session: Session, *, caching: bool = False) -> AnthropicMessages:
-    """The session as Anthropic's messages and system prompt. The session is left as it is.
+    """Return the session as Anthropic's messages and system prompt. The session does not change.
 
         messages, system = to_anthropic(session)
         client.messages.create(model=…, max_tokens=…, messages=messages, system=system or anthropic.omit)
 
-    An empty `messages` means that nothing but system messages and blank texts was said yet.
+    `messages` is empty if the session holds only system messages and blank texts.
 
     Args:
         session: A log or a view.
-        caching: Whether to mark what the prompt cache is to keep, with at most four marks (see `marks.Marks`): the system
-            prompt, the last stable item, the end of the previous request, the end of this one. Tools are no part of a
-            session; the mark at the end of system keeps them too, for they come before it.
+        caching: True to set at most four prompt cache marks (see `marks.Marks`): at the end of the system prompt, the last stable item,
+            the previous request and this request. The first mark covers the tools too, which come before the system prompt.
     """
-    return _written(session, caching=caching)[0]
+    return to_marked_anthropic(session)[0] if caching else _finished(session)[0]
+
+
+def to_marked_anthropic(session: Session) -> tuple[AnthropicMessages, list[Block]]:
+    """Return the messages with cache marks, and the marked blocks among them, in order."""
+    (messages, _), writer, system = _finished(session)
+    if system:
+        set_mark(system[-1])
+    places = sorted(writer.marks.places(session.settled, end_of(messages)))
+    owned = {number: own_message(messages, number) for number, _ in places}
+    blocks = [owned[number]["content"][place] for number, place in places]
+    for block in blocks:
+        set_mark(block)
+    return AnthropicMessages(messages, system or None), blocks
 
 
 def media_places(session: Session) -> dict[tuple[int, ...], Image | Document]:
     """Return the images and documents that `to_anthropic` sends for a session, by their places in its messages.
 
-    A place is (message, block), or (message, tool result, block in it), each counted from 0. What is sent as a note is left out.
+    A place is (message, block), or (message, tool result, block in it), each counted from 0. Media sent as notes are left out.
     """
-    (messages, _), album = _written(session, caching=False)
-    parts = album.parts()
-    places: dict[tuple[int, ...], Image | Document] = {}
-    for number, message in enumerate(messages):
-        for place, block in enumerate(message["content"]):
-            inner = block.get("content", ()) if block["type"] == "tool_result" else ()
-            blocks = [((number, place), block), *(((number, place, within), part) for within, part in enumerate(inner))]
-            places.update((where, parts[id(one)]) for where, one in blocks if id(one) in parts)
-    return places
+    (messages, _), writer, _ = _finished(session)
+    return dict(zip(places_of_media(messages), writer.album.sent(), strict=True))
 
 
-def _written(session: Session, *, caching: bool) -> tuple[AnthropicMessages, Album]:
-    told = conversation(session)
-    messages: list[dict[str, Any]] = []
-    if told.preamble:
-        _add(messages, "user", [text_block(additions.PREAMBLE)])
-    ids = CallIds(UNSAFE, ID_LENGTH)
-    album = Album()
-    summed: list[Block] = []  # what summaries of role assistant said, as long as nothing was added since
-    marks = Marks({item.id for item in session.items[: session.settled]} if caching else ())
-    for step in told.steps:
-        marks.before(step, messages)
-        if isinstance(step, Response):
-            _end_request(messages, summed)  # the model was called here
-            wire_ids = {call.id: ids.take(call.call_id) for call in step.calls}
-            said = list(_answer(step, wire_ids))
-            _add(messages, "assistant", said)
-            # A2, A3: all results of a response are in the very next message and come first there. They end the assistant's
-            # message too: the next response is another step, even where nothing stood between the two.
-            _add(messages, "user", [_result(step, call, wire_ids[call.id], album) for call in step.calls])
-        elif isinstance(step, Compaction):
-            _add(messages, "user", [text_block(additions.SUMMARY_HEADER + step.summary)] if step.summary.strip() else [])
-        elif step.role == "user":
-            _add(messages, "user", carried(step) or list(album.rich(step.content)))
-        elif found := carried(step):
-            _add(messages, "assistant", found)
-        else:
-            _add(messages, "assistant", blocks := list(plain(step.content)))
-            summed += blocks
-        if summed and messages[-1]["content"][-1] is not summed[-1]:
-            summed = []
-        marks.after(step, messages)
-    if messages and messages[0]["role"] == "assistant":  # A1, where `preamble_due` does not see it: the user's first text is blank
+def _finished(session: Session) -> tuple[AnthropicMessages, _Writer, list[Block]]:
+    """Return the messages without marks, the writer that wrote them, and the blocks of the system prompt."""
+    writer, dialogue = written(session, "anthropic", lambda opening: _Writer([], opening))
+    messages = writer.messages
+    if messages and messages[0]["role"] == "assistant":  # A1: `preamble_due` does not notice that the user's first text is blank
         messages.insert(0, {"role": "user", "content": [text_block(additions.PREAMBLE)]})
-    elif messages and not told.preamble and (first := messages[0]["content"][0])["type"] == "text":
-        first["text"] = additions.escaped(first["text"], additions.PREAMBLE)
-    _end_request(messages, summed)
-    album.fit()
-    system = [block for message in told.system for block in plain(message.content)]
-    if caching:
-        marks.set(messages, system)
-        return AnthropicMessages(messages, system or None), album
-    return AnthropicMessages(messages, system[0]["text"] if len(system) == 1 else system or None), album
+        writer.marks.insert_message()
+    elif messages and dialogue.opening(session.removed) is None:
+        escape_first(messages, "content")
+    writer.end_request(is_request=dialogue.is_request)
+    writer.album.fit(messages)
+    system = [block for message in dialogue.system for block in plain(message.content)]
+    return AnthropicMessages(messages, system[0]["text"] if len(system) == 1 else system or None), writer, system
 
 
-def _add(messages: list[dict[str, Any]], role: Literal["user", "assistant"], blocks: list[Block]) -> None:
-    """Appends blocks; to the last message where that has the same role (A1), and none where there are none (A6)."""
-    if not blocks:
-        return
-    if messages and messages[-1]["role"] == role:
-        messages[-1]["content"].extend(blocks)
-    else:
-        messages.append({"role": role, "content": blocks})
+class _Writer:
+    """Writes steps as messages. See `session.providers.growing`.
 
-
-def _end_request(messages: list[dict[str, Any]], summed: list[Block]) -> None:
-    """Give the messages the form that they had in a request that ended here, wherever the log goes on since.
-
-    The longer prompt is to extend the shorter, for thinking is bound to what came before it (A5). Where no request ended, a text
-    stays as the model said it.
-
-    1. Summaries at the end, `summed`, become the user's: a request ends in a user message (A1), and with thinking enabled, a turn
-       that calls tools begins with thinking (A4).
-    2. An assistant's last text loses its trailing whitespace (A6).
+    Attributes:
+        messages: The messages so far.
+        album: Their images and documents.
+        marks: The places of cache marks.
     """
-    if summed:
-        content = messages[-1]["content"]
-        summaries = content[-len(summed) :]
-        del content[-len(summed) :]
-        if not content:
-            messages.pop()
-        _add(messages, "user", summaries)
-    if messages and messages[-1]["role"] == "assistant" and (last := messages[-1]["content"][-1])["type"] == "text":
-        last["text"] = last["text"].rstrip()
+
+    def __init__(self, messages: list[Block], opening: str | None) -> None:
+        self.messages = messages
+        self.album = Album()
+        self.marks = Marks()
+        self._ids = CallIds(UNSAFE, ID_LENGTH)
+        self._summaries = 0  # number of blocks at the end that are summaries of role assistant
+        if opening is not None:
+            append_blocks(messages, "user", "content", [text_block(opening)])
+
+    def branch(self, messages: list[Block]) -> _Writer:
+        branch = _Writer(messages, None)
+        branch.album, branch.marks, branch._ids = self.album.branch(), self.marks.branch(), self._ids.branch()
+        branch._summaries = self._summaries
+        return branch
+
+    def write(self, step: Step, last_place: int) -> None:
+        messages = self.messages
+        if isinstance(step, Response):  # the model was called here
+            self.end_request(is_request=step.resumes)
+        end = end_of(messages)
+        self.marks.before(step, end)
+        summary: list[Block] = []
+        if isinstance(step, Response):
+            wire_ids = {call.id: self._ids.take(call.call_id) for call in step.calls}
+            append_blocks(messages, "assistant", "content", _response(step, wire_ids))
+            # A2, A3: all results of a response come first in the very next message. They also end the assistant's message: the
+            # next response is a separate step, even if nothing is between the two.
+            append_blocks(messages, "user", "content", [_result(step, call, wire_ids[call.id], self.album) for call in step.calls])
+        elif isinstance(step, Compaction):
+            if blocks := carried(step):
+                append_blocks(messages, "assistant", "content", blocks)
+            elif step.summary.strip():
+                append_blocks(messages, "user", "content", [text_block(additions.summary_text(step.summary))])
+        elif step.role == "user":
+            append_blocks(messages, "user", "content", carried(step) or list(self.album.blocks(step.content)))
+        elif carried_blocks := carried(step):
+            append_blocks(messages, "assistant", "content", carried_blocks)
+        else:
+            append_blocks(messages, "assistant", "content", summary := list(plain(step.content)))
+        if end_of(messages) != end:
+            self._summaries = self._summaries + len(summary) if summary else 0
+        self.marks.after(step, end_of(messages), last_place)
+
+    def end_request(self, *, is_request: bool) -> None:
+        """Give the messages the form that they had in a request that ended here.
+
+        A longer prompt must extend the shorter one, because thinking is bound to the conversation before it (A5). Where no request ended,
+        the model's text stays unchanged.
+
+        1. The summaries at the end become the user's: a request ends in a user message (A1), and with thinking enabled, a turn that calls
+           tools begins with thinking (A4).
+        2. The last text of the assistant loses its trailing whitespace (A6).
+        3. If the assistant still comes last, a user message with `additions.CLOSING` follows (A1). Not if the log ended in a response: that
+           is no request. Nor after a compaction block: the model continues after it (A9).
+        """
+        messages = self.messages
+        if self._summaries:
+            content = messages[-1]["content"]
+            summaries = content[-self._summaries :]
+            start = (len(messages) - 1, len(content) - len(summaries))
+            del content[start[1] :]
+            if not content:
+                messages.pop()
+            append_blocks(messages, "user", "content", summaries)
+            self.marks.move(start, (len(messages) - 1, len(messages[-1]["content"]) - len(summaries)))
+            self._summaries = 0
+        if not messages:
+            return
+        last = messages[-1]["content"][-1]
+        if messages[-1]["role"] == "assistant" and last["type"] == "text":
+            last["text"] = last["text"].rstrip()
+        if is_request and last["type"] != "compaction":
+            append_closing(messages, "content", text_block(additions.CLOSING))
 
 
-def _answer(response: Response, wire_ids: dict[str, str]) -> Iterator[Block]:
-    """The blocks of a response, in the order the model said them (A4)."""
-    waiting: list[Block] = []  # A4: thinking is sent when something follows it, for it may not be the end
-    for item in response.items:
-        if isinstance(item, Reasoning):
-            waiting.extend(_thinking(item))
-            continue
-        said = [_tool_use(item, wire_ids[item.id])] if isinstance(item, FunctionCall) else carried(item) or list(plain(item.content))
-        if said:
-            yield from waiting
-            yield from said
-            waiting = []
+def _response(response: Response, wire_ids: dict[str, str]) -> list[Block]:
+    """Return the blocks of a response in the order the model made them, without trailing thinking (A4)."""
+
+    def write(item: Message | FunctionCall) -> list[Block]:
+        return [_tool_use(item, wire_ids[item.id])] if isinstance(item, FunctionCall) else carried(item) or list(plain(item.content))
+
+    return blocks_in_order(response, _thinking, write)
 
 
 def _thinking(item: Reasoning) -> list[Block]:
-    """The reasoning exactly as it came (A4), or nothing: unsigned thinking is refused, changed thinking and that of others too."""
+    """Return the unchanged reasoning (A4), or nothing: the API refuses thinking that is unsigned, changed, or of another provider."""
     if item.extra.get("provider", PROVIDER) != PROVIDER:
         return []
     if item.signature:
@@ -182,8 +215,8 @@ def _result(response: Response, call: FunctionCall, wire_id: str, album: Album) 
     output = response.outputs.get(call.id)
     if output is None:
         return {**result, "content": [text_block(additions.INTERRUPTED)], "is_error": True}
-    # An error holds text only, and may not be empty; any other result may.
-    content = list(plain(output.output)) or [text_block(additions.FAILED)] if output.is_error else list(album.rich(output.output))
+    # An error holds only text and may not be empty. Any other result may be empty.
+    content = list(plain(output.output)) or [text_block(additions.FAILED)] if output.is_error else list(album.blocks(output.output))
     if output.is_error and len(content) == 1:
         content[0]["text"] = additions.escaped(content[0]["text"], additions.INTERRUPTED)
     if content:

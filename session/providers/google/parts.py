@@ -1,4 +1,4 @@
-"""Images, documents and texts as Gemini's parts. What Gemini does not take becomes a note: a text in its place."""
+"""Write texts, images and documents as Gemini's parts. A note, which is a text, replaces content that Gemini does not take."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, TypeAlias
 from session.images import MAX_SIDE
 from session.parts import Document, Image, Part
 from session.printable import short_name
-from session.providers.media import SHOWN, Inline, Link, Note, Source, Upload, document_source, image_source, note, unknown_format
-from session.providers.shrinking import within
+from session.providers.media import NAME_LENGTH, Inline, Link, Note, Source, Upload, document_source, image_source, note, unknown_format
+from session.providers.shrink_images import shrunk_to_fit
 
-WirePart: TypeAlias = dict[str, Any]
+GooglePart: TypeAlias = dict[str, Any]
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
-"""What Gemini takes as images."""
+"""The image types that Gemini takes."""
 RESPONSE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf"})
-"""What it takes inside a function response (multimodal function responses, Gemini 3 and later)."""
+"""The media types that it takes inside a function response (multimodal function responses, Gemini 3 and later)."""
 IMAGE_ENCODED = 7 * 1024 * 1024
-"""Characters of an image's base64: what Google's cloud takes inline. A larger image is made smaller."""
+"""Maximum characters of an image's base64: the inline limit of Google's cloud. A larger image is shrunk."""
 SUFFIXES = {
     "png": "image/png",
     "jpg": "image/jpeg",
@@ -30,31 +30,31 @@ SUFFIXES = {
     "pdf": "application/pdf",
     "txt": "text/plain",
 }
-"""By suffix of an address: the media type. Python's own table is another one on every machine."""
+"""The media type for each suffix of a URL. Python's own table differs from machine to machine."""
 FILES = "https://generativelanguage.googleapis.com/v1beta/"
-"""What makes the address of an uploaded file of its name, "files/…"."""
+"""Precedes the name of an uploaded file, "files/…", in its URL."""
 
 
-def text_part(text: str) -> WirePart:
-    """A part of text."""
+def text_part(text: str) -> GooglePart:
+    """Return a text part."""
     return {"text": text}
 
 
 def plain_text(part: Part) -> str:
-    """What is said of a part where only text may stand."""
+    """Return the text to send for a part where only text is allowed."""
     return note(part).text if isinstance(part, Image) or part.text is None else part.text
 
 
-def plain(parts: Iterable[Part]) -> Iterator[WirePart]:
-    """Parts of text, for where Gemini takes nothing else; blank ones are left out."""
+def plain(parts: Iterable[Part]) -> Iterator[GooglePart]:
+    """Yield text parts where Gemini takes only text, without blank ones."""
     for part in parts:
         text = plain_text(part)
         if text.strip():
             yield text_part(text)
 
 
-def rich(parts: Iterable[Part]) -> Iterator[WirePart]:
-    """Parts for where Gemini takes images and documents too; blank texts are left out."""
+def google_parts(parts: Iterable[Part]) -> Iterator[GooglePart]:
+    """Yield parts where Gemini takes images and documents too, without blank texts."""
     for part in parts:
         if isinstance(part, Image | Document):
             if isinstance(part, Image) or part.text is None or part.text.strip():
@@ -63,8 +63,8 @@ def rich(parts: Iterable[Part]) -> Iterator[WirePart]:
             yield text_part(part.text)
 
 
-def medium(part: Image | Document) -> WirePart:
-    """The image or document as `inline_data` or `file_data`; a note where Gemini cannot take it."""
+def medium(part: Image | Document) -> GooglePart:
+    """Return an image or a document as `inline_data` or `file_data`, or a note if Gemini cannot take it."""
     source = _image(part) if isinstance(part, Image) else _document(part)
     if isinstance(source, Note):
         return text_part(source.text)
@@ -73,15 +73,18 @@ def medium(part: Image | Document) -> WirePart:
     return _file(source.url if isinstance(source, Link) else FILES + source.file_id, part.media_type)
 
 
-def response_media(part: Image | Document) -> WirePart | str:
-    """The image or document for inside a function response; a text where it is one, or cannot stand there, such as an address."""
+def response_media(part: Image | Document) -> GooglePart | str:
+    """Return an image or a document for the inside of a function response.
+
+    Plain text is returned as a string, and so is a note for anything that is not allowed there, such as a URL.
+    """
     wire = medium(part)
     if "inline_data" in wire:
         if wire["inline_data"]["mime_type"] == "text/plain":
             return base64.b64decode(wire["inline_data"]["data"]).decode()
         return wire if wire["inline_data"]["mime_type"] in RESPONSE_TYPES else note(part).text
-    what = "image" if isinstance(part, Image) else "document"
-    return str(wire["text"]) if "text" in wire else f"[{what} at {short_name(wire['file_data']['file_uri'], SHOWN)}]"
+    label = "image" if isinstance(part, Image) else "document"
+    return str(wire["text"]) if "text" in wire else f"[{label} at {short_name(wire['file_data']['file_uri'], NAME_LENGTH)}]"
 
 
 def _image(image: Image) -> Source:
@@ -89,7 +92,7 @@ def _image(image: Image) -> Source:
     if isinstance(source, Inline):
         if source.media_type not in IMAGE_TYPES:
             return unknown_format(source.media_type)
-        return within(source, side=MAX_SIDE, encoded=IMAGE_ENCODED)
+        return shrunk_to_fit(source, side=MAX_SIDE, encoded=IMAGE_ENCODED)
     return _reachable(source, "image")
 
 
@@ -100,23 +103,23 @@ def _document(document: Document) -> Source:
     kind = source.media_type or ""
     if kind == "application/pdf" or kind.startswith(("audio/", "video/")):
         return source
-    text = source.text  # it goes as UTF-8; what is declared as a text may be in any encoding
+    text = source.text  # sent as UTF-8; a declared text may have any encoding
     return note(document) if text is None or not text.strip() else Inline(text.encode(), "text/plain")
 
 
 def _in_storage(url: str | None) -> Link | None:
-    """An address in Google's cloud storage, which only Gemini can fetch from."""
+    """Return the link for a URL in Google's cloud storage, which only Gemini can fetch, else None."""
     return Link(url) if url is not None and url[:5].lower() == "gs://" else None
 
 
-def _reachable(source: Source, what: str) -> Source:
-    """The source; a note for a file that another provider holds."""
+def _reachable(source: Source, label: str) -> Source:
+    """Return the source, or a note for a file that another provider holds."""
     if isinstance(source, Upload) and not source.file_id.startswith("files/"):
-        return Note(f"[{what} out of reach: {short_name(source.file_id, SHOWN)}]")
+        return Note(f"[{label} out of reach: {short_name(source.file_id, NAME_LENGTH)}]")
     return source
 
 
-def _file(uri: str, declared: str | None) -> WirePart:
-    """`file_data`, with its media type where it was declared or the address ends in a suffix that tells it."""
+def _file(uri: str, declared: str | None) -> GooglePart:
+    """Return `file_data`, with the media type that was declared or that the suffix of the URL shows."""
     kind = declared or SUFFIXES.get(uri.partition("?")[0].rpartition(".")[2].lower())
     return {"file_data": {"file_uri": uri, **({"mime_type": kind} if kind else {})}}

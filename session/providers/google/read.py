@@ -1,7 +1,8 @@
-"""Gemini's contents as a session: the way back of `write.py`, and a way in for histories that began at Google.
+"""Read Gemini's contents as a session: the inverse of `write.py`, and the entrance for histories that began at Google.
 
-What the converter added is stripped: preamble, answers to interrupted calls, dummy signatures. What a session has no words for
-(code that Gemini ran, server-side tools) is carried as it came and goes back as it came.
+The converter's additions are removed: preamble, closing lines, answers to interrupted calls, dummy signatures. The line about removed items
+becomes `Session.removed`. Parts that a session has no words for (code that Gemini ran, server-side tools) are carried unchanged and sent
+back unchanged.
 """
 
 from __future__ import annotations
@@ -10,18 +11,28 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from session.door import clean_json
 from session.errors import FormatError, short
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Document, Image, Part, Text
 from session.providers import additions
-from session.providers.given import Named, Retold, a_list, a_text, an_object, as_json, some_bytes
+from session.providers.parsing import (
+    ItemFields,
+    SessionBuilder,
+    expect_base64,
+    expect_list,
+    expect_object,
+    expect_text,
+    json_text,
+)
+from session.providers.pieces import GOOGLE
+from session.sanitize import clean_json
 from session.session import Session
 
 from .signatures import KEY, is_dummy
-from .write import CARRIABLE, CARRIED, PROVIDER
+from .write import CARRIABLE, CARRIED
 
-_Parts: TypeAlias = list[tuple[str, dict[str, Any]]]
+_PlacedParts: TypeAlias = list[tuple[str, dict[str, Any]]]
+"""Parts, each with its place in the payload."""
 _CAMEL = {
     "functionCall": "function_call",
     "functionResponse": "function_response",
@@ -35,44 +46,45 @@ _CAMEL = {
     "mimeType": "mime_type",
     "fileUri": "file_uri",
 }
-"""The names that REST gives the fields, and those that they have here."""
+"""The field names of the REST API, with their names in snake case."""
 _PLAIN = frozenset({"text", "inline_data", "file_data", "thought", KEY})
-_SHOWN = 4_000
-"""Characters of a carried part that its message repeats, for those who read or count the session."""
+_CARRIED_TEXT_MAX = 4_000
+"""Characters of a carried part that its message repeats, for readers and token counters."""
 
 
 def from_google(contents: object, system: object = None) -> Session:
-    """The session that these contents tell. Ids go by place ("m0", "m0.1"; "s" for system), times are 0.
+    """Return the session of these contents. Ids name places ("m0", "m0.1"; "s" for the system instruction), times are 0.
 
         session = from_google(contents, system)
         session = from_google([*contents, response.candidates[0].content])
 
     Args:
-        contents: Contents as dicts (field names in snake or camel case) or as objects of the SDK; a text is the user's.
+        contents: Contents as dicts (field names in snake or camel case) or as SDK objects. A plain text is the user's.
         system: The system instruction: None, a text, a content, or a list of parts.
 
     Raises:
-        FormatError: Something is no content; `.where` names the place.
+        FormatError: A value is not in the documented shape; `.where` names its place.
     """
-    told = _Telling()
+    reader = _Reader()
     if system is not None:
-        told.system(system)
-    listed = [_content(content, where) for where, content in a_list(contents, "contents")]
-    for place, (role, parts) in enumerate(listed):
-        following = listed[place + 1][0] if place + 1 < len(listed) else None
-        told.content(place, role, parts, before_answer=following == "assistant")
-    return told.out.done()
+        reader.read_system(system)
+    parsed = [_content(content, where) for where, content in expect_list(contents, "contents")]
+    for index, (role, parts) in enumerate(parsed):
+        is_after_response = index > 0 and parsed[index - 1][0] == "assistant"
+        is_before_response = index + 1 < len(parsed) and parsed[index + 1][0] == "assistant"
+        reader.read_content(index, role, parts, is_after_response=is_after_response, is_before_response=is_before_response)
+    return reader.builder.finish()
 
 
-def _content(given: object, where: str) -> tuple[Literal["user", "assistant"], _Parts]:
-    """The role, and the parts with their places."""
-    if isinstance(given, str):
-        return "user", [(where, {"text": given})]
-    content = _fields(given, where)
+def _content(value: object, where: str) -> tuple[Literal["user", "assistant"], _PlacedParts]:
+    """Return the role of a content, and its parts with their places."""
+    if isinstance(value, str):
+        return "user", [(where, {"text": value})]
+    content = _fields(value, where)
     role = content.get("role", "user")
-    if role not in ("user", "model", "function"):  # a tuple: what is given may be unhashable
+    if role not in ("user", "model", "function"):  # a tuple: the role may be unhashable
         raise FormatError(f"{where}.role", f"{short(role)} is neither user nor model")
-    parts = a_list(content.get("parts", []), f"{where}.parts")
+    parts = expect_list(content.get("parts", []), f"{where}.parts")
     return "assistant" if role == "model" else "user", [
         (at, {"text": part} if isinstance(part, str) else _fields(part, at)) for at, part in parts
     ]
@@ -83,160 +95,192 @@ def _system_texts(system: object) -> Iterator[str]:
         yield system
         return
     parts = system if isinstance(system, list | tuple) else _fields(system, "system").get("parts") or []
-    for where, part in a_list(parts, "system.parts"):
-        yield part if isinstance(part, str) else a_text(_fields(part, where).get("text"), f"{where}.text")
+    for where, part in expect_list(parts, "system.parts"):
+        yield part if isinstance(part, str) else expect_text(_fields(part, where).get("text"), f"{where}.text")
 
 
 def _fields(value: object, where: str) -> dict[str, Any]:
-    """The fields that are set, by their names here."""
-    found = an_object(value, where)
-    named = ((key if isinstance(key, str) else short(key), member) for key, member in found.items() if member is not None)
+    """Return the fields that are not null, by their names in snake case."""
+    fields = expect_object(value, where)
+    named = ((key if isinstance(key, str) else short(key), member) for key, member in fields.items() if member is not None)
     return {_CAMEL.get(name, name): member for name, member in named}
 
 
-class _Telling:
-    """One walk over the contents."""
+class _Reader:
+    """Reads the contents in order."""
 
     def __init__(self) -> None:
-        self.out = Retold()
-        self._calls: list[FunctionCall] = []  # of the last content of the model
-        self._by_id: dict[str, FunctionCall] = {}
-        self._answered = 0  # how many of them
+        self.builder = SessionBuilder()
+        self._calls: list[FunctionCall] = []  # of the model's last content
+        self._calls_by_id: dict[str, FunctionCall] = {}
+        self._responses = 0  # function responses since the model's last content
         self._role: Literal["user", "assistant"] = "user"
-        self._said: list[Part] = []
-        self._carried: list[dict[str, Any]] = []  # what they are parts of, where the session has no words for it
+        self._parts: list[Part] = []  # of the message that is being read, since its last item
+        self._carried: list[dict[str, Any]] = []  # the original parts, if `_parts` only repeats them
 
-    def system(self, given: object) -> None:
-        self.out.at("s")
-        for text in _system_texts(given):
-            self.out.add(Message("system", text, **self.out.name()))
+    def read_system(self, system: object) -> None:
+        self.builder.begin("s")
+        for text in _system_texts(system):
+            self.builder.add(Message("system", text, **self.builder.fields()))
 
-    def content(self, place: int, role: Literal["user", "assistant"], parts: _Parts, *, before_answer: bool) -> None:
-        """The items of one content: a message a run of texts and media, and one for each part of another kind."""
+    def read_content(
+        self,
+        index: int,
+        role: Literal["user", "assistant"],
+        parts: _PlacedParts,
+        *,
+        is_after_response: bool,
+        is_before_response: bool,
+    ) -> None:
+        """Add the items of one content: a `Message` for each run of texts and media, an item for every other part."""
         self._role = role
-        self.out.at(f"m{place}", response=role == "assistant")
+        self.builder.begin(f"m{index}", is_response=role == "assistant")
         if role == "assistant":
-            self._calls, self._by_id, self._answered = [], {}, 0
-        elif place == 0 and parts and parts[0][1] == {"text": additions.PREAMBLE}:
+            self._calls, self._calls_by_id, self._responses = [], {}, 0
+        elif index == 0 and parts and parts[0][1].keys() == {"text"} and self.builder.read_removed(parts[0][1]["text"]):
             parts = parts[1:]
-            if parts or not before_answer:
-                # Something earlier is gone, and nothing else tells so: a compaction without a summary. For such a one nothing
-                # is sent but the preamble that was there.
-                self.out.add(Compaction("", **self.out.name()))
-        elif place == 0 and parts and parts[0][1].keys() == {"text"} and isinstance(text := parts[0][1]["text"], str):
-            parts = [(parts[0][0], {"text": additions.unescaped(text, additions.PREAMBLE)}), *parts[1:]]
+            if not parts and not is_before_response:  # something without content was sent as this line alone
+                self.builder.add(Compaction("", **self.builder.fields()))
+        elif index == 0 and parts and parts[0][1] == {"text": additions.PREAMBLE}:
+            parts = parts[1:]
+            if parts or not is_before_response:
+                # A compaction without a summary records that something earlier is missing. Only the preamble is sent for it.
+                self.builder.add(Compaction("", **self.builder.fields()))
+        elif index == 0 and parts and parts[0][1].keys() == {"text"} and isinstance(text := parts[0][1]["text"], str):
+            parts = [(parts[0][0], {"text": additions.unescaped(text, additions.PREAMBLE, at_opening=True)}), *parts[1:]]
+        elif is_after_response and role == "user":
+            parts = self._without_closing(parts)
         for where, part in parts:
-            self._part(place, where, part)
-        self._close()
+            self._read_part(index, where, part)
+        self._end_message()
 
-    def _part(self, place: int, where: str, part: dict[str, Any]) -> None:
+    def _without_closing(self, parts: _PlacedParts) -> _PlacedParts:
+        """Return the parts of a user content after the model's, without the converter's closing line.
+
+        A compaction without a summary takes its place. The log then does not end in a response there, and gets the line again.
+        If the user speaks right after the line, the response to it had nothing to send: an empty message stands for it.
+        """
+        if not parts or parts[0][1].keys() != {"text"} or not isinstance(text := parts[0][1]["text"], str):
+            return parts
+        if text == additions.CLOSING:
+            self.builder.add(Compaction("", **self.builder.fields()))
+            if len(parts) > 1:
+                self.builder.add(Message("assistant", (), **self.builder.fields()))
+            return parts[1:]
+        return [(parts[0][0], {"text": additions.unescaped(text, additions.CLOSING)}), *parts[1:]]
+
+    def _read_part(self, index: int, where: str, part: dict[str, Any]) -> None:
         signature = _signature(part.get(KEY), f"{where}.{KEY}")
         if "function_call" in part:
-            self._close()
-            call_id = f"call_{place}_{len(self._calls)}"
-            call = _call(part["function_call"], signature, f"{where}.function_call", call_id, self.out.name())
+            self._end_message()
+            call_id = f"call_{index}_{len(self._calls)}"
+            call = _call(part["function_call"], signature, f"{where}.function_call", call_id, self.builder.fields())
             self._calls.append(call)
-            self._by_id.setdefault(call.call_id, call)
-            self.out.add(call)
+            self._calls_by_id.setdefault(call.call_id, call)
+            self.builder.add(call)
         elif "function_response" in part:
-            self._close()
-            self._output(part["function_response"], f"{where}.function_response")
+            self._end_message()
+            self._read_response(part["function_response"], f"{where}.function_response")
         elif part.get("thought"):
-            self._close()
-            text = a_text(part.get("text", ""), f"{where}.text")
-            self.out.add(Reasoning(text, signature, extra={"provider": PROVIDER}, **self.out.name()))
+            self._end_message()
+            text = expect_text(part.get("text", ""), f"{where}.text")
+            self.builder.add(Reasoning(text, signature, extra={"provider": GOOGLE}, **self.builder.fields()))
         elif part and part.keys() <= _PLAIN:
             if self._carried:
-                self._close()
-            self._said.append(_medium(part, where))
+                self._end_message()
+            self._parts.append(_part(part, where))
             if signature and self._role == "assistant":
-                self._close(signature)
+                self._end_message(signature)
         elif part.keys() & CARRIABLE:
             if not self._carried:
-                self._close()
-            bare = clean_json(part, where, encode=_base64)
-            self._said.append(Text(as_json(bare, where)[:_SHOWN]))
-            self._carried.append(bare)
+                self._end_message()
+            carried = clean_json(part, where, encode=_base64)
+            self._parts.append(Text(json_text(carried, where)[:_CARRIED_TEXT_MAX]))
+            self._carried.append(carried)
         else:
             raise FormatError(where, f"a part of {', '.join(sorted(part)) or 'nothing'}: none that is known")
 
-    def _close(self, signature: str | None = None) -> None:
-        """A message of what was said since the last item."""
-        if not self._said:
+    def _end_message(self, signature: str | None = None) -> None:
+        """Add a message with the parts since the last item."""
+        if not self._parts:
             return
         extra: dict[str, Any] = {KEY: signature} if signature else {}
         if self._carried:
             extra[CARRIED] = self._carried
-        elif self._role == "assistant" and not all(isinstance(part, Text) for part in self._said):
-            extra["provider"] = PROVIDER
-        self.out.add(Message(self._role, self._said, extra=extra, **self.out.name()))
-        self._said, self._carried = [], []
+        elif self._role == "assistant" and not all(isinstance(part, Text) for part in self._parts):
+            extra["provider"] = GOOGLE
+        message = Message(self._role, self._parts, extra=extra, **self.builder.fields())
+        if self._role == "user" and not self._carried:
+            self.builder.add_user_message(message)
+        else:
+            self.builder.add(message)
+        self._parts, self._carried = [], []
 
-    def _output(self, given: object, where: str) -> None:
-        """The output; nothing for the answer to an interrupted call, which a converter gave."""
-        response = _fields(given, where)
-        number, self._answered = self._answered, self._answered + 1
-        call = self._asked(response, number)
-        tool = a_text(response.get("name", call.name if call else ""), f"{where}.name")
-        call_id = call.call_id if call else a_text(response.get("id", f"call_{number}"), f"{where}.id")
-        answer = an_object(response.get("response", {}), f"{where}.response")
-        media = [_medium(_fields(part, at), at) for at, part in a_list(response.get("parts", []), f"{where}.parts")]
-        if answer == {"error": additions.INTERRUPTED} and not media:
+    def _read_response(self, value: object, where: str) -> None:
+        """Add a function response, unless it is the converter's answer to an interrupted call."""
+        response = _fields(value, where)
+        index, self._responses = self._responses, self._responses + 1
+        call = self._answered_call(response, index)
+        tool = expect_text(response.get("name", call.name if call else ""), f"{where}.name")
+        call_id = call.call_id if call else expect_text(response.get("id", f"call_{index}"), f"{where}.id")
+        content = expect_object(response.get("response", {}), f"{where}.response")
+        media = [_part(_fields(part, place), place) for place, part in expect_list(response.get("parts", []), f"{where}.parts")]
+        if content == {"error": additions.INTERRUPTED} and not media:
             return
-        failed = answer.keys() == {"error"} and isinstance(answer["error"], str)
-        only = answer.get("error") if failed else answer.get("output") if answer.keys() == {"output"} else None
-        text = only if isinstance(only, str) else as_json(dict(answer), f"{where}.response")
-        text = additions.unescaped(text, additions.INTERRUPTED) if failed else text
-        self.out.add(FunctionCallOutput(tool, (Text(text), *media), call_id, is_error=failed, **self.out.name()))
+        is_error = content.keys() == {"error"} and isinstance(content["error"], str)
+        wrapped = content.get("error") if is_error else content.get("output") if content.keys() == {"output"} else None
+        text = wrapped if isinstance(wrapped, str) else json_text(dict(content), f"{where}.response")
+        text = additions.unescaped(text, additions.INTERRUPTED) if is_error else text
+        self.builder.add(FunctionCallOutput(tool, (Text(text), *media), call_id, is_error=is_error, **self.builder.fields()))
 
-    def _asked(self, response: Mapping[str, Any], number: int) -> FunctionCall | None:
-        """The call that is answered: by its id, else by its place among the calls of the content before."""
+    def _answered_call(self, response: Mapping[str, Any], index: int) -> FunctionCall | None:
+        """Return the call that a response answers: by its id, else by its position among the calls of the content before."""
         if "id" in response:
-            return self._by_id.get(response["id"]) if isinstance(response["id"], str) else None
-        return self._calls[number] if number < len(self._calls) else None
+            return self._calls_by_id.get(response["id"]) if isinstance(response["id"], str) else None
+        return self._calls[index] if index < len(self._calls) else None
 
 
 def _signature(value: object, where: str) -> str | None:
-    """The signature as base64; None for none and for the one that a converter made up."""
+    """Return the signature as base64, or None for a missing one and for the dummy."""
     if value is None:
         return None
     if isinstance(value, bytes):
         return None if is_dummy(value) else base64.b64encode(value).decode("ascii")
-    text = a_text(value, where)
+    text = expect_text(value, where)
     return None if is_dummy(text) else text
 
 
-def _call(given: object, signature: str | None, where: str, call_id: str, name: Named) -> FunctionCall:
-    call = _fields(given, where)
+def _call(value: object, signature: str | None, where: str, call_id: str, fields: ItemFields) -> FunctionCall:
+    call = _fields(value, where)
     return FunctionCall(
-        a_text(call.get("name"), f"{where}.name"),
-        as_json(dict(an_object(call.get("args", {}), f"{where}.args")), f"{where}.args"),
-        a_text(call.get("id", call_id), f"{where}.id"),
+        expect_text(call.get("name"), f"{where}.name"),
+        json_text(dict(expect_object(call.get("args", {}), f"{where}.args")), f"{where}.args"),
+        expect_text(call.get("id", call_id), f"{where}.id"),
         metadata={KEY: signature} if signature else {},
-        **name,
+        **fields,
     )
 
 
-def _medium(part: Mapping[str, Any], where: str) -> Part:
-    """A text, an image or a document."""
+def _part(part: Mapping[str, Any], where: str) -> Part:
+    """Return the text, image or document in a part."""
     if "inline_data" in part:
         blob = _fields(part["inline_data"], f"{where}.inline_data")
-        data = some_bytes(blob.get("data"), f"{where}.inline_data.data")
-        kind = a_text(blob.get("mime_type", ""), f"{where}.inline_data.mime_type")
+        data = expect_base64(blob.get("data"), f"{where}.inline_data.data")
+        kind = expect_text(blob.get("mime_type", ""), f"{where}.inline_data.mime_type")
         if kind.startswith("image/"):
             return Image(data=data, media_type=kind)
         if kind.startswith("text/"):
             try:
                 return Document(text=data.decode(), media_type=kind)
             except UnicodeDecodeError:
-                pass  # then it is bytes
+                pass  # keep it as bytes
         return Document(data=data, media_type=kind or None)
     if "file_data" in part:
         file = _fields(part["file_data"], f"{where}.file_data")
-        uri = a_text(file.get("file_uri"), f"{where}.file_data.file_uri")
-        kind = a_text(file.get("mime_type", ""), f"{where}.file_data.mime_type")
+        uri = expect_text(file.get("file_uri"), f"{where}.file_data.file_uri")
+        kind = expect_text(file.get("mime_type", ""), f"{where}.file_data.mime_type")
         return Image(url=uri, media_type=kind) if kind.startswith("image/") else Document(url=uri, media_type=kind or None)
-    return Text(a_text(part.get("text", ""), f"{where}.text"))  # a signature can come alone
+    return Text(expect_text(part.get("text", ""), f"{where}.text"))  # missing if the part holds only a signature
 
 
 def _base64(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The validator for Google's Gemini API: the rules G1 to G4 of docs/provider-rules.md, a function each, and G0, the shape.
+"""Validate payloads for Google's Gemini API: rules G1 to G4 of docs/provider-rules.md, and the shape (G0).
 
 It shares no code with the converter it checks.
 """
@@ -10,24 +10,24 @@ from collections.abc import Callable, Iterator
 from session.errors import short
 from session.providers.violations import Violation
 
-from .shape import Payload, Piece, Turn, read_payload
+from .schema import Payload, Piece, Turn, read_payload
 
 
 def validate_google(payload: object) -> list[Violation]:
-    """What Gemini would refuse in this payload; an empty list if nothing.
+    """Return the rules that a payload breaks; Gemini would refuse it. An empty list if it is valid.
 
         validate_google(await session.to_google_contents())
         validate_google({"model": "gemini-3-pro", "contents": …, "system_instruction": …})
 
     Args:
-        payload: `(contents, system)` as the converter returns them, or a whole request. Of a whole request is asked in addition
-            that there are contents and that the last is the user's; G4 only where the model named, if any, is Gemini 3 or later.
+        payload: `(contents, system)` as the converter returns them, or a whole request. A whole request must also have contents and
+            end with the user's. G4 is skipped if the request names a model before Gemini 3.
 
     Raises:
-        FormatError: It is neither.
+        FormatError: The payload is neither.
     """
-    laid_out = read_payload(payload)
-    return [*laid_out.faults, *(violation for rule in RULES for violation in rule(laid_out))]
+    parsed = read_payload(payload)
+    return [*parsed.faults, *(violation for rule in RULES for violation in rule(parsed))]
 
 
 def g1_calls_follow_the_user(payload: Payload) -> Iterator[Violation]:
@@ -45,7 +45,7 @@ def g1_responses_follow_calls(payload: Payload) -> Iterator[Violation]:
 
 
 def g2_as_many_responses_as_calls(payload: Payload) -> Iterator[Violation]:
-    """G2: the content after one with calls has as many responses."""
+    """G2: after a content with calls, the next content has one response for each call."""
     for _, turn, after in payload.neighbours():
         calls, responses = turn.of("function_call"), _responses(after)
         if calls and len(calls) != len(responses):
@@ -53,7 +53,7 @@ def g2_as_many_responses_as_calls(payload: Payload) -> Iterator[Violation]:
 
 
 def g2_in_the_same_order(payload: Payload) -> Iterator[Violation]:
-    """G2: the responses are in the order of the calls: each has the name of its call, and its id where both have one."""
+    """G2: the responses are in the order of the calls. Each has the name of its call, and the same id if both have one."""
     for _, turn, after in payload.neighbours():
         for call, response in zip(turn.of("function_call"), _responses(after), strict=False):
             if call.data["name"] != response.data["name"]:
@@ -66,23 +66,23 @@ def g2_in_the_same_order(payload: Payload) -> Iterator[Violation]:
 
 
 def g2_ids(payload: Payload) -> Iterator[Violation]:
-    """G2: the ids of parallel calls are different: by them responses are told apart."""
+    """G2: parallel calls have different ids, so that their responses can be told apart."""
     for turn in payload.turns:
-        seen = set()
+        ids = set()
         for call in turn.of("function_call"):
-            if call.data.get("id") in seen:
-                yield Violation("G2", f"{call.where}.id", f"{short(call.data['id'])} is the id of another call beside it")
-            seen.add(call.data.get("id") or object())
+            if call.data.get("id") in ids:
+                yield Violation("G2", f"{call.where}.id", f"{short(call.data['id'])} is the id of another call in the same content")
+            ids.add(call.data.get("id") or object())
 
 
 def g2_responses_come_first(payload: Payload) -> Iterator[Violation]:
-    """G2: in a content that has responses, they stand before all else."""
+    """G2: responses are the first parts of their content."""
     for turn in payload.turns:
-        other = False
+        has_other_parts = False
         for part in turn.parts:
-            if part.kind == "function_response" and other:
-                yield Violation("G2", part.where, "a function response behind other parts: responses come first in their content")
-            other = other or part.kind != "function_response"
+            if part.kind == "function_response" and has_other_parts:
+                yield Violation("G2", part.where, "a function response after other parts: responses come first in their content")
+            has_other_parts = has_other_parts or part.kind != "function_response"
 
 
 def g3_roles(payload: Payload) -> Iterator[Violation]:
@@ -100,23 +100,23 @@ def g3_first_is_user(payload: Payload) -> Iterator[Violation]:
 
 def g3_last_is_user(payload: Payload) -> Iterator[Violation]:
     """G3: a request has contents, and does not end on a model turn."""
-    if payload.whole and not payload.turns:
+    if payload.is_request and not payload.turns:
         yield Violation("G3", "contents", "contents are required")
-    if payload.whole and payload.turns and payload.turns[-1].role == "model":
+    if payload.is_request and payload.turns and payload.turns[-1].role == "model":
         yield Violation("G3", payload.turns[-1].where, "multi-turn requests must end with a user turn or a function response turn")
 
 
 def g4_calls_are_signed(payload: Payload) -> Iterator[Violation]:
     """G4: in the current turn the first call of every content has a thought signature.
 
-    The current turn is all since the user last said something that is no function response.
+    The current turn is everything after the last user content with a part that is no function response.
     """
-    if not payload.signed:
+    if not payload.needs_signatures:
         return
-    spoke = [
+    user_turns = [
         place for place, turn in enumerate(payload.turns) if turn.role == "user" and len(turn.of("function_response")) < len(turn.parts)
     ]
-    for turn in payload.turns[max(spoke, default=-1) + 1 :]:
+    for turn in payload.turns[max(user_turns, default=-1) + 1 :]:
         for call in turn.of("function_call")[:1]:
             if not call.signature:
                 yield Violation("G4", call.where, f"function call {short(call.data['name'])} is missing a thought_signature")

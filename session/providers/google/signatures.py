@@ -1,4 +1,4 @@
-"""Thought signatures: where a session keeps them, which ones can be sent, and what stands for one that was never made."""
+"""Thought signatures: their place in a session, the signatures that can be sent, and the dummy for a missing one."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import re
 DUMMY = "skip_thought_signature_validator"
 """The signature of a call that Gemini did not make itself, or whose signature is lost.
 
-Gemini 3 and later refuse a call of the current turn without one (G4). For histories that come from elsewhere Google documents
-this value. It is base64 as it stands, so SDKs that decode and encode signatures leave it as it is.
+Gemini 3 and later refuse a call of the current turn without a signature (G4). Google documents this value for histories from other
+sources. It is valid base64, so SDKs that decode and encode signatures do not change it.
 """
 KEY = "thought_signature"
-"""Where a session keeps one: in `FunctionCall.metadata`, in `Message.extra`; as base64. Of reasoning it is `signature`."""
+"""The key of a base64 signature in `FunctionCall.metadata` and `Message.extra`. Reasoning keeps it in `signature`."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}|[A-Za-z0-9_-]*={0,2}")
 
 
 def sendable(signature: object) -> str | None:
-    """The signature as text, where it is base64 that every decoder takes; else None: what is damaged would be refused.
+    """Return the signature as a text, or None if it is damaged base64, which Gemini would refuse.
 
-    None of the dummy, too: the converter says where that is needed.
+    Return None for the dummy too: the converter adds it where it is needed.
     """
     if isinstance(signature, str | bytes) and is_dummy(signature):
         return None
@@ -37,7 +37,7 @@ def sendable(signature: object) -> str | None:
 
 
 def is_dummy(signature: str | bytes) -> bool:
-    """Whether it is `DUMMY`: as the wire has it, as an SDK decoded it, or as bytes that were encoded once more."""
+    """True if the signature is `DUMMY`: as sent, as decoded by an SDK, or as encoded once more."""
     if isinstance(signature, bytes):
         return signature in (DUMMY.encode(), base64.urlsafe_b64decode(DUMMY))
     return signature in (DUMMY, base64.b64encode(DUMMY.encode()).decode("ascii"))

@@ -1,173 +1,210 @@
-"""Chat Completions messages as a session: the way back from `write.py`, and in from whatever else speaks this format.
+"""Read Chat Completions messages as a session: the inverse of `write.py`. It also reads other programs' messages in this format.
 
-What the way there added is taken out again, known by its exact text and its place: the output of an interrupted call; the user
-message that shows what a tool's output may not hold, which goes back into the output. A summary stays the user's text: whoever
-wrote it, it is nobody's order. Not on the wire, so not to be had back: reasoning, which outputs were errors, names of tools whose
-call is missing, where a response's texts stood among its calls. Fields that the API ignores or others add are kept in
-`extra["openai_fields"]` and not sent again.
+The converter's additions are recognized by their exact text and place, and removed: the output of an interrupted call, the closing line,
+and the user message that shows images of a tool's output, which go back into the output. The line about removed items becomes
+`Session.removed`. A summary stays a text of the user, because it cannot be recognized. The format has no place for reasoning, error marks
+of outputs, the position of a response's texts among its calls, and the names of tools whose call is missing; these are lost. Unknown fields
+are kept in `extra["openai_fields"]` and not sent again.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
 from session.errors import short
-from session.items import FunctionCall, Message, Reasoning, Role
+from session.items import Compaction, FunctionCall, Message, Reasoning, Role
 from session.parts import Document, Part, Text
 from session.providers import additions
 from session.providers.additions import ATTACHED, ELSEWHERE
+from session.providers.conversation import is_user_text, opening_place
+from session.providers.parsing import SessionBuilder
+from session.providers.pieces import OPENAI
 from session.session import Session
 
-from .pieces import SOUNDS
-from .reading import Log, Place, document_at, image_at, places
+from .content import SOUND_FORMATS
+from .parse import PayloadObject, parse_document, parse_image, payload_objects
 from .write import CUSTOM, NAME, REFUSAL
 
 FIELDS = "openai_fields"
-_KNOWN = frozenset({"role", "content", "name", "refusal", "tool_calls", "tool_call_id", "function_call", "reasoning_content", "reasoning"})
-_MEDIA_TYPES = {name: media_type for media_type, name in reversed(SOUNDS.items())}
+_KNOWN_FIELDS = frozenset(
+    {"role", "content", "name", "refusal", "tool_calls", "tool_call_id", "function_call", "reasoning_content", "reasoning"}
+)
+_MEDIA_TYPES = {name: media_type for media_type, name in reversed(SOUND_FORMATS.items())}
 
 
 def from_openai_chat(messages: object) -> Session:
-    """The session that these messages are: items in order, with ids made of their places.
+    """Return the session of these messages. Ids name places ("m0", "m0.1").
 
         session = from_openai_chat(messages)
 
     Args:
-        messages: The list, of mappings or of the SDK's own objects; or a whole request that holds it.
+        messages: A list of mappings or of SDK objects, or a whole request that holds the list.
 
     Raises:
-        FormatError: It is none; `.where` names the place.
+        FormatError: A value is not in the documented shape; `.where` names its place.
     """
-    listed = places(messages, "messages")
-    log = Log()
-    place = 0
-    while place < len(listed):
-        log.begin(place)
-        if listed[place].data.get("role") == "tool":
-            place += _read_results(log, listed, place)
+    listed = payload_objects(messages, "messages")
+    builder = SessionBuilder(count_items_as_time=True)
+    index, opening = 0, opening_place([message.data for message in listed])
+    while index < len(listed):
+        builder.begin(f"m{index}")
+        if listed[index].data.get("role") == "tool":
+            index += _read_results(builder, listed, index)
+        elif index == opening and is_user_text(listed[index].data):
+            builder.read_opening(listed[index].data["content"])
+            index += 1
         else:
-            _read(log, listed[place], after_results=place > 0 and listed[place - 1].data.get("role") == "tool")
-            place += 1
-    return log.session()
+            before = listed[index - 1].data.get("role") if index else None
+            if before == "assistant" and listed[index].data == {"role": "user", "content": additions.CLOSING}:
+                read_closing(builder, listed[index + 1 : index + 2])
+            else:
+                _read_message(builder, listed[index], before)
+            index += 1
+    return builder.finish()
 
 
-def _read(log: Log, message: Place, *, after_results: bool) -> None:
+def read_closing(builder: SessionBuilder, following: Sequence[PayloadObject]) -> None:
+    """Read the converter's closing line: a compaction without a summary takes its place.
+
+    The log then does not end in a response there, and gets the line again. If what follows is not the assistant's, the response to the
+    line had nothing to send: an empty message stands for it.
+
+    Args:
+        builder: The session so far.
+        following: The message after the line; empty at the end.
+    """
+    builder.end_response()
+    builder.add(Compaction("", **builder.fields()))
+    if following and following[0].data.get("role", "assistant") != "assistant":
+        builder.add(Message("assistant", (), **builder.fields()))
+
+
+def _read_message(builder: SessionBuilder, message: PayloadObject, before: object) -> None:
+    """Read a message other than a tool's. `before`: the role of the message before it."""
     role = message.text("role")
     if role in ("system", "developer", "user"):
         extra = _extra(message)
         if (name := message.text_or_none("name")) is not None:
             extra[NAME] = name
-        spoken: Role = "system" if role == "system" else "developer" if role == "developer" else "user"
+        item_role: Role = "system" if role == "system" else "developer" if role == "developer" else "user"
         parts = _parts(message)
-        if after_results and role == "user" and not isinstance(message.data.get("content"), str) and parts and isinstance(parts[0], Text):
+        is_list = not isinstance(message.data.get("content"), str)
+        if before == "tool" and role == "user" and is_list and parts and isinstance(parts[0], Text):
             parts[0] = Text(additions.unescaped(parts[0].text, ATTACHED))
-        log.put(Message(spoken, parts, extra=extra, **log.common()))
-    elif role == "assistant":
-        _read_answer(log, message)
-    elif role == "function":  # outdated, as its call is: one call at a time, known by its name
-        log.answer(f"function {message.text('name')}", _parts(message), _extra(message))
-    else:
-        raise message.wrong("role", f"{short(role)} is none of system, developer, user, assistant, tool")
-
-
-def _read_answer(log: Log, message: Place) -> None:
-    log.seam()
-    extra = _extra(message)
-    for name in ("reasoning_content", "reasoning"):  # of servers that speak this format; OpenAI's own shows no reasoning here
-        if isinstance(thought := message.data.get(name), str) and thought:
-            log.put(Reasoning(thought, extra={"provider": "openai"}, **log.common()))
-            break
-    if (name_of := message.text_or_none("name")) is not None:
-        extra[NAME] = name_of
-    said: list[Part] = []
-    for part, refused in _answer_parts(message):
-        if refused:
-            extra = _say(log, said, extra)
-            extra = _say(log, [part], {**extra, REFUSAL: True})
-            said = []
+        elif before == "assistant" and role == "user" and not is_list and isinstance(parts[0], Text):
+            parts[0] = Text(additions.unescaped(parts[0].text, additions.CLOSING))
+        item = Message(item_role, parts, extra=extra, **builder.fields())
+        if role == "user":
+            builder.add_user_message(item)
         else:
-            said.append(part)
-    extra = _say(log, said, extra)
-    if not any(message.data.get(name) for name in ("tool_calls", "function_call")) and extra:
-        log.put(Message("assistant", (), extra=extra, **log.common()))  # says nothing, but carries something
+            builder.add(item)
+    elif role == "assistant":
+        _read_response(builder, message)
+    elif role == "function":  # deprecated, like its call: one call at a time, identified by its name
+        builder.add_output(f"function {message.text('name')}", _parts(message), extra=_extra(message))
+    else:
+        raise message.error("role", f"{short(role)} is none of system, developer, user, assistant, tool")
+
+
+def _read_response(builder: SessionBuilder, message: PayloadObject) -> None:
+    builder.end_response()
+    extra = _extra(message)
+    for field_name in ("reasoning_content", "reasoning"):  # of compatible servers; OpenAI itself shows no reasoning here
+        if isinstance(thought := message.data.get(field_name), str) and thought:
+            builder.add(Reasoning(thought, extra={"provider": OPENAI}, **builder.fields()))
+            break
+    if (name := message.text_or_none("name")) is not None:
+        extra[NAME] = name
+    parts: list[Part] = []
+    for part, is_refusal in _response_parts(message):
+        if is_refusal:
+            extra = _add_assistant_message(builder, parts, extra)
+            extra = _add_assistant_message(builder, [part], {**extra, REFUSAL: True})
+            parts = []
+        else:
+            parts.append(part)
+    extra = _add_assistant_message(builder, parts, extra)
+    if extra and not any(message.data.get(key) for key in ("tool_calls", "function_call")):
+        builder.add(Message("assistant", (), extra=extra, **builder.fields()))  # no content, but fields to carry
     for call in message.each("tool_calls"):
-        _read_call(log, call, extra)
+        _read_call(builder, call, extra)
         extra = {}
     if message.data.get("function_call") is not None:
         call = message.inner("function_call")
-        name = call.text("name")
-        log.put(FunctionCall(name, call.text("arguments"), f"function {name}", extra=extra, **log.common()))
+        tool = call.text("name")
+        builder.add(FunctionCall(tool, call.text("arguments"), f"function {tool}", extra=extra, **builder.fields()))
 
 
-def _say(log: Log, said: list[Part], extra: dict[str, Any]) -> dict[str, Any]:
-    """Adds a message of what was said; what `extra` is left for the next item."""
-    if not said:
+def _add_assistant_message(builder: SessionBuilder, parts: list[Part], extra: dict[str, Any]) -> dict[str, Any]:
+    """Add a message with these parts, if any. Return the `extra` that the next item must carry."""
+    if not parts:
         return {key: value for key, value in extra.items() if key != REFUSAL}
-    log.put(Message("assistant", said, extra=extra, **log.common()))
+    builder.add(Message("assistant", parts, extra=extra, **builder.fields()))
     return {}
 
 
-def _answer_parts(message: Place) -> Iterator[tuple[Part, bool]]:
-    """What the assistant said, each part with whether it is a refusal."""
+def _response_parts(message: PayloadObject) -> Iterator[tuple[Part, bool]]:
+    """Yield the parts of an assistant message, each with True if it is a refusal."""
     content = message.data.get("content")
     if isinstance(content, str):
         yield Text(content), False
     else:
         for part in message.each("content"):
-            refused = part.data.get("type") == "refusal"
-            yield (Text(part.text("refusal")) if refused else _part(part)), refused
+            is_refusal = part.data.get("type") == "refusal"
+            yield (Text(part.text("refusal")) if is_refusal else _part(part)), is_refusal
     if (refusal := message.text_or_none("refusal")) is not None:
         yield Text(refusal), True
 
 
-def _read_call(log: Log, call: Place, extra: dict[str, Any]) -> None:
+def _read_call(builder: SessionBuilder, call: PayloadObject, extra: dict[str, Any]) -> None:
     kind = call.data.get("type", "function")
+    metadata: dict[str, Any] = {}
     if kind == "custom":
-        custom = call.inner("custom")
+        function = call.inner("custom")
+        name, arguments = function.text("name"), function.text("input")
         metadata = {CUSTOM[0]: CUSTOM[1]}
-        log.put(FunctionCall(custom.text("name"), custom.text("input"), call.text("id"), metadata=metadata, extra=extra, **log.common()))
     elif kind == "function":
         function = call.inner("function")
-        arguments = function.text_or_none("arguments") or ""
-        log.put(FunctionCall(function.text("name"), arguments, call.text("id"), extra=extra, **log.common()))
+        arguments, name = function.text_or_none("arguments") or "", function.text("name")
     else:
-        raise call.wrong("type", f"{short(kind)} is none of function, custom")
+        raise call.error("type", f"{short(kind)} is none of function, custom")
+    builder.add(FunctionCall(name, arguments, call.text("id"), metadata=metadata, extra=extra, **builder.fields()))
 
 
-def _read_results(log: Log, listed: list[Place], first: int) -> int:
-    """Reads a run of tool messages, and the user message that shows what they may not hold. How many messages that was."""
+def _read_results(builder: SessionBuilder, listed: list[PayloadObject], first: int) -> int:
+    """Read a run of tool messages, and the user message that shows their media. Return the number of messages read."""
     run = list(takewhile(lambda message: message.data.get("role") == "tool", listed[first:]))
     outputs = [_parts(message) for message in run]
-    shown = _shown(listed[first + len(run)]) if first + len(run) < len(listed) else []
-    wanted = sum(part == Text(ELSEWHERE) for output in outputs for part in output)
-    fits = bool(shown) and len(shown) == wanted
-    back = iter(shown)
-    for place, (message, output) in enumerate(zip(run, outputs, strict=True), first):
-        log.begin(place)
+    media = _attached_media(listed[first + len(run)]) if first + len(run) < len(listed) else []
+    placeholders = sum(part == Text(ELSEWHERE) for output in outputs for part in output)
+    is_ours = bool(media) and len(media) == placeholders
+    next_media = iter(media)
+    for index, (message, output) in enumerate(zip(run, outputs, strict=True), first):
+        builder.begin(f"m{index}")
         call_id = message.text("tool_call_id")
         if (content := message.data.get("content")) == additions.INTERRUPTED:
             continue
         if isinstance(content, str):
             output = [Text(additions.unescaped(content, additions.INTERRUPTED))]  # noqa: PLW2901
-        log.answer(call_id, _put_back(output, back) if fits else output, _extra(message))
-    log.seam()
-    return len(run) + fits
+        builder.add_output(call_id, _with_media(output, next_media) if is_ours else output, extra=_extra(message))
+    builder.end_response()
+    return len(run) + is_ours
 
 
-def _put_back(output: list[Part], shown: Iterator[Part]) -> list[Part]:
-    """Return the output with its media, which a user message shows, where the way there took them out."""
+def _with_media(output: list[Part], media: Iterator[Part]) -> list[Part]:
+    """Return an output with its media, which the converter moved to a user message."""
     return [
-        part if not isinstance(part, Text) else next(shown) if part.text == ELSEWHERE else Text(additions.unescaped(part.text, ELSEWHERE))
+        part if not isinstance(part, Text) else next(media) if part.text == ELSEWHERE else Text(additions.unescaped(part.text, ELSEWHERE))
         for part in output
     ]
 
 
-def _shown(message: Place) -> list[Part]:
-    """The images and files of a message that our way there made of a tool's outputs; none where it is another."""
+def _attached_media(message: PayloadObject) -> list[Part]:
+    """Return the images and files of a user message that the converter made for tool outputs; nothing for other messages."""
     if message.data.get("role") != "user" or message.data.keys() - {"role", "content"}:
         return []
     content = message.data.get("content")
@@ -177,44 +214,44 @@ def _shown(message: Place) -> list[Part]:
     return [] if any(isinstance(part, Text) for part in parts) else parts
 
 
-def _parts(message: Place) -> list[Part]:
+def _parts(message: PayloadObject) -> list[Part]:
     content = message.data.get("content")
     if isinstance(content, str):
         return [Text(content)]
     if content is not None and not isinstance(content, list | tuple):
-        raise message.wrong("content", f"{short(content)} is neither a text nor a list of parts")
+        raise message.error("content", f"{short(content)} is neither a text nor a list of parts")
     return [_part(part) for part in message.each("content")]
 
 
-def _part(part: Place) -> Part:
+def _part(part: PayloadObject) -> Part:
     kind = part.data.get("type")
     if kind == "text":
         return Text(part.text("text"))
     if kind == "image_url":
         if isinstance(url := part.data.get("image_url"), str):
-            return image_at(part, url, None)
+            return parse_image(part, url, None)
         image = part.inner("image_url")
-        return image_at(image, image.text("url"), None)
+        return parse_image(image, image.text("url"), None)
     if kind == "file":
         file = part.inner("file")
-        return document_at(file, file.text_or_none("file_data"), None, file.text_or_none("file_id"))
-    if kind == "document_url":  # of others that speak this format
+        return parse_document(file, file.text_or_none("file_data"), None, file.text_or_none("file_id"))
+    if kind == "document_url":  # of compatible servers
         url = part.text("document_url")
-        return document_at(part, url, None, None) if url[:5].lower() == "data:" else document_at(part, None, url, None)
+        return parse_document(part, url, None, None) if url[:5].lower() == "data:" else parse_document(part, None, url, None)
     if kind == "input_audio":
         return _sound(part.inner("input_audio"))
-    raise part.wrong("type", f"{short(kind)} is no type of part that can be read")
+    raise part.error("type", f"{short(kind)} is no type of part that can be read")
 
 
-def _sound(sound: Place) -> Document:
+def _sound(sound: PayloadObject) -> Document:
     encoded, name = sound.text("data"), sound.text("format")
     try:
         data = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
-        raise sound.wrong("data", "not base64") from None
+        raise sound.error("data", "not base64") from None
     return Document(data=data, media_type=_MEDIA_TYPES.get(name, f"audio/{name}"))
 
 
-def _extra(message: Place) -> dict[str, Any]:
-    fields = message.carried(_KNOWN)
+def _extra(message: PayloadObject) -> dict[str, Any]:
+    fields = message.fields_except(_KNOWN_FIELDS)
     return {FIELDS: fields} if fields else {}

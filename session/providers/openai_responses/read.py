@@ -1,30 +1,36 @@
-"""Items of the Responses API as a session: the way back from `write.py`, and in from what the API answered.
+"""Read items of the Responses API as a session: the inverse of `write.py`, and the entrance for the API's responses.
 
-What the way there added is taken out again: the output of an interrupted call, known by its exact text. A summary stays the user's
-text. Not on the wire, so not to be had back: where one response ends and another begins, if no output stands between; which
-outputs were errors; names of tools whose call is missing. Items that a session has no kind for are carried as `kinds.py` says, also
-those of types that nobody has heard of.
+The converter's answer to an interrupted call and its closing line are recognized by their exact text and removed. The line about removed
+items becomes `Session.removed`. A summary stays a text of the user. The format has no place for error marks of outputs, the names of tools
+whose call is missing, and the boundary between two responses without an output between them; these are lost. Items that a session has no
+kind for, future types included, are carried as described in `item_kinds.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from session.door import clean_json
 from session.errors import short
 from session.items import Compaction, FunctionCall, Message, Reasoning, Role
 from session.parts import Part, Text
 from session.providers import additions
-from session.providers.openai_chat.reading import Log, Place, document_at, image_at, places
+from session.providers.conversation import is_user_text, opening_place
+from session.providers.native_compaction import SEALED, replaced_ids
+from session.providers.openai_chat.parse import PayloadObject, parse_document, parse_image, payload_objects
+from session.providers.openai_chat.read import read_closing
+from session.providers.parsing import SessionBuilder
+from session.providers.pieces import OPENAI
+from session.sanitize import clean_json
 from session.session import Session
 
-from .kinds import (
+from .item_kinds import (
     FIELDS,
     FROM_CLIENT,
     ID,
     ITEM,
-    OURS,
     OUTPUTS,
     PAIRS,
     PHASE,
@@ -33,90 +39,108 @@ from .kinds import (
     TYPE,
     call_arguments,
     call_name,
-    carried_out,
     json_text,
     output_parts,
+    runs_at_provider,
 )
 
 REFUSAL = "refusal"
-_MESSAGE = frozenset({"type", "id", "role", "content", "status", "phase"})
-_CALL = frozenset({"type", "id", "call_id", "name", "arguments", "input", "status"})
-_OUTPUT = frozenset({"type", "id", "call_id", "name", "output", "status"})
+_MESSAGE_FIELDS = frozenset({"type", "id", "role", "content", "status", "phase"})
+_PART_FIELDS = frozenset({"type", "text", "refusal", "image_url", "file_id", "file_url", "file_data", "filename", "detail"})
+_CALL_FIELDS = frozenset({"type", "id", "call_id", "name", "arguments", "input", "status"})
+_OUTPUT_FIELDS = frozenset({"type", "id", "call_id", "name", "output", "status"})
 _ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user", "assistant": "assistant"}
 
 
 def from_openai_responses(items: object) -> Session:
-    """The session that these items are: in order, with ids made of their places.
+    """Return the session of these items, in order. Ids name places ("m0", "m0.1").
 
         session = from_openai_responses(response.output)
 
     Args:
-        items: The list, of mappings or of the SDK's own objects; a whole request, or a response, that holds it; or the one text
-            that `input` may be. The `instructions` of a request are a system message at the head.
+        items: A list of mappings or of SDK objects; a whole request or response that holds the list; or the plain text that `input`
+            may be. The `instructions` of a request become a system message at the beginning.
 
     Raises:
-        FormatError: It is none; `.where` names the place.
+        FormatError: A value is not in the documented shape; `.where` names its place.
     """
-    log = Log()
-    request = Place(items, "input").data if isinstance(items, Mapping) or hasattr(items, "model_dump") else {}
+    builder = SessionBuilder(count_items_as_time=True)
+    builder.begin("m0")
+    request = PayloadObject(items, "input").data if isinstance(items, Mapping) or hasattr(items, "model_dump") else {}
     if isinstance(instructions := request.get("instructions"), str) and instructions and "output" not in request:
-        log.put(Message("system", instructions, id="instructions", created_at=0.0))
+        builder.add(Message("system", instructions, id="instructions", created_at=builder.fields()["created_at"]))
     if isinstance(text := request.get("input", items), str):
-        log.put(Message("user", text, **log.common()))
-        return log.session()
-    for place, item in enumerate(places(request or items, "input", ("output",))):
-        log.begin(place)
+        builder.add(Message("user", text, **builder.fields()))
+        return builder.finish()
+    listed = payload_objects(request or items, "input", ("output",))
+    opening = opening_place([item.data for item in listed])
+    for index, item in enumerate(listed):
+        builder.begin(f"m{index}")
+        if index == opening and is_user_text(item.data):
+            builder.read_opening(item.data["content"])
+            continue
+        if index and listed[index - 1].data.get("role") == "assistant" and item.data.get("role") == "user":
+            content = item.data.get("content")
+            if content == additions.CLOSING:
+                read_closing(builder, listed[index + 1 : index + 2])
+                continue
+            if isinstance(content, str):
+                item = PayloadObject({**item.data, "content": additions.unescaped(content, additions.CLOSING)}, item.where)  # noqa: PLW2901
         kind = item.data.get("type")
         if kind is None and "role" in item.data:
             kind = "message"
         if not isinstance(kind, str):
-            raise item.wrong("type", "missing" if kind is None else f"{short(kind)} is not a text")
-        _READERS.get(kind, _read_other)(log, item)
-    return log.session()
+            raise item.error("type", "missing" if kind is None else f"{short(kind)} is not a text")
+        _READERS.get(kind, _read_other)(builder, item)
+    return builder.finish()
 
 
-def _read_message(log: Log, message: Place) -> None:
-    role = _ROLES.get(given := message.text("role"))
+def _read_message(builder: SessionBuilder, message: PayloadObject) -> None:
+    role = _ROLES.get(role_name := message.text("role"))
     if role is None:
-        raise message.wrong("role", f"{short(given)} is none of {', '.join(_ROLES)}")
+        raise message.error("role", f"{short(role_name)} is none of {', '.join(_ROLES)}")
     extra: dict[str, Any] = {}
     if (item_id := message.text_or_none("id")) is not None:
         extra[ID] = item_id
     if (phase := message.text_or_none("phase")) is not None:
         extra[PHASE] = phase
-    if fields := message.carried(_MESSAGE):
+    if fields := message.fields_except(_MESSAGE_FIELDS):
         extra[FIELDS] = fields
-    cut = message.data.get("status") == "incomplete"
+    is_cut = message.data.get("status") == "incomplete"
     if isinstance(content := message.data.get("content"), str):
-        log.put(Message(role, content, interrupted=cut, extra=extra, **log.common()))
+        _add_message(builder, Message(role, content, interrupted=is_cut, extra=extra, **builder.fields()))
         return
-    said: list[tuple[bool, list[Part]]] = []
+    parts: list[tuple[bool, Part]] = []  # each with True for a refusal
     for part in message.each("content"):
-        refused = part.data.get("type") == "refusal"
-        if not said or said[-1][0] != refused:
-            said.append((refused, []))
-        said[-1][1].append(Text(part.text("refusal")) if refused else _part(part))
-        if noted := part.carried(
-            frozenset({"type", "text", "refusal", "image_url", "file_id", "file_url", "file_data", "filename", "detail"})
-        ):
-            extra.setdefault(FIELDS, {}).setdefault("content", []).append(noted)
-    for refused, parts in said or [(False, [])]:
-        marks = {REFUSAL: True} if refused else {}
-        log.put(Message(role, parts, interrupted=cut, extra={**extra, **marks}, **log.common()))
+        is_refusal = part.data.get("type") == "refusal"
+        parts.append((is_refusal, Text(part.text("refusal")) if is_refusal else _part(part)))
+        if fields := part.fields_except(_PART_FIELDS):
+            extra.setdefault(FIELDS, {}).setdefault("content", []).append(fields)
+    runs = [(is_refusal, [part for _, part in run]) for is_refusal, run in groupby(parts, itemgetter(0))]
+    for is_refusal, run_parts in runs or [(False, [])]:
+        refusal_mark = {REFUSAL: True} if is_refusal else {}
+        _add_message(builder, Message(role, run_parts, interrupted=is_cut, extra={**extra, **refusal_mark}, **builder.fields()))
 
 
-def _read_call(log: Log, call: Place) -> None:
-    custom = call.data["type"] == "custom_tool_call"
-    metadata: dict[str, Any] = {TYPE: "custom_tool_call"} if custom else {}
+def _add_message(builder: SessionBuilder, message: Message) -> None:
+    if message.role == "user":
+        builder.add_user_message(message)
+    else:
+        builder.add(message)
+
+
+def _read_call(builder: SessionBuilder, call: PayloadObject) -> None:
+    is_custom = call.data["type"] == "custom_tool_call"
+    metadata: dict[str, Any] = {TYPE: "custom_tool_call"} if is_custom else {}
     if (item_id := call.text_or_none("id")) is not None:
         metadata[ID] = item_id
-    if fields := call.carried(_CALL):
+    if fields := call.fields_except(_CALL_FIELDS):
         metadata[FIELDS] = fields
-    given = call.text("input" if custom else "arguments")
-    log.put(FunctionCall(call.text("name"), given, call.text("call_id"), metadata=metadata, **log.common()))
+    arguments = call.text("input" if is_custom else "arguments")
+    builder.add(FunctionCall(call.text("name"), arguments, call.text("call_id"), metadata=metadata, **builder.fields()))
 
 
-def _read_output(log: Log, output: Place) -> None:
+def _read_output(builder: SessionBuilder, output: PayloadObject) -> None:
     parts: list[Part] = []
     if isinstance(text := output.data.get("output"), str):
         parts = [Text(additions.unescaped(text, additions.INTERRUPTED))]
@@ -124,46 +148,47 @@ def _read_output(log: Log, output: Place) -> None:
         parts = [_part(part) for part in output.each("output")]
     call_id = output.text("call_id")
     if text == additions.INTERRUPTED:
-        log.seam()
+        builder.end_response()
         return
-    fields = output.carried(_OUTPUT)
-    log.answer(call_id, parts, {FIELDS: fields} if fields else {})
+    fields = output.fields_except(_OUTPUT_FIELDS)
+    builder.add_output(call_id, parts, extra={FIELDS: fields} if fields else {})
 
 
-def _read_reasoning(log: Log, item: Place) -> None:
+def _read_reasoning(builder: SessionBuilder, item: PayloadObject) -> None:
     summary = [part.text("text") for part in item.each("summary")]
     content = [part.text("text") for part in item.each("content")]
     text = "\n\n".join(summary or content)
-    extra: dict[str, Any] = {PROVIDER: OURS}
+    extra: dict[str, Any] = {PROVIDER: OPENAI}
     if (item_id := item.text_or_none("id")) is not None:
         extra[ID] = item_id
     if summary != ([text] if text else []):
         extra[SUMMARY] = summary
-    log.put(Reasoning(text, data=item.text_or_none("encrypted_content"), extra=extra, **log.common()))
+    builder.add(Reasoning(text, data=item.text_or_none("encrypted_content"), extra=extra, **builder.fields()))
 
 
-def _read_compaction(log: Log, item: Place) -> None:
-    log.put(Compaction("", extra={PROVIDER: OURS, ITEM: _whole(item)}, **log.common()))
+def _read_compaction(builder: SessionBuilder, item: PayloadObject) -> None:
+    extra = {PROVIDER: OPENAI, ITEM: _json_copy(item)}
+    builder.add(Compaction(SEALED, replaced_ids(builder.session.items), extra=extra, **builder.fields()))
 
 
-def _read_other(log: Log, item: Place) -> None:
-    """An item of another type: a client's call or its answer, something for the provider, or what the provider did by itself."""
-    whole = _whole(item)
-    kind: str = whole["type"]
-    if kind in PAIRS and not carried_out(whole):
+def _read_other(builder: SessionBuilder, item: PayloadObject) -> None:
+    """Add an item of another type: a client's call or its output, a message for the provider, or a call that the provider ran."""
+    original = _json_copy(item)
+    kind: str = original["type"]
+    if kind in PAIRS and not runs_at_provider(original):
         call_id = item.text(PAIRS[kind].key)
-        log.put(FunctionCall(call_name(whole), call_arguments(whole), call_id, metadata={ITEM: whole}, **log.common()))
-    elif kind in OUTPUTS and not carried_out(whole):
+        builder.add(FunctionCall(call_name(original), call_arguments(original), call_id, metadata={ITEM: original}, **builder.fields()))
+    elif kind in OUTPUTS and not runs_at_provider(original):
         key = OUTPUTS[kind].output_key
-        call_id = item.text(key if key in whole else "call_id")
-        log.answer(call_id, list(output_parts(whole)), {ITEM: whole})
+        call_id = item.text(key if key in original else "call_id")
+        builder.add_output(call_id, output_parts(original), extra={ITEM: original})
     elif kind in FROM_CLIENT:
-        log.put(Message("system", (), extra={ITEM: whole}, **log.common()))
+        builder.add(Message("system", (), extra={ITEM: original}, **builder.fields()))
     else:
-        log.put(Reasoning(data=json_text(whole), extra={PROVIDER: OURS, TYPE: kind}, **log.common()))
+        builder.add(Reasoning(data=json_text(original), extra={PROVIDER: OPENAI, TYPE: kind}, **builder.fields()))
 
 
-_READERS: dict[str, Callable[[Log, Place], None]] = {
+_READERS: dict[str, Callable[[SessionBuilder, PayloadObject], None]] = {
     "message": _read_message,
     "function_call": _read_call,
     "custom_tool_call": _read_call,
@@ -174,17 +199,17 @@ _READERS: dict[str, Callable[[Log, Place], None]] = {
 }
 
 
-def _whole(item: Place) -> dict[str, Any]:
+def _json_copy(item: PayloadObject) -> dict[str, Any]:
     return clean_json(item.data, item.where)  # type: ignore[no-any-return]
 
 
-def _part(part: Place) -> Part:
+def _part(part: PayloadObject) -> Part:
     kind = part.data.get("type")
     if kind in ("input_text", "output_text", "text", "summary_text"):
         return Text(part.text("text"))
     if kind == "input_image":
-        image = part if part.data.get("detail") != "auto" else Place({**part.data, "detail": None}, part.where)
-        return image_at(image, image.text_or_none("image_url"), image.text_or_none("file_id"))
+        image = part if part.data.get("detail") != "auto" else PayloadObject({**part.data, "detail": None}, part.where)
+        return parse_image(image, image.text_or_none("image_url"), image.text_or_none("file_id"))
     if kind == "input_file":
-        return document_at(part, *(part.text_or_none(name) for name in ("file_data", "file_url", "file_id")))
-    raise part.wrong("type", f"{short(kind)} is no type of part that can be read")
+        return parse_document(part, *(part.text_or_none(name) for name in ("file_data", "file_url", "file_id")))
+    raise part.error("type", f"{short(kind)} is no type of part that can be read")

@@ -1,7 +1,7 @@
-"""The validator for the Responses API: the rules R1 and R2 of docs/provider-rules.md, a function each or several, and R0, the shape.
+"""Validate payloads for the Responses API: rules R1 and R2 of docs/provider-rules.md, and the shape (R0).
 
-Not checked, because a payload does not show it: whether an item with an id came with reasoning that is missing (R2, the other way
-round). It shares no code with the converter it checks.
+Not checked, because a payload does not show it: an item with an id whose reasoning is missing (the converse of R2). It shares no code with
+the converter it checks.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from session.errors import short
 from session.providers.openai_chat.rules import file_problem, image_problems
 from session.providers.violations import Violation, text_of
 
-from .shape import Item, Payload, read_payload
+from .schema import Item, Payload, read_payload
 
 STRING = 10_485_760
-"""R0: characters of one string."""
+"""R0: maximum characters of one string."""
 ID_LENGTH = 64
-"""R1: characters of a call's id."""
+"""R1: maximum characters of a call id."""
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 CALLS = {
@@ -30,27 +30,27 @@ CALLS = {
     "apply_patch_call": ("call_id", "apply_patch_call_output"),
     "tool_search_call": ("call_id", "tool_search_output"),
 }
-"""R1: by type of call, the field of its id and the type of its output."""
+"""R1: for each type of call, the field of its id and the type of its output."""
 OUTPUTS = {output: "id" if output == "local_shell_call_output" else "call_id" for _, output in CALLS.values()}
-_NOT_MADE = frozenset({*OUTPUTS, "additional_tools", "compaction", "configuration_update", "item_reference", "mcp_approval_response"})
-"""R2: items that the model did not make in the answer that its reasoning is part of."""
+_NOT_BY_MODEL = frozenset({*OUTPUTS, "additional_tools", "compaction", "configuration_update", "item_reference", "mcp_approval_response"})
+"""R2: the items that do not come from the model's own response."""
 
 
 def validate_openai_responses(payload: object) -> list[Violation]:
-    """What the Responses API would refuse in this payload; an empty list if nothing.
+    """Return the rules that a payload breaks; the Responses API would refuse it. An empty list if it is valid.
 
         validate_openai_responses(session.to_openai_responses())
         validate_openai_responses({"model": …, "input": …})
 
     Args:
-        payload: The items as the converter returns them, or a whole request. Of a whole request is asked in addition that
-            there are items; one that goes on with a stored response may answer calls that are not in it.
+        payload: The items as the converter returns them, or a whole request. A whole request must also have items. If it continues a
+            stored response, it may answer calls that it does not hold.
 
     Raises:
-        FormatError: It is neither.
+        FormatError: The payload is neither.
     """
-    laid_out = read_payload(payload)
-    return [*laid_out.faults, *(violation for rule in RULES for violation in rule(laid_out))]
+    parsed = read_payload(payload)
+    return [*parsed.faults, *(violation for rule in RULES for violation in rule(parsed))]
 
 
 def r0_strings(payload: Payload) -> Iterator[Violation]:
@@ -64,27 +64,27 @@ def r0_strings(payload: Payload) -> Iterator[Violation]:
 
 
 def r0_names(payload: Payload) -> Iterator[Violation]:
-    """R0: the name of a tool has 1 to 128 letters, digits, "_" and "-"."""
+    """R0: a tool's name has 1 to 128 letters, digits, "_" and "-"."""
     for item in payload.items:
         if item.type in ("function_call", "custom_tool_call") and not NAME.fullmatch(item.data["name"]):
             yield Violation("R0", f"{item.where}.name", f"{short(item.data['name'])} should match ^[a-zA-Z0-9_-]{{1,128}}$")
 
 
 def r0_image_bytes(payload: Payload) -> Iterator[Violation]:
-    """R0: an image is fetched from http, or comes as base64 of one of four formats, whole, labelled as what it is, of at most 20 MB."""
+    """R0: an image is an http URL, or intact base64 of one of four formats, correctly labelled, of at most 20 MB."""
     for item in payload.items:
         for part in item.parts:
             if part.type == "input_image" and part.data.get("image_url") is not None:
                 for problem in image_problems(text_of(part.data["image_url"])):
                     yield Violation("R0", part.where, problem)
-        shown = item.data.get("output") if item.type == "computer_call_output" else None
-        if isinstance(shown, Mapping) and isinstance(url := shown.get("image_url"), str):
+        screenshot = item.data.get("output") if item.type == "computer_call_output" else None
+        if isinstance(screenshot, Mapping) and isinstance(url := screenshot.get("image_url"), str):
             for problem in image_problems(url):
                 yield Violation("R0", f"{item.where}.output", problem)
 
 
 def r0_file_bytes(payload: Payload) -> Iterator[Violation]:
-    """R0: a file that comes as base64 is a whole one of its type."""
+    """R0: a base64 file is an intact file of its type."""
     for item in payload.items:
         for part in item.parts:
             if part.type == "input_file" and (problem := file_problem(part.data.get("file_data"))) is not None:
@@ -92,7 +92,7 @@ def r0_file_bytes(payload: Payload) -> Iterator[Violation]:
 
 
 def r1_calls_have_outputs(payload: Payload) -> Iterator[Violation]:
-    """R1: every call has its output somewhere behind it."""
+    """R1: every call is followed by its output, at any distance."""
     last = {
         (item.type, text_of(item.data.get(OUTPUTS[item.type]))): place for place, item in enumerate(payload.items) if item.type in OUTPUTS
     }
@@ -102,39 +102,39 @@ def r1_calls_have_outputs(payload: Payload) -> Iterator[Violation]:
 
 
 def r1_outputs_have_calls(payload: Payload) -> Iterator[Violation]:
-    """R1: every output has its call before it, and each call one output."""
-    waiting: set[tuple[str, str]] = set()
+    """R1: every output follows its call, and each call has one output."""
+    open_calls: set[tuple[str, str]] = set()
     for item in payload.items:
         if (call_id := _call_id(item)) is not None:
-            waiting.add((CALLS[item.type][1], call_id))
-        elif item.type in OUTPUTS and not _by_itself(item):
-            answered = (item.type, text_of(item.data.get(OUTPUTS[item.type])))
-            if answered in waiting:
-                waiting.remove(answered)
+            open_calls.add((CALLS[item.type][1], call_id))
+        elif item.type in OUTPUTS and not _runs_at_provider(item):
+            call = (item.type, text_of(item.data.get(OUTPUTS[item.type])))
+            if call in open_calls:
+                open_calls.remove(call)
             elif not payload.continues:
-                yield Violation("R1", item.where, f"no tool call found for {item.type} {short(answered[1])}")
+                yield Violation("R1", item.where, f"no tool call found for {item.type} {short(call[1])}")
 
 
 def r1_ids(payload: Payload) -> Iterator[Violation]:
-    """R1: the ids of calls are not empty, not longer than 64 characters, and each its own."""
-    seen = set()
+    """R1: the ids of calls have 1 to 64 characters and are unique."""
+    ids = set()
     for item in payload.items:
         if (call_id := _call_id(item)) is None:
             continue
         if not 0 < len(call_id) <= ID_LENGTH:
             yield Violation("R1", f"{item.where}.call_id", f"{len(call_id)} characters; an id has 1 to {ID_LENGTH}")
-        if call_id in seen:
+        if call_id in ids:
             yield Violation("R1", f"{item.where}.call_id", f"two calls have the id {short(call_id)}")
-        seen.add(call_id)
+        ids.add(call_id)
 
 
 def r2_reasoning_is_followed(payload: Payload) -> Iterator[Violation]:
-    """R2: reasoning is followed by an item that the model made after it: a message, a call, more reasoning that is followed."""
-    followed = False
+    """R2: reasoning is followed by an item of the model: a message, a call, or more reasoning that is followed."""
+    is_followed = False
     for item in reversed(payload.items):
         if item.type != "reasoning":
-            followed = item.type not in _NOT_MADE and not (item.type == "message" and item.data["role"] != "assistant")
-        elif not followed:
+            is_followed = item.type not in _NOT_BY_MODEL and not (item.type == "message" and item.data["role"] != "assistant")
+        elif not is_followed:
             yield Violation("R2", item.where, "reasoning was provided without its required following item")
 
 
@@ -150,13 +150,13 @@ RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
 )
 
 
-def _by_itself(item: Item) -> bool:
-    """Whether the provider carried this out itself: then nobody answers it."""
+def _runs_at_provider(item: Item) -> bool:
+    """True if the provider runs this call itself, so that no output answers it."""
     return item.type.startswith("tool_search") and (item.data.get("execution") == "server" or item.data.get("call_id") is None)
 
 
 def _call_id(item: Item) -> str | None:
-    """The id of a call that a client answers."""
-    if item.type not in CALLS or _by_itself(item):
+    """Return the id of a call that the client answers, or None for other items."""
+    if item.type not in CALLS or _runs_at_provider(item):
         return None
     return text_of(item.data.get(CALLS[item.type][0]))

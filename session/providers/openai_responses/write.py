@@ -1,195 +1,261 @@
-"""A session as input items for OpenAI's Responses API. The rules it keeps are cited as R1 and R2 (docs/provider-rules.md); the validator in
-`rules.py` knows nothing of this file.
+"""Write a session as input items for OpenAI's Responses API. Rules R1 and R2 are in docs/provider-rules.md; the validator in `rules.py`
+is independent of this file.
 
-What is on the wire and not in the log: `additions.INTERRUPTED` for every call without an output, notes for what cannot be sent.
-What is in the log and not on the wire: handoffs, config updates, outputs without a call, messages without any part, blank
-summaries, that an output is an error (the API has no word for it, and its text says so), and other providers' reasoning.
+Sent but not in the log: the line about removed items, before the first message that is no system prompt; `additions.INTERRUPTED` for every
+call without an output; `additions.CLOSING` where a request would have ended in the assistant's turn; notes for content that cannot be sent.
 
-Reasoning goes with its encrypted content, for without that it is only a reference, which fails unless the response was stored; and
-only before an item of its own response (R2). It keeps its id. The ids of messages and calls are never sent: an id makes the API
-look for the reasoning that item came with (R2), which a trim may have taken; without one, requests are taken either way. Calls
-that the provider carried out have no other form: they go as they came, or not at all where the reasoning before them cannot go.
+A handoff is sent as a note in the user's voice (`additions.handoff_note`). The instructions of a config update are sent as a system
+message after those at the beginning.
+
+In the log but not sent: replaced instructions, outputs without a call, messages without parts, blank summaries, other providers'
+reasoning. The error mark of an output is not sent either: the API has no field for it, and the text says it.
+
+Reasoning is sent with its encrypted content and its id. Without the content it is only a reference, which fails unless the response was
+stored. It is sent only before an item of its own response (R2).
+
+The ids of messages and calls are never sent. An id makes the API look for the reasoning that came with the item (R2), which a trim may have
+dropped. Requests without these ids are accepted either way.
+
+A call that the provider ran is sent unchanged, or not at all if the reasoning before it cannot be sent: it has no other form.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from session.items import FunctionCall, FunctionCallOutput, Message, Reasoning
-from session.parts import Image, Text
+from session.parts import Document, Image, Text
 from session.providers import additions
-from session.providers.calls import CallIds, safe
-from session.providers.media import coded_problem, unusable
-from session.providers.openai_chat.pieces import UNSAFE, File, Picture, Piece, Said, arguments_text, pieces, texts
-from session.providers.steps import Response, conversation
+from session.providers.call_ids import CallIds, safe
+from session.providers.conversation import Response, Step, append_message, close_answer, open_conversation
+from session.providers.growing import written
+from session.providers.handed_out import copied
+from session.providers.media import base64_problem, unusable
+from session.providers.openai_chat.content import (
+    UNSAFE,
+    WireFile,
+    WireImage,
+    WirePart,
+    WireText,
+    arguments_text,
+    media_in,
+    wire_parts,
+    wire_texts,
+)
+from session.providers.pieces import OPENAI
 from session.session import Session
 from session.stack import with_room
 
-from .kinds import CALL_FIELDS, FIELDS, ID, ITEM, OURS, PAIRS, PHASE, PROVIDER, SUMMARY, TYPE, call_arguments, output_parts
+from .item_kinds import (
+    CALL_FIELDS,
+    FIELDS,
+    ID,
+    ITEM,
+    PAIRS,
+    PHASE,
+    PROVIDER,
+    SUMMARY,
+    TYPE,
+    call_arguments,
+    output_parts,
+)
 
 Json: TypeAlias = dict[str, Any]
 
 ID_LENGTH = 64
-"""Characters of a call's id, and of an item's."""
+"""Maximum characters of a call id and of an item id."""
 NAME_LENGTH = 128
 REASONING_ID = re.compile(r"rs[a-zA-Z0-9_-]{0,62}")
 
 
-def to_openai_responses(session: Session) -> list[Json]:
-    """The session as `input` for `client.responses.create`. The session is left as it is.
+def to_openai_responses(session: Session) -> list[Any]:
+    """Return the session as `input` for `client.responses.create`. The session does not change.
 
         client.responses.create(model=…, input=to_openai_responses(session))
 
     Args:
         session: A log or a view.
     """
-    items: list[Json] = []
-    ids = CallIds(UNSAFE, ID_LENGTH)
-    sent: set[str] = set()  # the provider's ids so far: one twice is refused
-    for step in conversation(session, system_in_place=True).steps:
+    writer, dialogue = written(session, "openai responses", lambda _: _Writer([]), system_in_place=True)
+    items = writer.messages
+    if dialogue.is_request:
+        close_answer(items, _closing())
+    open_conversation(items, {"type": "message", "role": "user", "content": dialogue.removed_line(session.removed)})
+    return items
+
+
+class _Writer:
+    """Writes steps as input items. See `session.providers.growing`."""
+
+    def __init__(self, items: list[Json]) -> None:
+        self.messages = items
+        self._ids = CallIds(UNSAFE, ID_LENGTH)
+        self._sent_ids: set[str] = set()  # the API refuses an id of its own that is sent twice
+
+    def branch(self, messages: list[Json]) -> _Writer:
+        branch = _Writer(messages)
+        branch._ids, branch._sent_ids = self._ids.branch(), set(self._sent_ids)
+        return branch
+
+    def write(self, step: Step, last_place: int) -> None:  # noqa: ARG002 - of the protocol
+        items, sent_ids = self.messages, self._sent_ids
         if isinstance(step, Response):
-            wire_ids = {call.id: ids.take(call.call_id) for call in step.calls}
+            if step.resumes:
+                close_answer(items, _closing())
+            wire_ids = {call.id: self._ids.take(call.call_id) for call in step.calls}
             paired = {call.id: pair for call in step.calls if (pair := _pair(call, step.outputs.get(call.id), wire_ids[call.id]))}
-            items.extend(_answer(step, wire_ids, paired, sent))
-            # R1: right behind the response, in the order of the calls.
+            items.extend(_response(step, wire_ids, paired, sent_ids))
+            # R1: outputs follow the response, in the order of the calls.
             items.extend(paired[call.id][1] if call.id in paired else _output(step, call, wire_ids[call.id]) for call in step.calls)
         elif isinstance(step, Message):
-            items.extend(_message(step, sent))
+            for message in _message(step, sent_ids):
+                append_message(items, message)
         elif (item := _carried(step.extra)) is not None:
-            items.extend(_fresh([item], sent))
+            items.extend(_unless_sent([item], sent_ids))
         elif step.summary.strip():
-            summary = Text(additions.SUMMARY_HEADER + step.summary)
-            items.append(_said("user", [_part(piece) for piece in pieces([summary])]))
-    return items
+            summary = Text(additions.summary_text(step.summary))
+            items.append(_input_message("user", [_part(part) for part in wire_parts([summary])]))
 
 
-def _fresh(items: list[Json], sent: set[str]) -> list[Json]:
-    """The items as they came; none where the provider's id of one was sent before."""
+def media_places(session: Session) -> dict[tuple[int, ...], Image | Document]:
+    """Return the images and documents that `to_openai_responses` sends, by their places in its items: (item, part of content or output)."""
+    return media_in((item.get("content", item.get("output")) for item in to_openai_responses(session)), session, _part)
+
+
+def _closing() -> Json:
+    return _input_message("user", [{"type": "input_text", "text": additions.CLOSING}])
+
+
+def _unless_sent(items: list[Json], sent_ids: set[str]) -> list[Json]:
+    """Return the items, or nothing if the provider's id of one was sent before. Remember their ids."""
     ids = [item["id"] for item in items if isinstance(item.get("id"), str)]
-    if not sent.isdisjoint(ids):
+    if not sent_ids.isdisjoint(ids):
         return []
-    sent.update(ids)
+    sent_ids.update(ids)
     return items
 
 
-def _message(message: Message, sent: set[str]) -> Iterator[Json]:
+def _message(message: Message, sent_ids: set[str]) -> Iterator[Json]:
     if not message.content:
         if message.role != "assistant" and (item := _carried(message.extra)) is not None:
-            yield from _fresh([item], sent)
+            yield from _unless_sent([item], sent_ids)
     elif message.role == "assistant":
-        yield from _spoken(message)
+        yield from _assistant_messages(message)
     elif message.role == "user":
-        yield _said(message.role, [_part(piece) for piece in pieces(message.content)])
+        yield _input_message(message.role, [_part(part) for part in wire_parts(message.content)])
     else:
-        yield _said(message.role, [{"type": "input_text", "text": text} for text in texts(message.content)])
+        yield _input_message(message.role, [{"type": "input_text", "text": text} for text in wire_texts(message.content)])
 
 
-def _said(role: str, content: list[Json]) -> Json:
+def _input_message(role: str, content: list[Json]) -> Json:
     return {"type": "message", "role": role, "content": _content(content)}
 
 
-def _spoken(message: Message) -> Iterator[Json]:
-    """What the assistant said: a message a text, for only a message with an id may hold several."""
+def _assistant_messages(message: Message) -> Iterator[Json]:
+    """Yield a message for each text of the assistant: only a message with an id may hold several."""
     phase = message.extra.get(PHASE)
-    for text in texts(message.content):
-        said: Json = {"type": "message", "role": "assistant", "content": text}
-        yield {**said, "phase": phase} if phase in ("commentary", "final_answer") else said
+    for text in wire_texts(message.content):
+        wire_message: Json = {"type": "message", "role": "assistant", "content": text}
+        yield {**wire_message, "phase": phase} if phase in ("commentary", "final_answer") else wire_message
 
 
-def _answer(response: Response, wire_ids: Mapping[str, str], paired: dict[str, tuple[Json, Json]], sent: set[str]) -> Iterator[Json]:
-    """The items of a response, in the order the model made them, without their outputs.
+def _response(response: Response, wire_ids: Mapping[str, str], paired: dict[str, tuple[Json, Json]], sent_ids: set[str]) -> Iterator[Json]:
+    """Yield the items of a response in the order the model made them, without their outputs.
 
-    What cannot go as a pair after all is taken out of `paired`.
+    A pair that cannot be sent after all is removed from `paired`.
     """
-    waiting: list[Json] = []  # R2: reasoning is sent when something follows it
-    lost = False  # reasoning right before this place cannot be sent
+    pending: list[Json] = []  # R2: reasoning that is sent once an item follows it
+    is_reasoning_missing = False  # reasoning right before this item cannot be sent
     for item in response.items:
-        said: list[Json] = []
+        wire_items: list[Json] = []
         if isinstance(item, FunctionCall):
-            if item.id in paired and (lost or not _fresh(list(paired[item.id]), sent)):
+            if item.id in paired and (is_reasoning_missing or not _unless_sent(list(paired[item.id]), sent_ids)):
                 del paired[item.id]
-            said = [paired[item.id][0] if item.id in paired else _call(item, wire_ids[item.id])]
+            wire_items = [paired[item.id][0] if item.id in paired else _call(item, wire_ids[item.id])]
         elif isinstance(item, Message):
-            said = list(_spoken(item))
-        elif item.extra.get(PROVIDER) != OURS:
+            wire_items = list(_assistant_messages(item))
+        elif item.extra.get(PROVIDER) != OPENAI:
             continue
         elif TYPE not in item.extra:
-            thought = _reasoning(item, sent)
-            lost = lost or thought is None
-            waiting.extend([thought] if thought else [])
-        elif not lost and (hosted := _hosted(item)) is not None:
-            said = _fresh([hosted], sent)
-        if not said and TYPE in item.extra:
-            waiting = []  # what it came before cannot be sent
-        if said:
-            yield from waiting
-            yield from said
-            waiting, lost = [], False
+            thought = _reasoning(item, sent_ids)
+            is_reasoning_missing = is_reasoning_missing or thought is None
+            pending.extend([thought] if thought else [])
+        elif not is_reasoning_missing and (provider_call := _provider_call(item)) is not None:
+            wire_items = _unless_sent([provider_call], sent_ids)
+        if not wire_items and TYPE in item.extra:
+            pending = []  # the item that this reasoning precedes cannot be sent
+        if wire_items:
+            yield from pending
+            yield from wire_items
+            pending, is_reasoning_missing = [], False
 
 
-def _reasoning(item: Reasoning, sent: set[str]) -> Json | None:
-    """Reasoning as it came, or None where it is not to be had whole."""
+def _reasoning(item: Reasoning, sent_ids: set[str]) -> Json | None:
+    """Return the reasoning item, or None if its encrypted content is missing."""
     if not item.data:
         return None
-    listed = item.extra.get(SUMMARY)
-    summary = listed if isinstance(listed, list) and all(isinstance(text, str) for text in listed) else [item.text] if item.text else []
+    summary = item.extra.get(SUMMARY)
+    if not isinstance(summary, list) or not all(isinstance(text, str) for text in summary):
+        summary = [item.text] if item.text else []
     thought: Json = {"type": "reasoning", "summary": [{"type": "summary_text", "text": text} for text in summary]}
     thought["encrypted_content"] = item.data
     item_id = item.extra.get(ID)
-    if isinstance(item_id, str) and REASONING_ID.fullmatch(item_id) and item_id not in sent:
-        sent.add(item_id)
+    if isinstance(item_id, str) and REASONING_ID.fullmatch(item_id) and item_id not in sent_ids:
+        sent_ids.add(item_id)
         thought["id"] = item_id
     return thought
 
 
-def _hosted(item: Reasoning) -> Json | None:
-    """The call that the provider carried out, as it came; None where the item, or an image that it made, is damaged."""
+def _provider_call(item: Reasoning) -> Json | None:
+    """Return the original item of a call that the provider ran, or None if the item or the image that it made is damaged."""
     try:
-        found = with_room(lambda: json.loads(item.data or ""))
+        original = with_room(lambda: json.loads(item.data or ""))
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or found.get("type") != item.extra.get(TYPE):
+    if not isinstance(original, dict) or original.get("type") != item.extra.get(TYPE):
         return None
-    made = found.get("result") if found["type"] == "image_generation_call" else None
-    return found if coded_problem(made, "image/png") is None else None  # a JPEG's bytes are believed before this label
+    image = original.get("result") if original["type"] == "image_generation_call" else None
+    return original if base64_problem(image, "image/png") is None else None  # the bytes of a JPEG overrule this label
 
 
 def _carried(extra: Mapping[str, Any]) -> Json | None:
     item = extra.get(ITEM)
-    return dict(item) if isinstance(item, dict) and isinstance(item.get("type"), str) else None
+    return copied(item) if isinstance(item, dict) and isinstance(item.get("type"), str) else None
 
 
 def _call(call: FunctionCall, wire_id: str) -> Json:
     name = safe(call.name, UNSAFE, NAME_LENGTH, "tool")
     if call.metadata.get(TYPE) == "custom_tool_call":
-        given = arguments_text(call.arguments) if call.arguments.strip() else call.arguments
-        item: Json = {"type": "custom_tool_call", "call_id": wire_id, "name": name, "input": given}
+        text = arguments_text(call.arguments) if call.arguments.strip() else call.arguments
+        item: Json = {"type": "custom_tool_call", "call_id": wire_id, "name": name, "input": text}
     else:
         item = {"type": "function_call", "call_id": wire_id, "name": name, "arguments": arguments_text(call.arguments)}
     return {**item, **_call_fields(call.metadata)}
 
 
-def _call_fields(carried: Mapping[str, Any]) -> Json:
-    fields = carried.get(FIELDS)
-    return {key: fields[key] for key in CALL_FIELDS if key in fields} if isinstance(fields, dict) else {}
+def _call_fields(metadata: Mapping[str, Any]) -> Json:
+    fields = metadata.get(FIELDS)
+    return {key: copied(fields[key]) for key in CALL_FIELDS if key in fields} if isinstance(fields, dict) else {}
 
 
 def _output(response: Response, call: FunctionCall, wire_id: str) -> Json:
-    custom = call.metadata.get(TYPE) == "custom_tool_call"
-    item: Json = {"type": "custom_tool_call_output" if custom else "function_call_output", "call_id": wire_id}
+    is_custom = call.metadata.get(TYPE) == "custom_tool_call"
+    item: Json = {"type": "custom_tool_call_output" if is_custom else "function_call_output", "call_id": wire_id}
     output = response.outputs.get(call.id)
     if output is None:
         return {**item, "output": additions.INTERRUPTED}
-    content = _content([_part(piece) for piece in pieces(output.output)])
+    content = _content([_part(part) for part in wire_parts(output.output)])
     return {**item, "output": additions.escaped(content, additions.INTERRUPTED) if isinstance(content, str) else content}
 
 
 def _pair(call: FunctionCall, output: FunctionCallOutput | None, wire_id: str) -> tuple[Json, Json] | None:
-    """A call of a type of its own and its answer, both as they came. None where either was changed since (cleared, cut,
-    interrupted) or shows a damaged image: then they are sent as a function's."""
+    """Return the original items of a call of a special type and its answer, or None if they must be sent as a function call.
+
+    That is so if either was changed since (cleared, truncated, interrupted) or the answer shows a damaged image.
+    """
     item = _carried(call.metadata)
     answer = None if output is None else _carried(output.extra)
     if item is None or answer is None or output is None or item["type"] not in PAIRS:
@@ -202,26 +268,25 @@ def _pair(call: FunctionCall, output: FunctionCallOutput | None, wire_id: str) -
     return {**item, pair.key: wire_id}, {**answer, pair.output_key: wire_id}
 
 
-def _content(parts: Iterable[Json]) -> str | list[Json]:
-    """One text as a text, all else as a list of parts; nothing as a blank text."""
-    listed = list(parts)
-    if not listed:
+def _content(parts: list[Json]) -> str | list[Json]:
+    """Return a single text as a string, anything else as a list of parts, nothing as a blank string."""
+    if not parts:
         return ""
-    return listed[0]["text"] if len(listed) == 1 and listed[0]["type"] == "input_text" else listed
+    return parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "input_text" else parts
 
 
-def _part(piece: Piece) -> Json:
-    if isinstance(piece, Said):
-        return {"type": "input_text", "text": piece.text}
-    if isinstance(piece, Picture):
-        source = {"image_url": piece.url} if piece.url is not None else {"file_id": piece.file_id}
-        return {"type": "input_image", **source, "detail": piece.detail or "auto"}
-    if isinstance(piece, File):
-        return _file(piece)
-    return {"type": "input_text", "text": piece.instead}
+def _part(part: WirePart) -> Json:
+    if isinstance(part, WireText):
+        return {"type": "input_text", "text": part.text}
+    if isinstance(part, WireImage):
+        source = {"image_url": part.url} if part.url is not None else {"file_id": part.file_id}
+        return {"type": "input_image", **source, "detail": part.detail or "auto"}
+    if isinstance(part, WireFile):
+        return _file(part)
+    return {"type": "input_text", "text": part.replacement}
 
 
-def _file(file: File) -> Json:
+def _file(file: WireFile) -> Json:
     if file.data is not None:
         return {"type": "input_file", "file_data": file.data, "filename": file.name}
     return {"type": "input_file", **({"file_url": file.url} if file.url is not None else {"file_id": file.file_id})}

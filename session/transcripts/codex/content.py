@@ -1,14 +1,15 @@
-"""The contents of Codex's response items: their parts, and which of them Codex wrote itself."""
+"""Parse the contents of Codex's response items, and recognize the texts that Codex itself wrote in the user's role."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import cast, get_args
 
 from session.errors import short
 from session.parts import Detail, Image, Part, Text
-from session.transcripts.blocks import image_of, media_of
-from session.transcripts.usages import Counts
+from session.transcripts.media import bytes_of, linked_media, media_part
+from session.transcripts.usage import Counts
 from session.transcripts.values import JsonObject, count_at, list_at, text_at
 
 _TAGS = {
@@ -19,28 +20,28 @@ _TAGS = {
     "user_shell_command": "shell command",
     "subagent_notification": "subagent notification",
 }
-"""Tags around a text in the user's role that Codex wrote, and what it is about."""
+"""The tags around a text that Codex wrote in the user's role, and its subject."""
 
 _TAG = re.compile(rf"\s*<({'|'.join(_TAGS)})[ >]")
 _MEMORY = re.compile(r"\s*# AGENTS\.md instructions\b")
 
 
 def source_of(part: Part) -> str | None:
-    """What Codex's own text in the user's role is about; None where the user wrote it."""
+    """Return the subject of a text that Codex wrote in the user's role, or None for the user's own."""
     if not isinstance(part, Text):
         return None
     if _MEMORY.match(part.text):
         return "memory"
-    found = _TAG.match(part.text)
-    return _TAGS[found[1]] if found and part.text.rstrip().endswith(f"</{found[1]}>") else None
+    tag = _TAG.match(part.text)
+    return _TAGS[tag[1]] if tag and part.text.rstrip().endswith(f"</{tag[1]}>") else None
 
 
 def parts_of(content: object, notes: list[str]) -> tuple[Part, ...]:
-    """The parts of a message's content or of an output.
+    """Return the parts of a message's content or of a tool output.
 
     Args:
-        content: A text, a list of content items, or an object with one of those.
-        notes: Gets a sentence for everything that could not be taken over.
+        content: A text, a list of content items, or an object whose `content` is one of these.
+        notes: Gets a sentence for everything that is left out.
     """
     if isinstance(content, str):
         return (Text(content),) if content else ()
@@ -62,31 +63,29 @@ def _part(block: object, notes: list[str]) -> Part | None:
         text = text_at(block, "text", "refusal")
         return Text(text) if text else None
     if kind == "input_image":
-        found = media_of(text_at(block, "image_url"), "", notes, image=True)
+        image = linked_media(text_at(block, "image_url"), "", notes, kind="image")
         detail = block.get("detail")
-        if isinstance(found, Image) and detail in get_args(Detail):
-            return Image(data=found.data, url=found.url, media_type=found.media_type, detail=cast(Detail, detail))
-        return found
+        return replace(image, detail=cast(Detail, detail)) if isinstance(image, Image) and detail in get_args(Detail) else image
     notes.append(f"left out a part of unknown type {short(kind)}")
     return None
 
 
 def picture_of(payload: JsonObject, notes: list[str]) -> tuple[Part, ...]:
-    """What the provider's own picture tool answered."""
-    found = image_of(payload.get("result"), "image/png", notes)
-    return (found,) if found is not None else ()
+    """Return the result of the provider's image generation tool."""
+    part = media_part(bytes_of(payload.get("result")), "image/png", notes, kind="image")
+    return () if part is None else (part,)
 
 
 def thought_of(payload: JsonObject) -> str:
-    """The readable text of a reasoning item."""
+    """Return the readable text of a reasoning item."""
     parts = (*parts_of(list_at(payload, "summary"), []), *parts_of(list_at(payload, "content"), []))
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
 
 
-def usage_of(reported: JsonObject) -> Counts | None:
-    """The usage of one request; None where the numbers are all zero, as after a compaction."""
-    cached, total = count_at(reported, "cached_input_tokens"), count_at(reported, "input_tokens")
-    output = count_at(reported, "output_tokens")
+def usage_of(report: JsonObject) -> Counts | None:
+    """Return the usage of one request, or None if all its numbers are zero, as after a compaction."""
+    cached, total = count_at(report, "cached_input_tokens"), count_at(report, "input_tokens")
+    output = count_at(report, "output_tokens")
     if not (cached or total or output):
         return None
     return Counts(input_tokens=max(total - cached, 0), cache_read_tokens=cached, output_tokens=output)

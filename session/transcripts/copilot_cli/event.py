@@ -1,44 +1,49 @@
-"""Events of a Copilot CLI log that the model was shown or that came from it, turned into items."""
+"""Events of a Copilot CLI log that the model saw or that came from it, and the items that they become."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, MessageCategory, Reasoning, Role
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Part, Text
-from session.transcripts.blocks import image_of
-from session.transcripts.draft import Draft, Record
-from session.transcripts.feeding import Calls
-from session.transcripts.openai_words import phase_extra
-from session.transcripts.replacing import Keeps
-from session.transcripts.usages import Counts
-from session.transcripts.values import Clock, JsonObject, count_at, id_at, json_text, list_at, object_at, text_at
+from session.transcripts.block_parser import text_or_json
+from session.transcripts.call_ids import UNKNOWN_TOOL, CallIds
+from session.transcripts.compactions import KeepRule
+from session.transcripts.draft import Draft
+from session.transcripts.media import bytes_of, media_part
+from session.transcripts.openai_fields import phase_extra
+from session.transcripts.record import Record
+from session.transcripts.usage import Counts
+from session.transcripts.values import Clock, JsonObject, count_at, id_at, list_at, object_at, objects_at, text_at
 
 
 @dataclass(slots=True)
 class Thread:
-    """What is known of one session while it is read.
+    """One session while it is being read.
 
     Attributes:
         draft: The session.
-        marks: By an event's id: where the draft stood before it.
-        requested: Calls that the user made, not the model: by id, what was asked for.
-        tools: The tools that calls are of, by id, as their executions say.
-        response: What the model's last answer is known by.
+        call_ids: Ids of its calls.
+        clock: Time of the last event.
+        marks: The end of the draft before each event, by event id.
+        user_calls: Arguments of the tool calls that the user made, not the model, by call id.
+        tools: Names of the tools, by call id, as their executions state them.
+        response: Name of the model's last response.
     """
 
     draft: Draft
-    calls: Calls = field(default_factory=Calls)
+    call_ids: CallIds = field(default_factory=CallIds)
     clock: Clock = field(default_factory=Clock)
     marks: dict[str, int] = field(default_factory=dict)
-    requested: dict[str, str] = field(default_factory=dict)
+    user_calls: dict[str, str] = field(default_factory=dict)
     tools: dict[str, str] = field(default_factory=dict)
     response: str = ""
 
 
 @dataclass(slots=True)
 class Event:
-    """One event that the model was shown, or that came from it."""
+    """One event that the model saw or that came from it. Its methods put it into the draft of its thread."""
 
     thread: Thread
     record: Record
@@ -50,138 +55,129 @@ class Event:
         """The session that the event belongs to."""
         return self.thread.draft
 
-    def system(self) -> None:
-        """The system prompt."""
-        role, text = text_at(self.data, "role"), text_at(self.data, "content")
-        if text:
-            kept: Role = "developer" if role == "developer" else "system"
-            self.draft.put(self.record, Message(kept, text, id=self._id(), created_at=self._time))
+    def put_system_prompt(self) -> None:
+        """Put the system prompt."""
+        if text := text_at(self.data, "content"):
+            is_developer = text_at(self.data, "role") == "developer"
+            self.draft.put(self.record, Message("developer" if is_developer else "system", text, **self._fields()))
 
-    def user(self) -> None:
-        """What the user said, and what the tool wrote around it."""
-        said, shown = text_at(self.data, "content"), text_at(self.data, "transformedContent")
+    def put_prompt(self) -> None:
+        """Put the user's message, and around it what the tool added to it."""
+        prompt, full_text = text_at(self.data, "content"), text_at(self.data, "transformedContent")
         notes: list[str] = []
         media = self._attachments(notes)
         source = text_at(self.data, "source")
         if source and source != "user":
-            self.context(shown or said, source)
-            said = shown = ""
-        before, found, after = shown.partition(said) if said else ("", "", "")
-        own: tuple[Part, ...] = (*((Text(said if found else shown or said),) if said or shown else ()), *media)
-        self.context((before if found else "").strip(), "prompt frame")
-        if own:
-            self.draft.put(self.record, Message("user", own, id=self._id(), created_at=self._time))
-        self.context((after if found else "").strip(), "prompt frame")
+            self.put_context(full_text or prompt, source)
+            prompt = full_text = ""
+        before, match, after = full_text.partition(prompt) if prompt else ("", "", "")
+        texts: tuple[Part, ...] = (Text(prompt if match else full_text or prompt),) if prompt or full_text else ()
+        self.put_context(before.strip() if match else "", "prompt frame")
+        if texts or media:
+            self.draft.put_user(self.record, (*texts, *media), self.id, self.thread.clock.now)
+        self.put_context(after.strip(), "prompt frame")
         for note in notes:
             self.record.skip(note)
 
     def _attachments(self, notes: list[str]) -> list[Part]:
-        found: list[Part] = []
-        for one in list_at(self.data, "attachments"):
-            kind = text_at(one, "type") if isinstance(one, dict) else ""
-            media_type = text_at(one, "mimeType") if isinstance(one, dict) else ""
-            if isinstance(one, dict) and kind == "blob" and media_type.startswith("image/"):
-                part = image_of(one.get("data"), media_type, notes)
-                found += [part] if part is not None else []
+        media: list[Part] = []
+        for attachment in list_at(self.data, "attachments"):
+            kind = text_at(attachment, "type") if isinstance(attachment, dict) else ""
+            media_type = text_at(attachment, "mimeType") if isinstance(attachment, dict) else ""
+            if isinstance(attachment, dict) and kind == "blob" and media_type.startswith("image/"):
+                image = media_part(bytes_of(attachment.get("data")), media_type, notes, kind="image")
+                media += [image] if image is not None else []
             else:
-                notes.append(f"left out an attachment of type {kind!r}, which the log does not hold"[:100])
-        return found
+                notes.append(f"left out an attachment of type {kind!r}, whose content is not in the log"[:100])
+        return media
 
-    def context(self, text: str, source: str) -> None:
-        """What the tool wrote in the user's role."""
+    def put_context(self, text: str, source: str) -> None:
+        """Put a text that the tool wrote in the user's role, unless it is empty."""
         if text:
-            item = Message("user", text, category=MessageCategory.CONTEXT, extra={"source": source}, id=self._id(), created_at=self._time)
-            self.draft.put(self.record, item)
+            self.draft.put_user(self.record, text, self.id, self.thread.clock.now, source)
 
-    def answer(self) -> None:
-        """What the model said: its thought, its text, its calls."""
+    def put_response(self) -> None:
+        """Put the model's reasoning, text and calls."""
         data = self.data
-        model, text = text_at(data, "model"), text_at(data, "content")
-        if model:
-            self.draft.metadata["model"] = model
+        model = text_at(data, "model")
+        self.draft.describe(model=model)
         self.thread.response = response = id_at(data, "apiCallId", "messageId") or self.id or f"L{self.record.place}"
-        if (thought := self._thought(model)) is not None:
-            self.draft.put(self.record, thought, response)
-        if text:
+        if (reasoning := self._reasoning(model)) is not None:
+            self.draft.put(self.record, reasoning, response)
+        if text := text_at(data, "content"):
             extra = phase_extra(text_at(data, "phase"))
-            self.draft.put(self.record, Message("assistant", text, extra=extra, id=self._id(), created_at=self._time), response)
+            self.draft.put(self.record, Message("assistant", text, extra=extra, **self._fields()), response)
         for request in list_at(data, "toolRequests"):
             if not isinstance(request, dict):
-                self.draft.damage(self.record, "a tool request is no object")
+                self.draft.damage(self.record, "a tool request that is not an object")
                 continue
-            tool, given, item_id = text_at(request, "name") or "unknown", request.get("arguments"), self._id()
-            call_id = self.thread.calls.made(text_at(request, "toolCallId"), tool, item_id)
-            arguments = given if isinstance(given, str) else json_text({} if given is None else given)
-            self.draft.put(self.record, FunctionCall(tool, arguments, call_id, id=item_id, created_at=self._time), response)
+            tool, fields = text_at(request, "name") or UNKNOWN_TOOL, self._fields()
+            call_id = self.thread.call_ids.add_call(text_at(request, "toolCallId"), tool, fields["id"])
+            self.draft.put(self.record, FunctionCall(tool, text_or_json(request.get("arguments")), call_id, **fields), response)
         if output := count_at(data, "outputTokens"):
             self.draft.report(response, Counts(output_tokens=output))
 
-    def _thought(self, model: str) -> Reasoning | None:
-        text, sealed = text_at(self.data, "reasoningText"), id_at(self.data, "encryptedContent", "reasoningOpaque")
-        if not (text or sealed):
+    def _reasoning(self, model: str) -> Reasoning | None:
+        text, data = text_at(self.data, "reasoningText"), id_at(self.data, "encryptedContent", "reasoningOpaque")
+        if not (text or data):
             return None
         if model.startswith("claude"):
-            return Reasoning(text, sealed or None, id=self._id(), created_at=self._time)
+            return Reasoning(text, data or None, **self._fields())
         extra = {"provider": "google" if model.startswith("gemini") else "openai"}
-        return Reasoning(text, data=sealed or None, extra=extra, id=self._id(), created_at=self._time)
+        return Reasoning(text, data=data or None, extra=extra, **self._fields())
 
-    def output(self) -> None:
-        """What a tool answered."""
-        data, given = self.data, text_at(self.data, "toolCallId")
-        result, error = object_at(data, "result"), object_at(data, "error")
-        failed = data.get("success") is False
-        text = text_at(result, "content") or text_at(error, "message")
-        if given in self.thread.requested:
-            asked = self.thread.requested.pop(given)
-            self.context(f"{self.thread.tools.get(given, 'tool')} {asked}\n{text}", "shell command")
+    def put_output(self) -> None:
+        """Put a tool's output."""
+        file_call_id = text_at(self.data, "toolCallId")
+        result, tool_name = object_at(self.data, "result"), self.thread.tools.get(file_call_id, "")
+        text = text_at(result, "content") or text_at(object_at(self.data, "error"), "message")
+        if file_call_id in self.thread.user_calls:
+            arguments = self.thread.user_calls.pop(file_call_id)
+            self.put_context(f"{self.thread.tools.get(file_call_id, 'tool')} {arguments}\n{text}", "shell command")
             return
-        found = self.thread.calls.answered(given, self.record, self.thread.tools.get(given, ""))
-        if found is None:
+        call = self.thread.call_ids.add_result(file_call_id, self.record, tool_name)
+        if call is None:
             return
-        call_id, tool = found
+        call_id, tool = call
         notes: list[str] = []
         parts: list[Part] = [Text(text)] if text else []
-        for one in list_at(result, "contents"):
-            if isinstance(one, dict) and one.get("type") == "image":
-                picture = image_of(one.get("data"), text_at(one, "mimeType"), notes)
-                parts += [picture] if picture is not None else []
-        item = FunctionCallOutput(tool, parts, call_id, is_error=failed, id=self._id(), created_at=self._time)
-        self.draft.put(self.record, item)
+        for block in objects_at(result, "contents"):
+            if block.get("type") == "image":
+                image = media_part(bytes_of(block.get("data")), text_at(block, "mimeType"), notes, kind="image")
+                parts += [image] if image is not None else []
+        is_error = self.data.get("success") is False
+        self.draft.put(self.record, FunctionCallOutput(tool, parts, call_id, is_error=is_error, **self._fields()))
         for note in notes:
             self.draft.damage(self.record, note)
 
-    def usage(self) -> None:
-        """What the provider reported for an answer."""
+    def report_usage(self) -> None:
+        """Report the usage of a response."""
         response = id_at(self.data, "apiCallId") or self.thread.response
-        read, wrote = count_at(self.data, "cacheReadTokens"), count_at(self.data, "cacheWriteTokens")
-        whole = count_at(self.data, "inputTokens")
+        cache_read, cache_write = count_at(self.data, "cacheReadTokens"), count_at(self.data, "cacheWriteTokens")
+        total = count_at(self.data, "inputTokens")
         if response:
-            fresh = whole - read - wrote if whole >= read + wrote else whole
-            self.draft.report(response, Counts(fresh, read, wrote, count_at(self.data, "outputTokens")))
-        self.record.merge("the usage of an answer")
+            uncached = total - cache_read - cache_write if total >= cache_read + cache_write else total
+            self.draft.report(response, Counts(uncached, cache_read, cache_write, count_at(self.data, "outputTokens")))
+        self.record.merge("the usage of a response")
 
-    def compaction(self) -> None:
-        """From here on the model saw a summary."""
+    def put_compaction(self) -> None:
+        """Put a compaction of everything before it."""
         summary = text_at(self.data, "summaryContent")
         if self.data.get("success") is False or not summary:
             self.record.skip("a compaction that failed, or whose summary is not in the log")
             return
         extra: dict[str, object] = {"source": "compaction"}
-        if before := count_at(self.data, "preCompactionTokens"):
-            extra["pre_tokens"] = before
-        item = Compaction(summary, extra=extra, id=self._id(), created_at=self._time)
-        self.draft.compact(self.record, item, Keeps(self.draft.mark()))
+        if tokens_before := count_at(self.data, "preCompactionTokens"):
+            extra["pre_tokens"] = tokens_before
+        self.draft.compact(self.record, Compaction(summary, extra=extra, **self._fields()), KeepRule(self.draft.mark()))
 
     def rewind(self) -> None:
-        """The user went back: an event, and all after it, did not happen."""
+        """Remove the event that the user went back to, and all later ones."""
         mark = self.thread.marks.get(text_at(self.data, "upToEventId"))
         if mark is not None:
             self.draft.undo(mark, f"rewound on line {self.record.place}")
-        self.record.skip("the user went back to an earlier place")
+        self.record.skip("the user went back to an earlier event")
 
-    def _id(self) -> str:
-        return self.draft.new_id(self.id, self.record)
-
-    @property
-    def _time(self) -> float:
-        return self.thread.clock.now
+    def _fields(self) -> dict[str, Any]:
+        """Return the id and time of the next item."""
+        return {"id": self.draft.new_id(self.id, self.record), "created_at": self.thread.clock.now}

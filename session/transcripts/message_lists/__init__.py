@@ -1,5 +1,8 @@
-"""Plain lists of messages, wherever they lie in a document: requests and answers as providers have them, logs of benchmarks,
-bare lists. One session a list; in a file of lines, one a line, or one of lines that are messages themselves.
+"""Reads plain lists of messages, wherever they are in a document: requests and responses in the providers' forms, logs of
+benchmarks, and bare lists. Each list is a session. In a JSONL file each line may hold a list, or be a message itself.
+
+`find_lists.py` finds the lists. `request_context.py` reads the rest of a list's request: system prompt, tools, response, usage.
+`conversation.py` writes both into a draft. `inspect_logs.py` handles the logs of Inspect.
 """
 
 from __future__ import annotations
@@ -8,84 +11,87 @@ from collections.abc import Iterator
 from itertools import count
 
 from session.transcripts.account import TranscriptAccount
-from session.transcripts.draft import Draft, Record, finish
-from session.transcripts.feeding import feed
-from session.transcripts.reading import Line
-from session.transcripts.shape import document_or_lines
+from session.transcripts.draft import Draft, finish
+from session.transcripts.json_lines import Line
+from session.transcripts.record import Record
+from session.transcripts.record_feed import feed, note_unread
 from session.transcripts.source import Source
 from session.transcripts.values import JsonObject
 from session.transcripts.writer import Writer, is_message
 
-from .conversation import write
-from .find import find
+from .conversation import draft_conversation
+from .find_lists import find_lists
 
 NAME = "message_lists"
 
 
 def claims(value: object) -> bool:
-    """Whether there is a list of messages in the value, or it is a message."""
-    return (isinstance(value, dict) and is_message(value)) or next(find(value), None) is not None
+    """Return True if the value is a message, or contains a list of messages."""
+    return (isinstance(value, dict) and is_message(value)) or next(find_lists(value), None) is not None
 
 
-def read(source: Source, *, sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - one list has no other beneath it
-    """The sessions in the file.
+def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - a list of messages has no sub-agents
+    """Return the sessions in the file.
 
     Raises:
-        TranscriptError: Nobody says anything in it.
+        TranscriptError: The file contains no messages.
     """
-    whole, lines = document_or_lines(source)
-    drafts = _of_document(source, whole) if whole is not None else _of_lines(source, lines)
+    document, lines = source.document_or_lines()
+    drafts = _drafts_of_document(source, document) if document is not None else _drafts_of_lines(source, lines)
     return finish(NAME, source, drafts)
 
 
-def _of_document(source: Source, document: object) -> list[Draft]:
-    """One draft a list of messages, and a record a message: its place among all of the document's."""
+def _drafts_of_document(source: Source, document: object) -> list[Draft]:
+    """Return a draft for each list of messages. Records are messages, numbered through the whole document."""
     places = count(1)
-    taken: set[str] = set()
+    used_ids: set[str] = set()
 
     def next_record(draft: Draft) -> Record:
         return draft.record(next(places))
 
     if isinstance(document, dict) and is_message(document):
         document = [document]
-    found = list(find(document))
-    return [write(NAME, source, one, str(number) if len(found) > 1 else "", taken, next_record) for number, one in enumerate(found, 1)]
+    lists = list(find_lists(document))
+    return [
+        draft_conversation(NAME, source, message_list, str(number) if len(lists) > 1 else "", used_ids, next_record)
+        for number, message_list in enumerate(lists, 1)
+    ]
 
 
-def _of_lines(source: Source, lines: Iterator[Line]) -> list[Draft]:
-    """One draft a list of messages. Lines that are messages themselves are one session, which has the lines with nothing on them too."""
-    taken = {source.path.stem}
-    loose = Draft(NAME, source, source.path.stem)
-    writer = Writer(loose)
-    drafts = [loose]
+def _drafts_of_lines(source: Source, lines: Iterator[Line]) -> list[Draft]:
+    """Return a draft for all lines that are messages, and one for each list of messages on other lines.
 
-    def take(_: Draft, record: Record, value: JsonObject) -> None:
+    The first draft also has the records of blank and damaged lines.
+    """
+    used_ids = {source.path.stem}
+    messages_draft = Draft(NAME, source, source.path.stem)
+    writer = Writer(messages_draft)
+    drafts = [messages_draft]
+
+    def write_message(_: Draft, record: Record, value: JsonObject) -> None:
         writer.write(record, value)
 
     for line in lines:
-        own: Record | None = None
         for value in line.values:
             if isinstance(value, dict) and is_message(value):
-                own = own or loose.record(line.number)
-                feed(loose, own, value, take)
-            elif not (made := _of_value(source, line, value, taken)):
-                own = own or loose.record(line.number)
-                own.skip("no list of messages is in it")
+                feed(messages_draft, messages_draft.record(line.number), value, write_message)
+            elif list_drafts := _drafts_of_value(source, line, value, used_ids):
+                drafts += list_drafts
             else:
-                drafts += made
-        if line.problem:
-            loose.damage(own or loose.record(line.number), line.problem)
-        elif not line.values:
-            loose.record(line.number).skip("a blank line")
+                messages_draft.record(line.number).skip("contains no list of messages")
+        note_unread(line, messages_draft)
     return drafts
 
 
-def _of_value(source: Source, line: Line, value: object, taken: set[str]) -> list[Draft]:
-    records: dict[int, Record] = {}  # one for each draft, as a line is one record
+def _drafts_of_value(source: Source, line: Line, value: object, used_ids: set[str]) -> list[Draft]:
+    def line_record(draft: Draft) -> Record:
+        return draft.record(line.number)
 
-    def next_record(draft: Draft) -> Record:
-        return records[id(draft)] if id(draft) in records else records.setdefault(id(draft), draft.record(line.number))
-
-    found = list(find(value))
-    several = len(found) > 1 or len(line.values) > 1
-    return [write(NAME, source, one, f"{line.number}.{len(taken)}" if several else str(line.number), taken, next_record) for one in found]
+    lists = list(find_lists(value))
+    has_several = len(lists) > 1 or len(line.values) > 1
+    return [
+        draft_conversation(
+            NAME, source, message_list, f"{line.number}.{len(used_ids)}" if has_several else str(line.number), used_ids, line_record
+        )
+        for message_list in lists
+    ]

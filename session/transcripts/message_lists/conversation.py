@@ -1,106 +1,116 @@
-"""One list of messages, written into a draft: with the system prompt before it, and the answer after it."""
+"""Writes one list of messages into a draft, with the system prompt before it and the response after it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 
-from session.transcripts.draft import Draft, Record
-from session.transcripts.feeding import UNKNOWN_TOOL, feed
+from session.transcripts.call_ids import UNKNOWN_TOOL
+from session.transcripts.draft import Draft
+from session.transcripts.record import Record
+from session.transcripts.record_feed import ReadRecord, feed
 from session.transcripts.source import Source
 from session.transcripts.values import JsonObject, moment, object_at
 from session.transcripts.writer import Writer
 
-from .find import DISPLAY, Found
-from .inspecting import resolved, usages_by_message
-from .request import around
+from .find_lists import DISPLAY, MessageList
+from .inspect_logs import resolve_attachments, usage_by_place
+from .request_context import read_request_context
 
-_ANSWER = "the answer"
+_RESPONSE = "the answer"
+"""Name of the response that is logged next to the list."""
 _SPEAKER = re.compile(r"^(user|assistant|tool|system): ?", re.MULTILINE)
 
 
-def write(name: str, source: Source, found: Found, number: str, taken: set[str], next_record: Callable[[Draft], Record]) -> Draft:
-    """The draft of one list of messages.
+def draft_conversation(
+    name: str, source: Source, message_list: MessageList, number: str, used_ids: set[str], next_record: Callable[[Draft], Record]
+) -> Draft:
+    """Return the draft of one list of messages.
 
     Args:
-        name: Of the format.
+        name: Name of the format.
         source: The file.
-        found: The list.
-        number: Tells it from the file's other lists; empty where there is none.
-        taken: The session ids that others of the file have already.
-        next_record: Gives the record for the next message.
+        message_list: The list.
+        number: Distinguishes it from the file's other lists; empty if there are none.
+        used_ids: Session ids used by other lists of the file. The new one is added.
+        next_record: Returns the record for the next message.
     """
-    beside = around(found)
-    metadata = beside.metadata | ({"session_id": beside.own_id} if beside.own_id else {})
-    draft = Draft(name, source, _session_id(source, beside.own_id, number, taken), metadata)
-    writer = Writer(draft, joined=found.name == "input")
-    writer.clock.at(*(moment(holder.get(key)) for holder in found.around for key in ("timestamp", "created_at", "start_time")))
-    if beside.system is not None:
-        feed(draft, next_record(draft), {"role": "system", "content": beside.system}, _written_by(writer))
-    last = ""
-    usages = usages_by_message(found)
-    for place, message in enumerate(_messages(found)):
-        said = ""
+    context = read_request_context(message_list)
+    metadata = {**context.metadata, "session_id": context.own_id}
+    draft = Draft(name, source, _session_id(source, context.own_id, number, used_ids), metadata)
+    writer = Writer(draft, joined=message_list.name == "input")
+    writer.clock.at(*(moment(parent.get(key)) for parent in message_list.parents for key in ("timestamp", "created_at", "start_time")))
+    if context.system is not None:
+        feed(draft, next_record(draft), {"role": "system", "content": context.system}, _write_with(writer))
+    last_response = ""
+    usage = usage_by_place(message_list)
+    for place, message in enumerate(_messages(message_list)):
+        response = ""
 
-        def take(_: Draft, record: Record, value: JsonObject) -> None:
-            nonlocal said
+        def write_message(_: Draft, record: Record, value: JsonObject) -> None:
+            nonlocal response
             if value.get("requestor") == "user" and value.get("role") == "tool":
-                record.skip("answers a tool of the simulated user's, which the model does not see")
+                record.skip("the result of a simulated user's tool, which the model never sees")
             else:
-                said = writer.write(record, value)
+                response = writer.write(record, value)
 
-        feed(draft, next_record(draft), message, take)
-        last = said or last
-        if said:
-            draft.report(said, usages.get(place))
-    if beside.answer and not _is_in(beside.answer, found):
-        for message in beside.answer:
-            feed(draft, next_record(draft), message, _written_by(writer, _ANSWER))
-        last = _ANSWER
-    draft.report(last if beside.answer else "", beside.usage)
+        feed(draft, next_record(draft), message, write_message)
+        last_response = response or last_response
+        if response:
+            draft.report(response, usage.get(place))
+    if context.response and not _ends_with(message_list, context.response[-1]):
+        for message in context.response:
+            feed(draft, next_record(draft), message, _write_with(writer, _RESPONSE))
+        last_response = _RESPONSE
+    draft.report(last_response if context.response else "", context.usage)
     return draft
 
 
-def _written_by(writer: Writer, response: str = "") -> Callable[[Draft, Record, JsonObject], None]:
-    def take(_: Draft, record: Record, message: JsonObject) -> None:
+def _write_with(writer: Writer, response: str = "") -> ReadRecord:
+    def write_message(_: Draft, record: Record, message: JsonObject) -> None:
         writer.write(record, message, response=response)
 
-    return take
+    return write_message
 
 
-def _session_id(source: Source, own_id: str, number: str, taken: set[str]) -> str:
-    stem = f"{source.path.stem}:{number}" if number else source.path.stem
-    found = own_id if own_id and not own_id.isdecimal() and own_id not in taken else stem
-    taken.add(found)
-    return found
+def _session_id(source: Source, own_id: str, number: str, used_ids: set[str]) -> str:
+    fallback = f"{source.path.stem}:{number}" if number else source.path.stem
+    session_id = own_id if own_id and not own_id.isdecimal() and own_id not in used_ids else fallback
+    used_ids.add(session_id)
+    return session_id
 
 
-def _is_in(answer: list[JsonObject], found: Found) -> bool:
-    """Whether the list ends with the answer: some logs add it, some do not."""
-    last = found.messages[-1]
-    return isinstance(last, dict) and last.get("role") == "assistant" and last.get("content") == answer[-1].get("content")
+def _ends_with(message_list: MessageList, response: JsonObject) -> bool:
+    """Return True if the list ends with the response, as in some logs."""
+    last = message_list.messages[-1]
+    return isinstance(last, dict) and last.get("role") == "assistant" and last.get("content") == response.get("content")
 
 
-def _messages(found: Found) -> Iterator[object]:
-    if isinstance(found.messages, str):
-        yield from _displayed(found.messages) if found.name == DISPLAY else [{"role": "user", "content": found.messages}]
+def _messages(message_list: MessageList) -> Iterator[object]:
+    messages = message_list.messages
+    if isinstance(messages, str):
+        yield from _split_display(messages) if message_list.name == DISPLAY else [{"role": "user", "content": messages}]
         return
-    attachments = object_at(found.around[0], "attachments") if found.around else {}
-    for message in found.messages:
-        yield resolved(message, attachments) if attachments else message
+    attachments = object_at(message_list.parents[0], "attachments") if message_list.parents else {}
+    for message in messages:
+        yield resolve_attachments(message, attachments) if attachments else message
 
 
-def _displayed(text: str) -> Iterator[JsonObject]:
-    """The messages that were written out as one text. Of calls nothing is written there, or `None` where nothing else was said."""
+def _split_display(text: str) -> Iterator[JsonObject]:
+    """Yield the messages of a conversation written out as one text.
+
+    Calls are not written there, except that a message with nothing but calls is `None`. So an assistant message gets a call
+    for each tool message that follows it.
+    """
     pieces = _SPEAKER.split(text)
-    said = [(pieces[place], pieces[place + 1].strip("\n")) for place in range(1, len(pieces) - 1, 2)]
-    answers = [0] * (len(said) + 1)  # for each turn, how many answers of tools begin there
-    for place in range(len(said) - 1, -1, -1):
-        answers[place] = answers[place + 1] + 1 if said[place][0] == "tool" else 0
-    for place, (role, words) in enumerate(said):
+    turns = [(pieces[place], pieces[place + 1].strip("\n")) for place in range(1, len(pieces) - 1, 2)]
+    result_counts = [0] * (len(turns) + 1)  # for each turn: the number of consecutive tool messages from there on
+    for place in range(len(turns) - 1, -1, -1):
+        result_counts[place] = result_counts[place + 1] + 1 if turns[place][0] == "tool" else 0
+    for place, (role, content) in enumerate(turns):
         if role != "assistant":
-            yield {"role": role, "content": words}
+            yield {"role": role, "content": content}
             continue
-        silent = words == "None"
-        calls = [{"name": UNKNOWN_TOOL} for _ in range(max(answers[place + 1], int(silent)))]
-        yield {"role": role, "content": None if silent else words, "tool_calls": calls}
+        is_silent = content == "None"
+        calls = [{"name": UNKNOWN_TOOL} for _ in range(max(result_counts[place + 1], int(is_silent)))]
+        yield {"role": role, "content": None if is_silent else content, "tool_calls": calls}

@@ -3,7 +3,7 @@
 They are a second opinion on what is valid, and so share no code with `session.providers`, nor with each other's rules.
 """
 
-from .answers import Block, Call, Say, Script, Think, in_order
+from .answers import Block, Call, Raw, Say, Script, Think, in_order
 from .anthropic import AnthropicStub
 from .gemini import GeminiStub
 from .openai_chat import OpenAIChatStub
@@ -17,6 +17,7 @@ __all__ = [
     "GeminiStub",
     "OpenAIChatStub",
     "OpenAIResponsesStub",
+    "Raw",
     "Say",
     "Script",
     "Stub",

@@ -30,7 +30,14 @@ class Call:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-Block: TypeAlias = Say | Think | Call
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A block in the provider's own form, for kinds that only one provider has."""
+
+    fields: Mapping[str, Any]
+
+
+Block: TypeAlias = Say | Think | Call | Raw
 
 Script: TypeAlias = Callable[[Mapping[str, Any]], Sequence[Block]]
 """The model: what it says to a request, which is the parsed body."""

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .answers import Block, Call, Say, Script
+from .answers import Block, Call, Raw, Say, Script
 from .anthropic_blocks import MARK, blocks_of
 from .anthropic_events import events_of
 from .anthropic_rules import check_request, marks_of, media
@@ -137,6 +137,8 @@ class AnthropicStub(Stub):
         latest = max((number for number, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
         if latest >= 0:
             self._check_latest(messages[latest], f"messages.{latest}", required=thinking.get("type") == "enabled")
+        if thinking.get("type") == "enabled":
+            self._check_turn(messages)
         seen = _start(body)
         dropped: list[Body] = []
         for number, message in enumerate(messages):
@@ -165,8 +167,27 @@ class AnthropicStub(Stub):
             issued = self._thoughts.get(block["id"]) if block["type"] == "tool_use" else None
             if issued is not None and thoughts and thoughts != issued:
                 raise Refusal(_modified(f"{where}.content.{place}"))
-        calls = [block for block in blocks if block["type"] == "tool_use"]
-        if required and calls and blocks[0]["type"] not in THOUGHTS:
+        if required and thoughts and blocks[0]["type"] not in THOUGHTS:
+            raise Refusal(
+                f"{where}.content.0: If an assistant message contains any thinking blocks, the first block must be `thinking` or "
+                f"`redacted_thinking`. Found `{blocks[0]['type']}`."
+            )
+
+    @staticmethod
+    def _check_turn(messages: Sequence[Body]) -> None:
+        """With thinking by budget: an unfinished turn that calls tools begins with a thought."""
+        texts = [place for place, message in enumerate(messages) if message["role"] == "user" and _has_text(message)]
+        place, turn = next(
+            (
+                (place, messages[place:])
+                for place in range(max(texts, default=-1) + 1, len(messages))
+                if messages[place]["role"] == "assistant"
+            ),
+            (0, []),
+        )
+        calls = any(block["type"] == "tool_use" for message in turn for block in blocks_of(message))
+        where, blocks = f"messages.{place}", blocks_of(turn[0]) if turn else []
+        if calls and blocks[0]["type"] not in THOUGHTS:
             raise Refusal(
                 f"{where}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{blocks[0]['type']}`. When `thinking` is "
                 "enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and "
@@ -214,6 +235,9 @@ class AnthropicStub(Stub):
                 "output_tokens": max(1, tokens(content)),
             },
         }
+        answer["usage"] |= _iterations(content, answer["usage"])
+        if content and content[-1]["type"] == "compaction":
+            answer["stop_reason"] = "compaction"
         if dropped:
             answer["input_transformations"] = dropped
         return answer
@@ -223,10 +247,19 @@ class AnthropicStub(Stub):
             return {"type": "text", "text": block.text}
         if isinstance(block, Call):
             return {"type": "tool_use", "id": self.new_id("toolu_"), "name": block.name, "input": dict(block.arguments)}
+        if isinstance(block, Raw):
+            return dict(block.fields)
         if block.hidden:
             self._redacted += 1
             return {"type": "redacted_thinking", "data": self.redact(self._redacted, before)}
         return {"type": "thinking", "thinking": block.text, "signature": self.sign(block.text, before)}
+
+
+def _iterations(content: Sequence[Body], usage: Body) -> Body:
+    """The usage of each step, where a compaction is one: it is not in the totals."""
+    spent = {"type": "compaction", **usage, "input_tokens": 9_000, "output_tokens": 300}
+    compactions = [spent for block in content if block["type"] == "compaction"]
+    return {"iterations": [*compactions, {"type": "message", **usage}]} if compactions else {}
 
 
 def _modified(where: str) -> str:
@@ -274,3 +307,7 @@ def _segments(body: Body) -> tuple[list[object], list[int]]:
     pairs += [(message["role"], block) for message in body["messages"] for block in blocks_of(message)]
     marked = [number for number, (_, block) in enumerate(pairs) if any(True for _ in marks_of([block]))]
     return [_bare(list(pair)) for pair in pairs], marked
+
+
+def _has_text(message: Body) -> bool:
+    return any(block["type"] != "tool_result" for block in blocks_of(message))

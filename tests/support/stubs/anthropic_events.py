@@ -45,6 +45,10 @@ def _pieces(block: Body, piece: int) -> tuple[Body, list[Body]]:
     if kind == "thinking":
         thought = [{"type": "thinking_delta", "thinking": part} for part in _cut(block["thinking"], piece)]
         return {**block, "thinking": "", "signature": ""}, [*thought, {"type": "signature_delta", "signature": block["signature"]}]
+    if kind == "compaction":
+        return {**block, "content": None}, [
+            {"type": "compaction_delta", **{name: block.get(name) for name in ("content", "encrypted_content")}}
+        ]
     return block, []
 
 

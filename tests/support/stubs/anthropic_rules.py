@@ -109,7 +109,7 @@ def _check_roles(messages: Sequence[Body], *, prefill: bool) -> None:
                 f"roles in a row (messages.{number + 1})"
             )
     if messages[-1]["role"] == "assistant":
-        if not prefill and not _is_paused(messages[-1]):
+        if not prefill and not _is_paused(messages[-1]) and blocks_of(messages[-1])[-1]["type"] != "compaction":
             raise Refusal("This model does not support assistant message prefill. The conversation must end with a user message.")
         final = blocks_of(messages[-1])
         if final and final[-1]["type"] == "text" and final[-1]["text"] != final[-1]["text"].rstrip():

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from .answers import Block, Call, Say, Script
+from .answers import Block, Call, Raw, Say, Script
 from .caching import PrefixCache, Spent, tokens
 from .pictures import decoded, is_pdf, is_readable
 from .server import Body, Refusal, Stub, canonical
 
-PATH = re.compile(r"/v1(?:beta)?/models/([^:/]+):generateContent")
+PATH = re.compile(r"/v1(?:beta)?/models/([^:/]+):(generateContent|streamGenerateContent)")
+PIECE = 40
+"""Characters of a text that one chunk of a stream brings."""
 PARAMETERS = {"contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings", "cachedContent", "labels"}
 DATA = {"text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"}
 """The fields of a part of which it has exactly one."""
@@ -28,6 +31,8 @@ class GeminiStub(Stub):
     """`POST /v1beta/models/{model}:generateContent`; a model of generation 3 or later demands signatures."""
 
     largest = 20 * 1024 * 1024
+    finish = "STOP"
+    """The finish reason of every answer."""
 
     def __init__(self, script: Script | None = None, *, cache_minimum: int = 1024) -> None:
         super().__init__(script)
@@ -68,7 +73,29 @@ class GeminiStub(Stub):
         _check_turns(body["contents"])
         self._check_signatures(body["contents"], required=_generation(model[1]) >= 3)
         spent = self._cache.whole([body.get("systemInstruction"), body.get("tools") or [], *body["contents"]])
+        self._streams = model[2] == "streamGenerateContent"
         return self._answer(model[1], self.script(body), spent)
+
+    def written(self, raw: bytes, status: int, body: Body) -> tuple[str, bytes]:
+        """An answer as a stream of chunks, where the request asks for one."""
+        if status != 200 or not self._streams:
+            return super().written(raw, status, body)
+        return "text/event-stream", b"".join(f"data: {json.dumps(chunk)}\r\n\r\n".encode() for chunk in self._chunks(body))
+
+    def _chunks(self, answer: Body) -> Iterator[Body]:
+        """Chunks that each bring one part or a piece of a text. A signed text ends in a part of its own: an empty text with a signature."""
+        [candidate] = answer["candidates"]
+        rest = {name: value for name, value in answer.items() if name != "candidates"}
+        for part in candidate["content"]["parts"]:
+            pieces = [part]
+            if "text" in part:
+                bare = {name: value for name, value in part.items() if name != "thoughtSignature"}
+                pieces = [{**bare, "text": part["text"][at : at + PIECE]} for at in range(0, len(part["text"]), PIECE)]
+                if "thoughtSignature" in part:
+                    pieces.append({**bare, "text": "", "thoughtSignature": self.sign({**bare, "text": ""})})
+            for piece in pieces:
+                yield {"candidates": [{"content": {"role": "model", "parts": [piece]}, "index": 0}], **rest}
+        yield {"candidates": [{**candidate, "content": {"role": "model", "parts": [{"text": ""}]}}], **rest}
 
     def sign(self, part: Body) -> str:
         """The signature that goes with a part, which holds for no other."""
@@ -106,7 +133,7 @@ class GeminiStub(Stub):
             part["thoughtSignature"] = self.sign(part)
         written, thought = tokens(parts), tokens([part for part in parts if part.get("thought")])
         return {
-            "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
+            "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": self.finish, "index": 0}],
             "usageMetadata": {
                 "promptTokenCount": spent.total,
                 "cachedContentTokenCount": spent.read,
@@ -123,6 +150,8 @@ class GeminiStub(Stub):
             return {"text": block.text}
         if isinstance(block, Call):
             return {"functionCall": {"id": self.new_id(""), "name": block.name, "args": dict(block.arguments)}}
+        if isinstance(block, Raw):
+            return dict(block.fields)
         return {"text": block.text or "…", "thought": True}
 
 
@@ -183,7 +212,7 @@ def _check_part(part: object, where: str, role: str) -> None:
             raise Refusal(f"Invalid JSON payload received. Unknown name \"{name}\" at '{where}': Cannot find field.")
     kind, value = data[0], part[data[0]]
     if kind == "text":
-        if not isinstance(value, str) or not value:
+        if not isinstance(value, str) or not (value or "thoughtSignature" in part):
             raise Refusal("Unable to submit request because it has an empty text parameter. Add a value to the parameter and try again.")
     elif kind == "functionCall":
         _check_function(value, where, "args", {"id", "name", "args"})

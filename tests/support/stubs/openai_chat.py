@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 
 from .answers import Block, Call, Say, Script
 from .caching import PrefixCache, Spent, tokens
+from .openai_events import completion_events
 from .openai_rules import (
     check_choice,
     check_fields,
@@ -24,6 +26,7 @@ from .server import Body, Refusal, Stub, canonical
 
 PARAMETERS = {"model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens", "temperature"}
 PARAMETERS |= {"top_p", "stop", "n", "seed", "user", "store", "metadata", "reasoning_effort", "response_format", "stream", "verbosity"}
+PARAMETERS |= {"stream_options"}
 ROLES: dict[str, tuple[set[str], set[str]]] = {
     "developer": ({"role", "content"}, {"name"}),
     "system": ({"role", "content"}, {"name"}),
@@ -40,6 +43,8 @@ class OpenAIChatStub(Stub):
     """`POST /v1/chat/completions`; the client's base URL is `stub.url + "/v1"`."""
 
     largest = 512 * 1024 * 1024
+    finish: str | None = None
+    """The finish reason of every answer; by default it follows from the answer."""
 
     def __init__(self, script: Script | None = None, *, cache_minimum: int = 1024) -> None:
         super().__init__(script)
@@ -48,6 +53,13 @@ class OpenAIChatStub(Stub):
     def envelope(self, refusal: Refusal) -> Body:
         """Their error."""
         return envelope(refusal)
+
+    def written(self, raw: bytes, status: int, body: Body) -> tuple[str, bytes]:
+        """An answer as a stream of chunks, where the request asks for one."""
+        request = json.loads(raw) if status == 200 else {}
+        if not request.get("stream"):
+            return super().written(raw, status, body)
+        return "text/event-stream", completion_events(body, has_usage=bool((request.get("stream_options") or {}).get("include_usage")))
 
     def serve(self, path: str, headers: Mapping[str, str], body: Body) -> Body:
         """A completion."""
@@ -76,13 +88,14 @@ class OpenAIChatStub(Stub):
         ]
         if calls:
             message["tool_calls"] = calls
+        finish = self.finish or ("tool_calls" if calls else "stop")
         written = max(1, tokens(message["content"] or "") + tokens(calls))
         return {
             "id": self.new_id("chatcmpl-"),
             "object": "chat.completion",
             "created": 1_700_000_000,
             "model": body["model"],
-            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "tool_calls" if calls else "stop"}],
+            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
             "usage": {
                 "prompt_tokens": spent.total,
                 "completion_tokens": written,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .answers import Block, Call, Say, Script
+from .answers import Block, Call, Raw, Say, Script
 from .caching import PrefixCache, Spent, tokens
+from .openai_events import response_events
 from .openai_rules import (
     check_choice,
     check_fields,
@@ -25,7 +27,21 @@ from .openai_rules import (
 from .server import Body, Refusal, Stub, canonical
 
 PARAMETERS = {"model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "max_output_tokens", "temperature", "top_p"}
-PARAMETERS |= {"include", "reasoning", "store", "stream", "metadata", "truncation", "previous_response_id", "text", "user", "service_tier"}
+PARAMETERS |= {"prompt_cache_key", "client_metadata"}  # as Codex sends them
+PARAMETERS |= {
+    "context_management",
+    "include",
+    "reasoning",
+    "store",
+    "stream",
+    "metadata",
+    "truncation",
+    "previous_response_id",
+    "text",
+    "user",
+    "service_tier",
+}
+PARAMETERS |= {"stream_options"}
 CALLS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
 """By type of a call that the caller answers: that of its output."""
 HOSTED = {"web_search_call", "file_search_call", "computer_call", "image_generation_call", "code_interpreter_call", "mcp_call"}
@@ -58,6 +74,8 @@ class OpenAIResponsesStub(Stub):
     """`POST /v1/responses`; the client's base URL is `stub.url + "/v1"`."""
 
     largest = 512 * 1024 * 1024
+    incomplete: str | None = None
+    """Why every answer is incomplete; None for whole answers."""
 
     def __init__(self, script: Script | None = None, *, cache_minimum: int = 1024) -> None:
         super().__init__(script)
@@ -67,6 +85,12 @@ class OpenAIResponsesStub(Stub):
     def envelope(self, refusal: Refusal) -> Body:
         """Their error."""
         return envelope(refusal)
+
+    def written(self, raw: bytes, status: int, body: Body) -> tuple[str, bytes]:
+        """An answer as a stream of events, where the request asks for one."""
+        if status != 200 or not json.loads(raw).get("stream"):
+            return super().written(raw, status, body)
+        return "text/event-stream", response_events(body)
 
     def serve(self, path: str, headers: Mapping[str, str], body: Body) -> Body:
         """A response."""
@@ -145,9 +169,9 @@ class OpenAIResponsesStub(Stub):
             "id": self.new_id("resp_"),
             "object": "response",
             "created_at": 1_700_000_000,
-            "status": "completed",
+            "status": "completed" if self.incomplete is None else "incomplete",
             "error": None,
-            "incomplete_details": None,
+            "incomplete_details": None if self.incomplete is None else {"reason": self.incomplete},
             "instructions": body.get("instructions"),
             "model": body["model"],
             "output": output,
@@ -176,6 +200,8 @@ class OpenAIResponsesStub(Stub):
                 "arguments": canonical(dict(block.arguments)),
                 "status": "completed",
             }
+        if isinstance(block, Raw):
+            return {"id": self.new_id("raw_"), **block.fields}
         id = self.new_id("rs_")
         summary = [] if block.hidden else [{"type": "summary_text", "text": block.text}]
         sealed = self.encrypt(id, [one["text"] for one in summary])
@@ -222,7 +248,8 @@ def _check_message(item: Body, where: str) -> None:
         check_text(item["content"], f"{where}.content")
     else:
         says = {"output_text", "refusal"}
-        _check_parts(item["content"], f"{where}.content", says if role == "assistant" else PARTS.keys() - says)
+        allowed = {"assistant": says, "user": PARTS.keys() - says}.get(role, {"input_text"})
+        _check_parts(item["content"], f"{where}.content", allowed)
 
 
 def _check_parts(parts: object, where: str, allowed: set[str]) -> None:

@@ -1,0 +1,82 @@
+"""Time the parts of one turn of a session whose view has 400, 1,600 and 6,400 items.
+
+    python -m benchmarks.turn [--turns 40]
+
+A turn appends an answer, a tool call and its output. Each part is timed in every turn, so the load of the machine falls on all of them;
+the table shows the smallest time of each in milliseconds, and how much longer it takes with sixteen times the items. 1.0 is flat.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from context_window import ContextWindow, ContextWindowManager
+from session import FunctionCall, FunctionCallOutput, Message, Session
+from session.providers.google import to_google
+
+SIZES = (400, 1_600, 6_400)
+MODEL = "claude-sonnet-4-5"
+
+
+def characters(text: str) -> int:
+    """Count tokens at no cost."""
+    return len(text) // 4
+
+
+def add_turn(session: Session, number: int) -> None:
+    """Append a turn, with a question before every tenth."""
+    if number % 10 == 0:
+        session.append(Message("user", f"question {number} " * 20))
+    session.append(Message("assistant", f"I will look at {number}. " * 5))
+    arguments = json.dumps({"path": f"/project/{number}.py", "offset": number, "limit": 100})
+    session.append(FunctionCall("read", arguments, f"call_{number}"))
+    session.append(FunctionCallOutput("read", "line of text\n" * 60, f"call_{number}"))
+
+
+def times_at(size: int, turns: int) -> dict[str, float]:
+    """Return the smallest time of each part, in milliseconds."""
+    manager = ContextWindowManager(MODEL, token_counter=characters, context_window=ContextWindow(max_tokens=10**7))
+    session, number = Session(), 0
+    while len(session.items) < size:
+        add_turn(session, number)
+        number += 1
+    parts: dict[str, Callable[[], Any]] = {
+        "process_session": lambda: manager.process_session(session),
+        "format_token_usage": manager.format_token_usage,
+        "to_anthropic_messages": lambda: session.to_anthropic_messages(caching=True),
+        "to_openai_messages": session.to_openai_messages,
+        "to_openai_responses": session.to_openai_responses,
+        "to_google": lambda: to_google(session),
+        "anthropic_request": lambda: manager.anthropic_request(session, model=MODEL, max_tokens=1_000),
+        "json.dumps of the request": lambda: json.dumps(session.to_openai_messages()),
+        "plan_session": lambda: manager.plan_session(session),
+    }
+    times: dict[str, float] = dict.fromkeys(parts, float("inf"))
+    for turn in range(turns):
+        add_turn(session, number + turn)
+        for name, do in parts.items():
+            begin = time.perf_counter()
+            do()
+            times[name] = min(times[name], 1e3 * (time.perf_counter() - begin))
+    return times
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--turns", type=int, default=40, help="turns to time at each size")
+    turns = parser.parse_args(arguments).turns
+    columns = [times_at(size, turns) for size in SIZES]
+    print(f"{'ms a turn, items in the view:':<30}" + "".join(f"{size:>9,}" for size in SIZES) + "   factor")
+    for name in columns[0]:
+        figures = [column[name] for column in columns]
+        print(f"{name:<30}" + "".join(f"{figure:>9.2f}" for figure in figures) + f"{figures[-1] / figures[0]:>9.1f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,90 @@
+"""`context-window gateway`: a server between an assistant and its provider that keeps the conversation within a window."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from .options import WholeNumber, max_tokens_option
+from .output import BAD_INPUT, BadInputError, complain
+
+PORT = 8383
+INSTALL = "the gateway needs more packages: pip install 'context-window[gateway]'"
+
+
+EPILOG = """\b
+Examples:
+  context-window gateway --max-tokens 120000 -- claude
+  context-window gateway --upstream openai=http://localhost:11434
+"""
+
+
+@click.command(epilog=EPILOG)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND…]")
+@max_tokens_option
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen.")
+@click.option("--port", type=WholeNumber(0, 65_535), metavar="N", help=f"Default: {PORT}; any free one with COMMAND.")
+@click.option(
+    "--upstream", "upstreams", multiple=True, metavar="NAME=URL", help="Another address of a provider: openai=http://localhost:11434."
+)
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name under which clients reach the gateway.")
+@click.option("--strict", is_flag=True, help="Refuse a conversation that cannot be fitted, instead of sending it unchanged.")
+def gateway(
+    command: tuple[str, ...],
+    max_tokens: int | None,
+    host: str,
+    port: int | None,
+    upstreams: tuple[str, ...],
+    names: tuple[str, ...],
+    *,
+    strict: bool,
+) -> int:
+    """Keep any assistant's requests within a window.
+
+    The command runs a server between the assistant and its provider. Requests go to the provider as the assistant made them, but for older
+    messages that the window has no room for. Keys and contents pass through: nothing is logged or stored.
+
+    With COMMAND, the gateway starts the client with its address in the environment, and ends with it. Without, set the client's base URL
+    to http://127.0.0.1:8383/anthropic, /openai/v1 or /google there.
+    """
+    try:
+        from ..gateway.app import LOCAL_NAMES, gateway_app
+        from ..gateway.ledger import Ledger
+        from ..gateway.serve import address_of, bound_socket, run_client, serve, serving
+    except ModuleNotFoundError as error:
+        raise BadInputError(INSTALL) from error
+    from ..settings.context_window import ContextWindow
+
+    window = ContextWindow(max_tokens=max_tokens, keep_first_message=True)
+    ledger = Ledger()
+    app = gateway_app(window, urls=_urls(upstreams), ledger=ledger, hosts={*LOCAL_NAMES, host, *names}, strict=strict)
+    try:
+        listener = bound_socket(host, port if port is not None else 0 if command else PORT)
+    except OSError as error:
+        raise BadInputError(f"cannot listen at {host}: {error.strerror}") from error
+    with listener:
+        if command:
+            with serving(app, listener):
+                try:
+                    code = run_client(command, address_of(listener))
+                except OSError as error:
+                    complain(f"cannot run {command[0]}: {error.strerror}")
+                    code = BAD_INPUT
+        else:
+            click.echo(f"gateway at {address_of(listener)}, under /anthropic, /openai/v1 and /google; Ctrl-C ends it", err=True)
+            serve(app, listener)
+            code = 0
+    click.echo(ledger.line(), err=True)
+    sys.stderr.flush()
+    return code
+
+
+def _urls(upstreams: tuple[str, ...]) -> dict[str, str]:
+    urls: dict[str, str] = {}
+    for upstream in upstreams:
+        name, equals, url = upstream.partition("=")
+        if not equals:
+            raise BadInputError("--upstream needs a name and an address: openai=http://localhost:11434")
+        urls[name] = url
+    return urls

@@ -1,0 +1,84 @@
+"""Split the record of a conversation into pieces that fit into prompts. Part of step 5 of the package's charter (`__init__.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from session.conversation_text import INDENT, QUOTE, render_items
+
+from ..errors import CompactionError
+from .unit_selection import SummaryUnit
+
+MAX_REQUESTS = 8
+"""Requests for one summary. Units that are not reached stay in the log until the next summary."""
+MAX_REQUESTS_FOR_LONG_UNIT = 64
+"""Requests for one summary if fewer would end in the middle of a long unit."""
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of the record that fits into one prompt.
+
+    Attributes:
+        text: The part.
+        complete_units: Number of units that are complete with this piece.
+        complete_characters: Characters of these units.
+    """
+
+    text: str
+    complete_units: int
+    complete_characters: int
+
+
+def split_record(units: Sequence[SummaryUnit], count: Count, room: int) -> Iterator[Piece]:
+    """Yield the units' texts in pieces of at most `room` tokens. A unit that is larger spans several pieces."""
+    texts: list[str] = []
+    piece_tokens = complete_characters = 0
+    for number, unit in enumerate(units):
+        unit_text = render_items(unit.items)
+        for part in _split_text(unit_text, count, room):
+            tokens = count(part) + 1  # with the line break before it
+            if texts and piece_tokens + tokens > room:
+                yield Piece("\n".join(texts), number, complete_characters)
+                texts, piece_tokens = [], 0
+            texts.append(part)
+            piece_tokens += tokens
+        complete_characters += len(unit_text)
+    yield Piece("\n".join(texts), len(units), complete_characters)
+
+
+def take_pieces(pieces: Iterator[Piece]) -> tuple[Piece, ...]:
+    """Return the first `MAX_REQUESTS` pieces; more, if needed, until at least half of their text belongs to complete units."""
+    taken_pieces: list[Piece] = []
+    characters = 0
+    for piece in islice(pieces, MAX_REQUESTS_FOR_LONG_UNIT):
+        taken_pieces.append(piece)
+        characters += len(piece.text)
+        if len(taken_pieces) >= MAX_REQUESTS and 2 * piece.complete_characters >= characters:
+            break
+    return tuple(taken_pieces)
+
+
+def _split_text(text: str, count: Count, room: int) -> Iterator[str]:
+    """Yield the text in parts of fewer than `room` tokens.
+
+    All but the first are indented, so that none looks like a new item. A part that begins inside a tool's output is quoted.
+    """
+    stack = [text] if text else []
+    is_first, line = True, ""
+    while stack:
+        part = stack.pop()
+        indented = part if is_first else INDENT + (QUOTE if line.startswith(INDENT + QUOTE) else "") + part.lstrip("\n")
+        tokens = count(indented)
+        if tokens < room:
+            yield indented
+            is_first, line = False, f"{line}{part}".rpartition("\n")[2]
+            continue
+        if len(part) < 2:
+            raise CompactionError("the summariser's window is too small for a prompt; give it a larger one")
+        step = max(1, min(len(part) // 2, len(part) * max(room, 1) // (tokens + 1)))
+        stack += reversed([part[start : start + step] for start in range(0, len(part), step)])

@@ -1,0 +1,101 @@
+"""`SessionCompaction`: compaction state of one session. It is never saved, because the log contains everything that must last."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from session.errors import FormatError
+from session.providers.native_compaction import sum_usage
+from session.session import Session
+from session.usage import Usage
+
+from ..counting.item_tokens import Measurer
+from ..errors import BudgetError
+from ..trimming.fold import Fold
+from ..trimming.limits import Limits
+from ..trimming.refused_parts import RefusedParts
+from ..usage.usage_reports import usage_from
+from ..views.tracker import SessionTracker
+
+MAX_REQUESTS_TO_WAIT = 64
+"""Most requests that pass between two attempts."""
+GROWTH_PARTS = 16
+"""A log with nothing to summarise is checked again when it has grown by 1/16 of a limit, or in the next turn."""
+
+
+class SessionCompaction:
+    """Compaction state of one session: its replay without trimming, its locks and its retry back-off.
+
+    Attributes:
+        lock: Held while the replay is used.
+        usage: Usage reported for all summaries that were written for the session.
+        writing_lock: Held by the call that works on a summary. Other calls do not wait for it.
+    """
+
+    __slots__ = ("_failed_at", "_failures", "_limits", "_measurer", "_not_due_at", "_tracker", "lock", "usage", "writing_lock")
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.writing_lock = Lock()
+        self.usage = Usage()
+        self._not_due_at: tuple[int, int, int] | None = None  # last user message, tokens and length of a log with nothing to summarise
+        self._tracker: SessionTracker | None = None
+        self._limits: Limits | None = None
+        self._measurer: Measurer | None = None
+        self._failures = 0
+        self._failed_at = 0
+
+    def tracker(self, session: Session, limits: Limits, measurer: Measurer, refused: RefusedParts) -> SessionTracker:
+        """Return the session's replay under these limits, up to date. The caller holds `lock`."""
+        tracker = self._tracker
+        is_same_setup = tracker is not None and measurer is self._measurer and limits == self._limits and tracker.refused is refused
+        if tracker is None or not is_same_setup or not tracker.can_update(session):
+            tracker = SessionTracker(session, limits, measurer, refused=refused)
+            self._not_due_at = None
+        self._tracker, self._limits, self._measurer = tracker, limits, measurer
+        tracker.update(session)
+        return tracker
+
+    def is_still_not_due(self, fold: Fold, limits: Limits) -> bool:
+        """True if the log had nothing to summarise and has hardly grown since. A long turn has many requests, and a check reads the log."""
+        if self._not_due_at is None:
+            return False
+        last_user, tokens, length = self._not_due_at
+        has_grown = fold.counted - tokens > limits.trigger // GROWTH_PARTS
+        has_more_items = limits.items_max is not None and len(fold) - length > limits.items_max // GROWTH_PARTS
+        return last_user == fold.groups.last_user and not (has_grown or has_more_items)
+
+    def record_not_due(self, fold: Fold) -> None:
+        """Note that this log has nothing to summarise."""
+        self._not_due_at = (fold.groups.last_user, fold.counted, len(fold))
+
+    def may_try(self, requests: int) -> bool:
+        """True if it is time for an attempt: after failures, 1, 2, 4 … requests pass without one.
+
+        Args:
+            requests: Number of responses in the log. It is smaller than at the last failure if the log was rewritten since.
+        """
+        requests_to_wait = min(2 ** (self._failures - 1), MAX_REQUESTS_TO_WAIT) if self._failures else -1
+        return requests > self._failed_at + requests_to_wait or requests < self._failed_at
+
+    def record_usage(self, reported: object) -> Usage:
+        """Add what a provider reported for one answer of the summariser, and return it: nothing if it is no report."""
+        try:
+            usage = usage_from(reported)
+        except (BudgetError, FormatError):
+            return Usage()
+        self.usage = sum_usage([self.usage, usage])
+        return usage
+
+    def record_failure(self, requests: int) -> None:
+        """Note a failed attempt.
+
+        Args:
+            requests: Number of responses in the log.
+        """
+        self._failures = min(self._failures + 1, MAX_REQUESTS_TO_WAIT)
+        self._failed_at = requests
+
+    def record_success(self) -> None:
+        """Note that a summary was appended."""
+        self._failures = self._failed_at = 0

@@ -1,0 +1,370 @@
+"""Tokens of an item, as it is and in the shorter forms that a trim can give it. Each item is counted once per counter and remembers.
+
+An item's tokens are those of its texts and parts, plus the framing that the provider writes around them (`framing.py`). Items that
+are never sent (config updates without instructions) cost nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from threading import Lock, RLock
+
+from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
+from session.parts import Document, Image, Part, Text
+from session.providers.additions import ADDED, escaped, handoff_note, summary_text
+from session.providers.native_compaction import sealed_text
+
+from ..trimming.edited_output import original_of
+from ..trimming.extracts import GAP, extracted, lines_of, texts_of
+from ..trimming.placeholders import (
+    CLEARED,
+    MARK,
+    changed,
+    cleared_call,
+    cut_call,
+    cut_text,
+    has_long_value,
+    image_placeholder,
+    longest_text,
+    output_placeholder,
+    output_text,
+)
+from ..trimming.plan import Cut
+from ..trimming.shortened_text import middle_cut
+from ..trimming.view_totals import Measured
+from .anthropic_options import argument_texts
+from .counter import TokenCounter
+from .documents import text_of
+from .framing import Framing, framing_of, signature_tokens
+from .gemini_tools import argument_strings, escaped_arguments
+from .text_truncation import longest_cut, longest_length
+
+COUNTERS_REMEMBERED = 8
+"""Counters whose results an item keeps. Items must not grow without end in a program that makes a new counter per request."""
+
+OPENAI_SEAL, OPENAI_SEAL_BYTES = "gAAAA", 765
+"""How OpenAI's encrypted reasoning begins, and the bytes of it that are not reasoning."""
+
+LOADED_TOOLS, LOADED_TOOLS_MAX = "loaded_tools", 1_000
+"""Name in `extra` of the number of tools that an output loads, and the most that is believed."""
+
+_LOCKS: dict[int, tuple[RLock, list[None]]] = {}
+"""Locks of the items that are being counted, by `id` of the item. The list has an entry per thread that holds or awaits the lock."""
+_LOCKS_GUARD = Lock()
+"""Protects `_LOCKS`. Held only for the moment of looking a lock up."""
+
+
+class _Exclusive:
+    """Lets one thread at a time count an item. Threads that count different items do not wait for each other."""
+
+    __slots__ = ("_key", "_lock", "_threads")
+
+    def __init__(self, item: Item) -> None:
+        """
+        Args:
+            item: The item. The caller keeps it for as long as this is in use.
+        """
+        self._key = id(item)
+
+    def __enter__(self) -> None:
+        with _LOCKS_GUARD:
+            self._lock, self._threads = _LOCKS.setdefault(self._key, (RLock(), []))
+            self._threads.append(None)
+        try:
+            self._lock.acquire()
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+        self._leave()
+
+    def _leave(self) -> None:
+        with _LOCKS_GUARD:
+            self._threads.pop()
+            if not self._threads:
+                del _LOCKS[self._key]
+
+
+class _Memo:
+    """One counter's results for one item. Amounts are tokens.
+
+    Attributes:
+        counter: The counter.
+        measured: The item as it is.
+        base: Of an output: its framing and its tool's name.
+        fixed_parts: Of an output: the parts that cannot be truncated.
+        images: Tokens of each image part.
+        cleared: Tokens of the item once cleared; None until asked for.
+        cleared_cut: Of a call: the last cut that was cleared, and the tokens after that.
+        cut: The last limit other than 0 that a cut was made for, and the cut.
+        shortest: The cut for a limit of 0; None until asked for.
+        lines: Tokens of each line, with a gap; None until asked for.
+        bare: Tokens of an extract without lines; None until asked for.
+    """
+
+    __slots__ = ("bare", "base", "cleared", "cleared_cut", "counter", "cut", "fixed_parts", "images", "lines", "measured", "shortest")
+
+    def __init__(
+        self, counter: TokenCounter, measured: Measured, *, base: int = 0, fixed_parts: int = 0, images: tuple[int, ...] = ()
+    ) -> None:
+        self.counter = counter
+        self.measured = measured
+        self.base = base
+        self.fixed_parts = fixed_parts
+        self.images = images
+        self.cleared: int | None = None
+        self.cleared_cut: tuple[Cut, int] | None = None
+        self.cut: tuple[int, Cut] | None = None
+        self.shortest: Cut | None = None
+        self.lines: tuple[int, ...] | None = None
+        self.bare: int | None = None
+
+
+class Measurer:
+    """Measures items with one counter. Thread-safe; several measurers may share items."""
+
+    def __init__(self, counter: TokenCounter, deferred: Iterable[tuple[str, int]] = ()) -> None:
+        """
+        Args:
+            counter: Counts texts and parts.
+            deferred: Name and tokens of each tool whose definition is sent with the output of the search that found it.
+        """
+        self.counter = counter
+        self._deferred = dict(deferred)
+        self._equal_counter = counter  # the counter of the last memo that was used: comparing by `is` is faster than by `==`
+        self._framing = framing_of(counter)
+
+    def measure(self, item: Item) -> Measured:
+        """Return the item's tokens, and the tokens that a placeholder would save for each image."""
+        measured = self._memo(item).measured
+        loaded = self._found_tools_tokens(item) if self._deferred else 0
+        return measured._replace(tokens=measured.tokens + loaded) if loaded else measured
+
+    def image_tokens(self, item: Item) -> list[int]:
+        """Return the tokens of each image part of the item."""
+        return list(self._memo(item).images)
+
+    def cleared_tokens(self, item: Item, cut: Cut | None = None) -> int:
+        """Return the tokens of an output or call once cleared. An item that cannot be cleared keeps its tokens.
+
+        Args:
+            item: The item.
+            cut: How a call is truncated already. Only the values that are still long are then cleared.
+        """
+        memo = self._memo(item)
+        if cut is not None and isinstance(item, FunctionCall):
+            if memo.cleared_cut is None or memo.cleared_cut[0] != cut:
+                memo.cleared_cut = (cut, self._cleared_call_tokens(cut_call(item, cut)))
+            return memo.cleared_cut[1]
+        if memo.cleared is None:
+            if isinstance(item, FunctionCall) and has_long_value(item):
+                memo.cleared = self._cleared_call_tokens(item)
+            elif isinstance(item, FunctionCallOutput) and item.extra.get(MARK) != CLEARED:
+                memo.cleared = memo.base + self.counter.count_text(output_placeholder(item))
+            else:
+                memo.cleared = memo.measured.tokens
+        return memo.cleared
+
+    def _file_framing(self, part: Part) -> int:
+        is_file = self._framing.file and isinstance(part, Document) and text_of(part) is not None
+        return self._framing.file if is_file else 0
+
+    def _found_tools_tokens(self, item: Item) -> int:
+        """Return the tokens of the deferred tools that an output names: Claude's `tool_reference` is read as the tool's name."""
+        if not isinstance(item, FunctionCallOutput):
+            return 0
+        return sum(self._deferred.get(part.text, 0) for part in item.output if isinstance(part, Text))
+
+    def _cleared_call_tokens(self, call: FunctionCall) -> int:
+        return self._count(cleared_call(call)).measured.tokens
+
+    def line_tokens(self, item: Item) -> Sequence[int]:
+        """Return the tokens of each line of the item (`trimming/extracts.py`), each with the gap that may stand before it."""
+        memo = self._memo(item)
+        if memo.lines is None:
+            texts, gap = texts_of(item), self.counter.count_text(GAP)
+            pieces = (texts[text][start:end] for text, start, end in lines_of(texts))
+            if isinstance(item, FunctionCall):
+                pieces = (json.dumps(piece, ensure_ascii=item.arguments.isascii())[1:-1] for piece in pieces)
+                gap = self.counter.count_text(json.dumps(GAP, ensure_ascii=item.arguments.isascii())[1:-1])
+            memo.lines = tuple(gap + self.counter.count_text(piece) for piece in pieces)
+        return memo.lines
+
+    def extracted_tokens(self, item: Item, lines: Sequence[int]) -> int:
+        """Return the tokens of the item if only these lines of it are shown."""
+        if lines:
+            return self._count(extracted(item, lines)).measured.tokens
+        memo = self._memo(item)
+        if memo.bare is None:
+            memo.bare = self._count(extracted(item, ())).measured.tokens
+        return memo.bare
+
+    def truncated(self, item: Item, limit: int) -> Cut:
+        """Return the longest cut of an item that costs at most `limit` tokens, or the shortest cut if none fits.
+
+        An output without text is left whole, and so is one that names a deferred tool, and a call whose arguments are not a JSON object:
+        the cut has the tokens of the item.
+        """
+        memo = self._memo(item)
+        if self._deferred and self._found_tools_tokens(item):
+            return Cut(0, 0, self.measure(item).tokens)
+        if limit == 0:  # every trim asks for this one, between other limits
+            if memo.shortest is None:
+                memo.shortest = self._cut(item, memo, 0)
+            return memo.shortest
+        latest = memo.cut
+        if latest is None or latest[0] != limit:
+            latest = memo.cut = (limit, self._cut(item, memo, limit))
+        return latest[1]
+
+    def _cut(self, item: Item, memo: _Memo, limit: int) -> Cut:
+        return self._cut_output(item, memo, limit) if isinstance(item, FunctionCallOutput) else self._cut_middle(item, memo, limit)
+
+    def _cut_middle(self, item: Item, memo: _Memo, limit: int) -> Cut:
+        """Return the cut of a user's message or of a call: every longer text of it keeps the same number of characters."""
+        longest = longest_text(item)
+        if not longest:
+            return Cut(0, 0, memo.measured.tokens)
+
+        def tokens(length: int) -> int:
+            return self._count(changed(item, (), middle_cut(length))).measured.tokens
+
+        length = longest_length(longest, limit, tokens, memo.measured.tokens)
+        return middle_cut(length, tokens(length))
+
+    def _cut_output(self, item: FunctionCallOutput, memo: _Memo, limit: int) -> Cut:
+        text, original = output_text(item), original_of(item)
+        if not text or item.extra.get(MARK) == CLEARED:
+            return Cut(0, 0, memo.measured.tokens)
+        fixed = memo.base + memo.fixed_parts
+
+        def tokens(head: int, tail: int) -> int:
+            return self.counter.count_text(cut_text(item, head, tail))
+
+        head, tail = original.available(*longest_cut(text, limit - fixed, tokens, memo.measured.tokens - fixed))
+        return Cut(head, tail, fixed + tokens(head, tail))
+
+    def _memo(self, item: Item) -> _Memo:
+        latest = getattr(item, "memo", None)
+        if isinstance(latest, _Memo) and latest.counter is self._equal_counter:  # the usual case; every report asks for all items
+            return latest
+        memo = self._find_memo(item)
+        if memo is None:
+            with _Exclusive(item):
+                memo = self._find_memo(item)  # another thread may have counted the item meanwhile
+                if memo is None:
+                    memo = self._count(item)
+                    older = _memos(item)[: COUNTERS_REMEMBERED - 1]
+                    object.__setattr__(item, "memo", (memo, *older) if older else memo)
+        return memo
+
+    def _find_memo(self, item: Item) -> _Memo | None:
+        for memo in _memos(item):
+            if memo.counter is self.counter or memo.counter == self.counter:
+                self._equal_counter = memo.counter
+                return memo
+        return None
+
+    def _count(self, item: Item) -> _Memo:
+        count_text, framing = self.counter.count_text, self._framing
+        match item:
+            case Message():
+                return self._count_parts(item, item.content, _message_framing(item, framing))
+            case FunctionCall():
+                tokens = framing.call + count_text(item.name) + self._argument_tokens(item.arguments)
+                if framing.sealed_calls and isinstance(signature := item.metadata.get("thought_signature"), str):
+                    tokens += signature_tokens(signature)
+            case FunctionCallOutput():
+                return self._count_parts(
+                    item, item.output, framing.output + count_text(item.name), framing.loaded_tool * loaded_tools(item)
+                )
+            case AgentHandoff():
+                tokens = framing.message + count_text(handoff_note(item.to_agent, item.from_agent, item.reason))
+            case AgentConfigUpdate():
+                text = item.instructions or ""
+                tokens = framing.system + count_text(text) if text.strip() else 0  # sent as a system message
+            case Compaction():
+                sealed_summary = sealed_text(item)
+                tokens = framing.message + count_text(summary_text(item.summary)) + sealed_tokens(sealed_summary or "")
+            case _:
+                sealed = item.data or (item.signature if not item.text else None)
+                tokens = framing.message + count_text(item.text) + sealed_tokens(sealed or "")
+        return _Memo(self.counter, Measured(tokens))
+
+    def _argument_tokens(self, arguments: str) -> int:
+        match self._framing.tool_form:
+            case "strings":
+                return sum(map(self.counter.count_text, argument_strings(arguments)))
+            case "escaped":
+                return self.counter.count_text(escaped_arguments(arguments))
+        per_argument = self._framing.argument
+        texts = argument_texts(arguments) if per_argument else None
+        if texts is None:
+            return self.counter.count_text(arguments)
+        return per_argument * len(texts) + self.counter.count_text("\n".join(texts))
+
+    def _count_parts(self, item: Item, parts: tuple[Part, ...], base: int, added: int = 0) -> _Memo:
+        if len(parts) == 1 and isinstance(parts[0], Text) and MARK not in item.extra:  # nearly all items
+            tokens = base + self.counter.count_part(_as_sent(parts[0])) + added
+            return _Memo(self.counter, Measured(tokens), base=base, fixed_parts=added)
+        counts = [self.counter.count_part(_as_sent(part)) + self._file_framing(part) for part in parts]
+        notes = original_of(item).notes if isinstance(item, FunctionCallOutput) and MARK in item.extra else ()
+        images = [(place, part, counts[place]) for place, part in enumerate(parts) if isinstance(part, Image)]
+        saved = tuple((place, tokens - self.counter.count_text(image_placeholder(item, place, part))) for place, part, tokens in images)
+        return _Memo(
+            self.counter,
+            Measured(base + sum(counts) + added, saved),
+            base=base,
+            fixed_parts=added
+            + sum(
+                tokens
+                for place, (part, tokens) in enumerate(zip(parts, counts, strict=True))
+                if not isinstance(part, Text) or place in notes
+            ),
+            images=tuple(tokens for _, _, tokens in images),
+        )
+
+
+def _as_sent(part: Part) -> Part:
+    """Return the part with the space that converters put after a text that looks like one of their own additions.
+
+    The space is counted wherever the text stands.
+    """
+    return Text(text) if isinstance(part, Text) and (text := escaped(part.text, *ADDED, at_opening=True)) is not part.text else part
+
+
+def _memos(item: Item) -> tuple[_Memo, ...]:
+    """Return the item's memos, the latest counter's first. A loaded or copied item does not have the attribute yet."""
+    memo = getattr(item, "memo", None)
+    if isinstance(memo, tuple):
+        return memo
+    return (memo,) if isinstance(memo, _Memo) else ()
+
+
+def loaded_tools(output: FunctionCallOutput) -> int:
+    """Return the number of tools whose definitions the provider adds where the output stands: those that a search of tools found."""
+    count = output.extra.get(LOADED_TOOLS)
+    return count if type(count) is int and 0 < count <= LOADED_TOOLS_MAX else 0
+
+
+def _message_framing(message: Message, framing: Framing) -> int:
+    match message.role:
+        case "system" | "developer":
+            return framing.system
+        case "assistant":
+            return framing.answer
+        case _:
+            return framing.message
+
+
+def sealed_tokens(payload: str) -> int:
+    """Return an estimate of the tokens behind an encrypted payload.
+
+    Base64 holds three bytes in four characters, and a token is about four bytes. OpenAI's reasoning comes with some 765 bytes besides:
+    fitted on 1 record, and 3 to 7 tokens off in 3 others.
+    """
+    size = len(payload) * 3 // 4
+    return max(0, size - OPENAI_SEAL_BYTES) // 4 if payload.startswith(OPENAI_SEAL) else size // 4

@@ -1,0 +1,116 @@
+"""Selects the counter for a model. The first available one of this list is used:
+
+1. the counter that the caller passed;
+2. `ctok`, for Claude models, if it is installed (`pip install 'context-window[claude]'`, Python 3.12 or later);
+3. tiktoken. OpenAI models before 4o use their own vocabulary if tiktoken has it in its cache. All other models use o200k, which
+   ships with the package: Gemini with the text split as Gemini splits it, Claude times the token ratio of the model's generation;
+4. four characters per token, if tiktoken cannot be loaded. The installation is broken then.
+
+If a package is installed but does not work, the statistics, the displays and an event report it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ..errors import BudgetError, ContextWindowError
+from ..models import Model
+from .counter import CallableCounter, CharacterCounter, CheckedCounter, TokenCounter, expected_error_of
+from .ctok_counter import CtokCounter, ctok_counter, has_ctok
+from .images import ImageRule, estimated_image_tokens
+from .tiktoken_counter import TiktokenCounter, default_counter
+from .vocabulary import CACHED, GEMINI, O200K, has_encoding, o200k
+
+CTOK_VERSIONS = {7: "3.0", 11: "4.7", 6: "4.8"}
+"""Generation of Claude's tokenizer by the tokens of a request's frame: each generation has a frame of its own."""
+
+UNKNOWN_ERROR = 0.15
+"""Usual error of o200k for unknown models: the same as for known models that are neither Claude's nor OpenAI's."""
+
+STAND_IN_ERROR = 0.10
+"""Assumed error of o200k for OpenAI models before 4o. An allowance, not a measurement, and too small for Asian scripts."""
+
+TRUSTED_COUNTERS = (TiktokenCounter, CharacterCounter, CallableCounter, CheckedCounter, CtokCounter)
+"""Our own counters. Their results need no check."""
+
+
+class SelectedCounter(NamedTuple):
+    """A counter and the reason for its selection.
+
+    Attributes:
+        counter: The counter.
+        expected_error: Usual error as a fraction of its counts; 0 if unknown.
+        problem: Why the preferred counter is not used; empty if it is.
+    """
+
+    counter: TokenCounter
+    expected_error: float
+    problem: str = ""
+
+
+def select_counter(custom: TokenCounter | Callable[[Any], int] | None, model: Model | None) -> SelectedCounter:
+    """Return the counter for a model.
+
+    Args:
+        custom: The counter or function that the caller passed; None to select one.
+        model: The model; None if it is unknown.
+
+    Raises:
+        BudgetError: `custom` is not a counter.
+    """
+    if custom is not None:
+        counter = _as_counter(custom, model)
+        return SelectedCounter(counter, expected_error_of(counter))
+    version = CTOK_VERSIONS.get(model.frame) if model is not None and model.family == "claude" else None
+    problem = ""
+    if model is not None and version is not None and has_ctok():
+        try:
+            ctok = ctok_counter(version, model.image_rule)
+            ctok.count_text("a")
+        except Exception as error:  # noqa: BLE001 - a third-party package, perhaps of a version that we do not know
+            problem = f"ctok is installed but fails to count: {type(error).__name__}"
+        else:
+            return SelectedCounter(ctok, ctok.expected_error)
+    try:
+        o200k()
+    except (ImportError, ContextWindowError) as error:  # a broken compiled part of tiktoken raises ImportError
+        return SelectedCounter(CharacterCounter(), CharacterCounter.expected_error, f"the vocabulary cannot be loaded: {error}")
+    image_rule: ImageRule = estimated_image_tokens
+    ratio, usual_error = Fraction(1), UNKNOWN_ERROR
+    if model is not None:
+        image_rule, ratio, usual_error = model.image_rule, model.token_ratio, model.expected_error
+    vocabulary = _vocabulary_of(model)
+    if has_encoding(vocabulary):
+        return SelectedCounter(default_counter(image_rule, ratio, vocabulary), usual_error, problem)
+    return SelectedCounter(default_counter(image_rule, ratio), max(usual_error, STAND_IN_ERROR), problem)
+
+
+def _vocabulary_of(model: Model | None) -> str:
+    """Return the vocabulary of an OpenAI model or the stand-in for Gemini's, and o200k for any other model."""
+    if model is None or model.family != "openai":
+        return GEMINI if model is not None and model.family == "google" else O200K
+    from tiktoken.model import encoding_name_for_model
+
+    try:
+        name = encoding_name_for_model(model.name.rpartition("/")[2])
+    except KeyError:
+        return O200K
+    return name if name in CACHED else O200K
+
+
+def _as_counter(custom: TokenCounter | Callable[[Any], int], model: Model | None) -> TokenCounter:
+    if type(custom) in TRUSTED_COUNTERS:
+        return custom  # type: ignore[return-value]
+    if isinstance(custom, type):
+        raise BudgetError("token_counter", custom, f"this is the class; pass an instance, {custom.__name__}(…)")
+    if isinstance(custom, TokenCounter):
+        return CheckedCounter(custom)
+    if not callable(custom):
+        raise BudgetError(
+            "token_counter",
+            custom,
+            "pass a TokenCounter, or a function that returns the tokens of a text, such as `lambda text: len(encoding.encode(text))`",
+        )
+    return CallableCounter(custom, model.image_rule) if model is not None else CallableCounter(custom)

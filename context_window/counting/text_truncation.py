@@ -1,0 +1,162 @@
+"""Truncates a text in the middle so that it fits a token limit. The cut is found by counting candidates, not by proportion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+LINE_SLACK = 4
+"""The head may give up a quarter of its length to end at a line's end. The tail gets the room."""
+AIMS = 3
+"""Guesses by proportion before the search closes in step by step."""
+NEAR = 8
+"""A guess within this many characters of the last one is close enough to stop guessing."""
+LOOK_BACK = (64, 1_024, 16_384)
+"""Characters before a cut that are searched for the start of a user-perceived character: first few, then more."""
+REGIONAL_INDICATORS = r"\U0001F1E6-\U0001F1FF"
+"""Code points of which two make a flag."""
+
+
+def longest_cut(text: str, limit: int, tokens: Callable[[int, int], int], total: int) -> tuple[int, int]:
+    """Return how many characters of head and tail to keep: as many as fit `limit`, or (0, 0) if even the marker does not fit.
+
+    The head ends at a line's end if one is near; the tail then fills the remaining room. No user-perceived character is split.
+    At least one character is removed.
+
+    A tokenizer may charge less for a longer text, so a longer cut may exist; but the returned one has been counted and fits.
+    The search counts a few dozen candidates, however long the text is.
+
+    Args:
+        text: The text to truncate.
+        limit: Maximum tokens of the result.
+        tokens: Returns the tokens of the result for a length of head and tail, including the marker between them.
+        total: Tokens of the whole text, for the first guess.
+    """
+    if not text or (marker_tokens := tokens(0, 0)) > limit:
+        return 0, 0
+
+    def split(length: int) -> tuple[int, int]:
+        return _head(text, length - length // 2), _tail(text, length // 2)
+
+    guess = limit * len(text) // max(1, total)
+    length = _largest(lambda count: tokens(*split(count)), limit, len(text) - 1, guess, marker_tokens)
+    head, tail = split(length)
+    newline = text.rfind("\n", head - head // LINE_SLACK, head)
+    if newline < 0 and head + tail == length:
+        return head, tail
+    end = newline + 1 if newline >= 0 else head
+    room = _largest(lambda count: tokens(end, _tail(text, count)), limit, len(text) - 1 - end, length - end, marker_tokens)
+    longer_tail = _tail(text, room)
+    if not longer_tail and tokens(end, 0) > limit:  # the search assumes that a tail of 0 fits
+        return head, tail
+    return end, longer_tail
+
+
+def longest_length(longest: int, limit: int, tokens: Callable[[int], int], total: int) -> int:
+    """Return the largest number of characters, up to `longest`, with which a text costs at most `limit` tokens; 0 if none fits.
+
+    Args:
+        longest: Characters of the whole text.
+        limit: Maximum tokens of the result.
+        tokens: Returns the tokens of the result for a number of characters that are kept, including the marker.
+        total: Tokens of the whole text, for the first guess.
+    """
+    marker_tokens = tokens(0)
+    return 0 if marker_tokens > limit else _largest(tokens, limit, longest, limit * longest // max(1, total), marker_tokens)
+
+
+def _largest(cost: Callable[[int], int], limit: int, highest: int, guess: int, base_cost: int) -> int:
+    """Return the largest number up to `highest` whose cost is within the limit. Any result but 0 has been tried.
+
+    Args:
+        cost: Returns the cost of a number. It should rise with the number; otherwise a larger result may exist.
+        limit: Maximum cost. The cost of 0 is assumed to be within it.
+        highest: Largest number to consider.
+        guess: First number to try.
+        base_cost: Approximate cost of 0.
+    """
+    low, high = 0, highest + 1  # `low` fits; `high` does not fit or is out of bounds
+    probe, aims, step = guess, AIMS, NEAR
+    while high - low > 1:  # each round tries a number strictly between them
+        probe = min(max(probe, low + 1), high - 1)
+        probe_cost = cost(probe)
+        if probe_cost <= limit:
+            low = probe
+        else:
+            high = probe
+        aim = probe * (limit - base_cost) // max(1, probe_cost - base_cost)
+        if aims and abs(aim - probe) > NEAR:
+            aims -= 1
+            probe = aim
+            continue
+        aims = 0
+        middle = (low + high) // 2
+        probe = min(low + step, middle) if probe_cost <= limit else max(high - step, middle)
+        step *= 4
+    return low
+
+
+def _head(text: str, length: int) -> int:
+    """Return the length of the head, shortened if it would end inside a character."""
+    return _boundary(text, length)
+
+
+def _tail(text: str, length: int) -> int:
+    """Return the length of the tail, shortened if it would begin inside a character."""
+    start = len(text) - length
+    boundary = _boundary(text, start)
+    return length if boundary == start else len(text) - _cluster_end(text, boundary)
+
+
+def _boundary(text: str, place: int) -> int:
+    """Return the last place at or before `place` that is not inside a character (a grapheme cluster of Unicode's annex 29).
+
+    A cluster longer than `LOOK_BACK` is no real character and may be cut.
+    """
+    if place <= 0 or place >= len(text) or _is_between_ascii(text, place):
+        return max(0, min(place, len(text)))
+    import regex  # installed with tiktoken; needed only for cuts next to non-ASCII characters
+
+    # Flags are paired by hand: `regex` counts a run from its start at each of its places.
+    if _is_regional_indicator(text[place - 1]) and _is_regional_indicator(text[place]):
+        return _boundary(text, place - 1) if (place - _flag_run_start(text, place)) % 2 else place
+    for back in LOOK_BACK:
+        start = max(0, place - back)
+        is_boundary = start == 0
+        if _is_regional_indicator(text[start]):  # move to the last flag of the run, for the same reason
+            after = regex.compile(rf"[^{REGIONAL_INDICATORS}]").search(text, start, place + 1)
+            end = after.start() if after else place
+            run = _flag_run_start(text, end)
+            if end - run > 2:
+                start, is_boundary = end - 2 + (end - run) % 2, True
+        boundaries = [start] if is_boundary else []
+        # A match ends at a boundary wherever it began. The pattern may look at `text[place]`, which may belong to the cluster before it.
+        boundaries += [end for match in regex.compile(r"\X").finditer(text, start, place + 1) if (end := match.end()) <= place]
+        if boundaries:
+            return boundaries[-1]
+    return place
+
+
+def _flag_run_start(text: str, end: int) -> int:
+    """Return the start of the run of regional indicators that ends at `end`."""
+    import regex
+
+    before = regex.compile(rf"(?r)[^{REGIONAL_INDICATORS}]").search(text, 0, end)
+    return before.end() if before else 0
+
+
+def _cluster_end(text: str, place: int) -> int:
+    """Return the end of the character that begins at `place`."""
+    import regex
+
+    match = regex.compile(r"\X").match(text, place)
+    return match.end() if match else len(text)
+
+
+def _is_regional_indicator(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _is_between_ascii(text: str, place: int) -> bool:
+    """True if `place` is between two ASCII characters that are not a CRLF, so that a cut there splits nothing."""
+    before, after = text[place - 1], text[place]
+    return before.isascii() and after.isascii() and not (before == "\r" and after == "\n")

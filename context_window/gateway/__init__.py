@@ -1,0 +1,16 @@
+"""The gateway: an HTTP server between an assistant and its provider that sends the manager's view instead of the whole conversation.
+
+1. An address begins with the name of a wire format: `/anthropic/v1/messages` goes to Anthropic's upstream. There is one upstream a name,
+   set at the start, and nothing else can be reached (`upstreams.py`).
+2. A request that carries a conversation is read by its wire format (`wire_format.py` and a file per format) and fitted by `windows.py`.
+   Every other request passes through.
+3. Only messages change. If the view is the whole conversation, the client's own bytes go upstream. Otherwise the same JSON goes, with other
+   messages. The client's cache marks stay on the blocks that stay (`cache_marks.py`). A view has no results that answer no call, so a
+   conversation that the upstream would refuse for one is mended.
+4. A view is a function of the request: the conversation, the model, the tools and the options. A worker remembers conversations only to
+   save work, so workers are interchangeable. No summary is written: a summary is not a function of the request.
+5. The upstream's answer is relayed as it comes: status, headers and bytes (`relay.py`). Only a refusal of a prompt that is too long is
+   read: a smaller view is sent once, before the client has seen anything. The worker then keeps the conversation below that size.
+6. Whatever goes wrong here, the client's own request goes upstream unchanged, unless the gateway is strict.
+7. Nothing of a request is logged, stored or shown. `ledger.py` counts: numbers only.
+"""

@@ -1,0 +1,109 @@
+"""`BlockAdapter`: reads and copies messages whose content is a list of blocks, one of which can be thinking, a call or a result."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from session.items import Item
+
+from ..integrations.message_adapter import MessageAdapter
+from .wire_format import Json
+
+Kind: TypeAlias = Literal["thinking", "result", "text", "call"]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRun:
+    """The blocks of a message that become one item.
+
+    Attributes:
+        kind: Their kind. "text" is everything that is none of the others.
+        places: Their positions in the message's content.
+    """
+
+    kind: Kind
+    places: tuple[int, ...]
+
+
+class BlockAdapter(MessageAdapter[Json]):
+    """Messages that are lists of blocks. Thinking and text become an item each, every call and every result one of its own.
+
+    Attributes:
+        field: The key of a message's content.
+    """
+
+    field: str
+
+    @abstractmethod
+    def blocks(self, message: Json) -> list[Any]:
+        """Return the blocks of a message."""
+
+    @abstractmethod
+    def kind(self, block: Any, message: Json) -> Kind:
+        """Return the kind of one of a message's blocks."""
+
+    @abstractmethod
+    def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
+        """Return the item of a message's run."""
+
+    @abstractmethod
+    def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:
+        """Return the blocks of an item as a view shows it.
+
+        Args:
+            blocks: The blocks of the item.
+            item: The item.
+            form: The item in the view, which is another one.
+        """
+
+    def runs(self, message: Json) -> list[BlockRun]:
+        """Return the runs of a message, in the order of their items: thinking, results, text, calls. There is at least one."""
+        by_kind: dict[Kind, list[int]] = {"thinking": [], "result": [], "text": [], "call": []}
+        for place, block in enumerate(self.blocks(message)):
+            by_kind[self.kind(block, message)].append(place)
+        thinking, text = ([BlockRun(kind, tuple(by_kind[kind]))] if by_kind[kind] else [] for kind in _JOINED)
+        results, calls = ([BlockRun(kind, (place,)) for place in by_kind[kind]] for kind in _SINGLE)
+        return [*thinking, *results, *text, *calls] or [BlockRun("text", ())]
+
+    def items(self, message: Json, ids: Iterator[str]) -> list[Item]:
+        """Return the items of a message."""
+        return [self.item(run, message, ids) for run in self.runs(message)]
+
+    def partial_copy(self, message: Json, items: Sequence[Item], visible: Sequence[Item | None]) -> Json | None:
+        """Return a copy that shows the visible items, or None if nothing is left but thinking."""
+        blocks, runs = self.blocks(message), self.runs(message)
+        by_place: dict[int, list[Any]] = {}
+        for run, item, form in zip(runs, items, visible, strict=True):
+            if form is item:
+                by_place.update({place: [blocks[place]] for place in run.places})
+            elif form is not None:
+                by_place[run.places[0] if run.places else 0] = self.changed([blocks[place] for place in run.places], item, form)
+        content = [block for place in sorted(by_place) for block in by_place[place]]
+        has_more = any(run.kind != "thinking" for run, form in zip(runs, visible, strict=True) if form is not None)
+        return {**message, self.field: content} if content and has_more else None
+
+    def merge_responses(self, earlier: Json, later: Json) -> Json:
+        """Return two responses as one message."""
+        return {**later, self.field: [*self.blocks(earlier), *self.blocks(later)]}
+
+    def alternating(self, messages: Sequence[Json], *, alone: str = "system") -> list[Json]:
+        """Return the messages with neighbours of one role as one message. A view has them where it has lost a message between.
+
+        Args:
+            messages: The messages.
+            alone: A role whose messages stay apart.
+        """
+        result: list[Json] = []
+        for message in messages:
+            if result and result[-1].get("role") == message.get("role") != alone:
+                result[-1] = self.merge_responses(result[-1], message)
+            else:
+                result.append(message)
+        return result
+
+
+_JOINED: tuple[Kind, Kind] = ("thinking", "text")
+_SINGLE: tuple[Kind, Kind] = ("result", "call")

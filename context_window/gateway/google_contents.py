@@ -1,0 +1,211 @@
+"""Google's generateContent and streamGenerateContent.
+
+Calls may have no id: a response then answers the first unanswered call of its name. The conversation's messages therefore are copies of the
+client's contents with the call ids of their parts beside them (`CALL_IDS`), which `with_messages` takes off again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning
+from session.providers.additions import PREAMBLE
+from session.providers.google.signatures import DUMMY
+from session.transcripts.values import json_text, text_at
+
+from ..integrations.content_parts import part_for, visible_content
+from .block_adapter import BlockAdapter, BlockRun, Kind
+from .wire_format import Conversation, Json, WireFormat, objects, text_of, tokens_in, tools_and_options
+
+_PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)")
+_STATUSES = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 413: "INVALID_ARGUMENT"}
+_CALL = ("functionCall", "function_call")
+_RESPONSE = ("functionResponse", "function_response")
+_SIGNATURE = ("thoughtSignature", "thought_signature")
+CALL_IDS = "callIds"
+"""The key of a message's call ids, one for each part; None for other parts."""
+
+
+class GoogleContents(WireFormat):
+    """Requests of `client.models.generate_content`."""
+
+    name: ClassVar[str] = "google"
+    upstream: ClassVar[str] = "https://generativelanguage.googleapis.com"
+    variables: ClassVar[Mapping[str, str]] = {"GOOGLE_GEMINI_BASE_URL": ""}
+    adapter: GoogleAdapter
+
+    def __init__(self) -> None:
+        self.adapter = GoogleAdapter()
+
+    def conversation(self, path: str, body: Json) -> Conversation | None:
+        """Return the conversation of a request for an answer. One that a cached content precedes is not managed."""
+        match, contents = _PATH.fullmatch(path), objects(body.get("contents"))
+        if match is None or not contents or body.get("cachedContent") or body.get("cached_content"):
+            return None
+        system = body.get("systemInstruction") or body.get("system_instruction")
+        config = body.get("generationConfig") or body.get("generation_config")
+        tools, options = tools_and_options(body)
+        return Conversation(
+            match[1],
+            text_of(system.get("parts")) if isinstance(system, dict) else "",
+            list(_with_call_ids(contents)),
+            tools,
+            options,
+            tokens_in(config, "maxOutputTokens", "max_output_tokens") if isinstance(config, dict) else None,
+        )
+
+    def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
+        """Return the body with other contents."""
+        contents = self.adapter.alternating(messages)
+        return {**body, "contents": [{name: value for name, value in content.items() if name != CALL_IDS} for content in contents]}
+
+    def error(self, status: int, message: str) -> Json:
+        """Return an error in Google's form."""
+        return {"error": {"code": status, "message": message, "status": _STATUSES.get(status, "INTERNAL")}}
+
+
+def _with_call_ids(contents: Sequence[Json]) -> Iterator[Json]:
+    """Yield copies of the contents with their call ids. These depend only on the contents up to there."""
+    number = 0
+    unanswered: defaultdict[str, deque[str]] = defaultdict(deque)
+    for content in contents:
+        ids: list[str | None] = []
+        for part in _parts(content):
+            call, response = _object(part, _CALL), _object(part, _RESPONSE)
+            call_id: str | None = None
+            if call is not None:
+                number += 1
+                call_id = text_at(call, "id") or f"call {number}"
+                unanswered[text_at(call, "name")].append(call_id)
+            elif response is not None:
+                waiting = unanswered[text_at(response, "name")]
+                call_id = text_at(response, "id") or (waiting[0] if waiting else f"no call {number}")
+                if call_id in waiting:
+                    waiting.remove(call_id)
+            ids.append(call_id)
+        yield {**content, CALL_IDS: ids}
+
+
+class GoogleAdapter(BlockAdapter):
+    """Contents of Google's API, with their call ids."""
+
+    field = "parts"
+
+    def __init__(self) -> None:
+        super().__init__({"role": "user", "parts": [{"text": PREAMBLE}]})
+
+    def content_json(self, message: Json) -> str:
+        """Return the content as JSON."""
+        return json.dumps([message.get("role"), message.get("parts")], sort_keys=True)
+
+    def content(self, message: Json) -> object:
+        """Return the content's role and parts."""
+        return (message.get("role"), message.get("parts"))
+
+    def blocks(self, message: Json) -> list[Any]:
+        """Return the parts."""
+        return _parts(message)
+
+    def kind(self, block: Any, message: Json) -> Kind:
+        """Return the kind of a part, which only the right role can send."""
+        is_model = message.get("role") == "model"
+        if is_model and _object(block, _CALL) is not None:
+            return "call"
+        if is_model and isinstance(block, dict) and block.get("thought") is True:
+            return "thinking"
+        return "result" if not is_model and _object(block, _RESPONSE) is not None else "text"
+
+    def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
+        """Return the item of a content's run."""
+        all_parts = _parts(message)
+        parts = [all_parts[place] for place in run.places]
+        match run.kind:
+            case "call":
+                call, call_id = _object(parts[0], _CALL) or {}, message[CALL_IDS][run.places[0]]
+                name = text_at(call, "name") or "tool"
+                return FunctionCall(name, json_text(call.get("args") or {}), call_id, id=next(ids), created_at=0.0)
+            case "result":
+                response, call_id = _object(parts[0], _RESPONSE) or {}, message[CALL_IDS][run.places[0]]
+                content = [_response_text(response), *_media(response)]
+                return FunctionCallOutput(
+                    text_at(response, "name"), [part_for(part) for part in content], call_id, id=next(ids), created_at=0.0
+                )
+            case "thinking":
+                return Reasoning("\n".join(text_at(part, "text") for part in parts), id=next(ids), created_at=0.0)
+        role = "assistant" if message.get("role") == "model" else "user"
+        return Message(role, [part_for(_unsigned(part)) for part in parts], id=next(ids), created_at=0.0)  # type: ignore[arg-type]
+
+    def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:
+        """Return the parts of an item as the view shows it. A changed call gets the signature for calls that another made."""
+        if isinstance(form, FunctionCall):
+            return [
+                {
+                    **_unsigned(blocks[0]),
+                    _key(blocks[0], _CALL): {**(_object(blocks[0], _CALL) or {}), "args": json.loads(form.arguments)},
+                    **_dummy(blocks[0]),
+                }
+            ]
+        if isinstance(form, FunctionCallOutput) and isinstance(item, FunctionCallOutput):
+            response = _object(blocks[0], _RESPONSE) or {}
+            content = [_response_text(response), *_media(response)]
+            visible = visible_content(content, item, form, str)
+            texts = [visible] if isinstance(visible, str) else [block for block in visible if isinstance(block, str)]
+            media = [] if isinstance(visible, str) else [block for block in visible if not isinstance(block, str)]
+            changed = {**response, "response": {"output": "\n".join(texts)}, **({"parts": media} if media else {})}
+            if not media:
+                changed.pop("parts", None)
+            return [{**blocks[0], _key(blocks[0], _RESPONSE): changed}]
+        if isinstance(form, Message) and isinstance(item, Message):
+            visible = visible_content([_unsigned(part) for part in blocks], item, form, lambda text: {"text": text})
+            return [{"text": visible}] if isinstance(visible, str) else list(visible)
+        return []
+
+    def merge_responses(self, earlier: Json, later: Json) -> Json:
+        """Return two contents of one role as one."""
+        ids = [*earlier.get(CALL_IDS, [None] * len(_parts(earlier))), *later.get(CALL_IDS, [None] * len(_parts(later)))]
+        return {**super().merge_responses(earlier, later), CALL_IDS: ids}
+
+    def user_message(self, text: str) -> Json:
+        """Return a user's content with this text."""
+        return {"role": "user", "parts": [{"text": text}]}
+
+    def is_system(self, message: Json) -> bool:  # noqa: ARG002 - the interface
+        """Return False: the system prompt stands outside the contents."""
+        return False
+
+
+def _parts(content: Json) -> list[Any]:
+    parts = content.get("parts")
+    return parts if isinstance(parts, list) else [] if parts is None else [parts]
+
+
+def _object(part: Any, names: Sequence[str]) -> Json | None:
+    """Return the object under one of these names; None if there is none."""
+    values = (part.get(name) for name in names) if isinstance(part, dict) else ()
+    return next((value for value in values if isinstance(value, dict)), None)
+
+
+def _key(part: Json, names: Sequence[str]) -> str:
+    return next(name for name in names if isinstance(part.get(name), dict))
+
+
+def _unsigned(part: Any) -> Any:
+    return {name: value for name, value in part.items() if name not in _SIGNATURE} if isinstance(part, dict) else part
+
+
+def _dummy(part: Json) -> Json:
+    return {name: DUMMY for name in _SIGNATURE if name in part}
+
+
+def _response_text(response: Json) -> str:
+    content = response.get("response")
+    return json_text(content) if isinstance(content, dict | list) else text_at(response, "response")
+
+
+def _media(response: Json) -> list[Any]:
+    parts = response.get("parts")
+    return parts if isinstance(parts, list) else []

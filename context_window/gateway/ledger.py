@@ -1,0 +1,52 @@
+"""`Ledger`: numbers of what the gateway has done. It holds no content, no key and no address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Totals since the start.
+
+    Attributes:
+        requests: Requests of conversations.
+        shortened: Those of them that were sent with fewer or shorter messages.
+        received: Bytes of the requests' bodies.
+        forwarded: Bytes of the bodies that went upstream.
+        unmanaged: Requests that could not be fitted, by the kind of error. They were sent unchanged, or refused if the gateway is strict.
+    """
+
+    requests: int = 0
+    shortened: int = 0
+    received: int = 0
+    forwarded: int = 0
+    unmanaged: dict[str, int] | None = None
+
+    def add(self, received: int, forwarded: int, *, shortened: bool) -> None:
+        """Count one request of a conversation.
+
+        Args:
+            received: Bytes of its body.
+            forwarded: Bytes of the body that goes upstream.
+            shortened: True if the view is not the whole conversation.
+        """
+        self.requests += 1
+        self.received += received
+        self.forwarded += forwarded
+        self.shortened += shortened
+
+    def add_unmanaged(self, error: BaseException) -> None:
+        """Count one request that could not be fitted."""
+        self.unmanaged = self.unmanaged or {}
+        kind = type(error).__name__
+        self.unmanaged[kind] = self.unmanaged.get(kind, 0) + 1
+
+    def line(self) -> str:
+        """Return the totals as one line."""
+        if not self.requests:
+            return "gateway: no request of a conversation"
+        saved = 100 * (self.received - self.forwarded) / max(1, self.received)
+        text = f"gateway: {self.requests:,} requests, {self.shortened:,} shortened, {saved:.0f} % of their bytes left out"
+        problems = ", ".join(f"{count:,} × {kind}" for kind, count in (self.unmanaged or {}).items())
+        return f"{text}; not managed: {problems}" if problems else text

@@ -1,0 +1,51 @@
+"""OpenAI's Responses API, where the client sends the whole conversation with every request, as Codex does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from ..integrations.responses_adapter import ResponsesAdapter
+from .openai_chat import openai_error
+from .wire_format import Conversation, Json, WireFormat, objects, text_of, tokens_in, tools_and_options
+
+PATH = "/v1/responses"
+
+
+class OpenAIResponses(WireFormat):
+    """Requests of `client.responses`.
+
+    One that continues a conversation which the provider holds (`previous_response_id`, `conversation`) is not managed: it does not say what
+    the conversation is.
+    """
+
+    name: ClassVar[str] = "openai"
+    upstream: ClassVar[str] = "https://api.openai.com"
+    variables: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self) -> None:
+        self.adapter = ResponsesAdapter()
+
+    def conversation(self, path: str, body: Json) -> Conversation | None:
+        """Return the conversation of a request for an answer."""
+        model, messages = body.get("model"), objects(body.get("input"))
+        is_continued = body.get("previous_response_id") is not None or body.get("conversation") is not None
+        if path != PATH or not isinstance(model, str) or not messages or is_continued:
+            return None
+        tools, options = tools_and_options(body)
+        return Conversation(
+            model,
+            text_of(body.get("instructions")),
+            messages,
+            tools,
+            options,
+            tokens_in(body, "max_output_tokens"),
+        )
+
+    def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
+        """Return the body with other items."""
+        return {**body, "input": list(messages)}
+
+    def error(self, status: int, message: str) -> Json:
+        """Return an error in OpenAI's form."""
+        return openai_error(status, message)

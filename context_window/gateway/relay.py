@@ -1,0 +1,158 @@
+"""Relays requests to an upstream, and its answers back as they come."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+
+import anyio
+import httpx
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+Headers = list[tuple[bytes, bytes]]
+
+_HOP_BY_HOP = frozenset(
+    b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade".split()
+)
+"""Headers that belong to one connection (RFC 9110, 7.6.1)."""
+_OWN = frozenset([b"host", b"content-length", b"expect"])
+"""Headers that are made anew."""
+LONGEST_REFUSAL = 100_000
+"""Bytes of an error's body that are read to see whether the prompt was too long."""
+
+
+def forwarded(headers: Iterable[tuple[bytes, bytes]], also_left_out: frozenset[bytes] = frozenset()) -> Headers:
+    """Return the headers that are passed on, in their order. Those that `Connection` names belong to the connection, too.
+
+    Args:
+        headers: Names and values, as they came.
+        also_left_out: More names to leave out, in lower case.
+    """
+    pairs = [(name.lower(), value) for name, value in headers]
+    named = {part.strip().lower() for name, value in pairs if name == b"connection" for part in value.split(b",")}
+    left_out = _HOP_BY_HOP | also_left_out | named
+    return [(name, value) for name, value in pairs if name not in left_out]
+
+
+def request_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Return the headers of a client's request that go upstream."""
+    return forwarded(headers, _OWN)
+
+
+class OpenAnswer:
+    """An upstream's answer whose body is still arriving.
+
+    Attributes:
+        status: Its HTTP status.
+        headers: The headers that are passed on.
+    """
+
+    def __init__(self, answer: httpx.Response) -> None:
+        """
+        Args:
+            answer: The answer, with its body still to be read.
+        """
+        self.status = answer.status_code
+        self.headers = forwarded(answer.headers.raw)
+        self._answer = answer
+        self._rest = answer.aiter_raw()
+        self._begun = b""
+
+    async def error_body(self) -> object:
+        """Return the body as JSON if it is a small one; else None. The bytes read here are still passed on.
+
+        Raises:
+            httpx.TransportError: The upstream broke the connection.
+        """
+        while len(self._begun) <= LONGEST_REFUSAL:
+            try:
+                self._begun += await anext(self._rest)
+            except StopAsyncIteration:
+                copy = httpx.Response(self.status, headers=self._answer.headers, content=self._begun)
+                try:
+                    return copy.json()
+                except (ValueError, RecursionError, httpx.DecodingError):
+                    return None
+        return None
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield the bytes of the body as they arrive.
+
+        Raises:
+            httpx.TransportError: The upstream broke the connection.
+        """
+        if self._begun:
+            yield self._begun
+        async for piece in self._rest:
+            yield piece
+
+    async def close(self) -> None:
+        """Close the connection if the body has not been read to its end."""
+        await self._answer.aclose()
+
+
+class RelayedAnswer(Response):
+    """An upstream's answer, passed on byte for byte while it arrives. The upstream is read no faster than the client reads.
+
+    If the client leaves, the upstream's connection is closed.
+    """
+
+    def __init__(self, answer: OpenAnswer) -> None:
+        """
+        Args:
+            answer: The answer.
+        """
+        self._answer = answer
+        self.background = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the interface of ASGI
+        """Send the answer."""
+        answer = self._answer
+        head = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
+        try:
+            await send(head)
+            async with anyio.create_task_group() as group:
+                group.start_soon(_leave_with_client, receive, group.cancel_scope)
+                try:
+                    async for chunk in answer.pieces():
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
+                except httpx.TransportError:
+                    pass  # without a last piece the server closes the connection, so the client too sees that the answer broke off
+                group.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await answer.close()
+
+
+async def _leave_with_client(receive: Receive, work: anyio.CancelScope) -> None:
+    """Cancel the work as soon as the client is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    work.cancel()
+
+
+async def answer_to(client: httpx.AsyncClient, outgoing: httpx.Request, request: Request) -> OpenAnswer | None:
+    """Send a request and return the answer, with its body still to be read; None if the client has left meanwhile.
+
+    Args:
+        client: Sends it.
+        outgoing: The request to the upstream.
+        request: The client's request, which tells when the client leaves.
+
+    Raises:
+        httpx.TransportError: The upstream cannot be reached, or broke the connection.
+    """
+    answer: httpx.Response | None = None
+    error: httpx.TransportError | None = None
+    async with anyio.create_task_group() as group:
+        group.start_soon(_leave_with_client, request.receive, group.cancel_scope)
+        try:
+            answer = await client.send(outgoing, stream=True)
+        except httpx.TransportError as problem:
+            error = problem  # raised outside the group, which would wrap it
+        group.cancel_scope.cancel()
+    if error is not None:
+        raise error
+    return None if answer is None else OpenAnswer(answer)

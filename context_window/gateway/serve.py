@@ -1,0 +1,130 @@
+"""Runs the gateway: until it is interrupted, or for as long as a client runs that is started with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+
+from ..errors import ContextWindowError
+from .upstreams import WIRE_FORMATS
+
+BACKLOG = 2_048
+"""Connections that wait to be accepted."""
+
+
+class GatewayError(ContextWindowError):
+    """The gateway's server did not start. The cause is printed by its thread."""
+
+    def __str__(self) -> str:
+        return "the gateway's server did not start; the error above says why"
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address.
+
+    Args:
+        host: A name or an address of this machine.
+        port: 0 for any that is free.
+
+    Raises:
+        OSError: The address is not this machine's, or in use.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the URL of a socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(app: Starlette, listener: socket.socket) -> None:
+    """Serve until the process is interrupted."""
+    _server(app).run(sockets=[listener])
+
+
+@contextmanager
+def serving(app: Starlette, listener: socket.socket) -> Iterator[None]:
+    """Serve in a thread for as long as the `with` lasts.
+
+    Raises:
+        GatewayError: The server did not start.
+    """
+    server = _server(app)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            thread.join(0.01)
+            if not thread.is_alive():
+                raise GatewayError
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def run_client(command: Sequence[str], address: str) -> int:
+    """Run a client that sends its requests to the gateway. Returns its exit code.
+
+    Args:
+        command: The program and its arguments.
+        address: The gateway's URL.
+
+    Raises:
+        OSError: There is no such program.
+    """
+    environment = {**os.environ, **client_variables(address)}
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's, which shares the terminal
+    try:
+        # The client must not inherit that: its own handling of Ctrl-C is to work as always.
+        code = subprocess.Popen(command, env=environment, preexec_fn=_default_interrupt if os.name == "posix" else None).wait()  # noqa: PLW1509, S603
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    return code if code >= 0 else 128 - code
+
+
+def client_variables(address: str) -> Mapping[str, str]:
+    """Return the variables of the environment by which clients find the gateway.
+
+    Args:
+        address: The gateway's URL.
+    """
+    return {variable: f"{address}/{wire.name}{rest}" for wire in WIRE_FORMATS for variable, rest in wire.variables.items()}
+
+
+def _default_interrupt() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _server(app: Starlette) -> uvicorn.Server:
+    # No log: it would name addresses. No headers of its own: the upstream's are relayed. Open streams end with the clients that read them.
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            ws="none",
+            server_header=False,
+            date_header=False,
+            lifespan="on",
+            timeout_graceful_shutdown=1,
+        )
+    )

@@ -1,0 +1,71 @@
+"""`Windows`: fits conversations. Holds one manager for each kind of request: a model, its tools, its options."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from dataclasses import replace
+from operator import is_
+from threading import Lock
+
+from ..integrations.conversation_tracker import ConversationTracker
+from ..manager import ContextWindowManager
+from ..model_errors import PromptTooLongError
+from ..settings.context_window import ContextWindow
+from .cache_marks import with_marks, without_marks
+from .wire_format import Conversation, Json, WireFormat
+
+KINDS = 64
+"""Kinds of requests that are remembered: the most recently used ones."""
+
+
+class Windows:
+    """Fits conversations to a window. Thread-safe."""
+
+    def __init__(self, window: ContextWindow) -> None:
+        """
+        Args:
+            window: The limits and the policy of every conversation.
+        """
+        self._window = window
+        self._lock = Lock()
+        self._trackers: OrderedDict[bytes, ConversationTracker[Json]] = OrderedDict()
+
+    def fit(self, wire: WireFormat, conversation: Conversation, refusal: PromptTooLongError | None = None) -> list[Json] | None:
+        """Return the messages of the view; None if it is the whole conversation, so that the client's own bytes can be sent.
+
+        Args:
+            wire: The conversation's wire format.
+            conversation: A request's conversation.
+            refusal: The upstream's refusal of the messages returned last for this conversation. Smaller ones are returned now.
+
+        Raises:
+            UnknownModelError: The model's window is unknown, and no limit was set.
+            SessionError: A message cannot be read.
+            ContextWindowError: The conversation cannot be fitted, or a refused one cannot become smaller.
+        """
+        bare = without_marks(conversation.messages)
+        tracker = self._tracker_for(wire, conversation)
+        messages = tracker.fit(bare, system=conversation.system, refusal=refusal)
+        if not messages or (len(messages) == len(bare) and all(map(is_, messages, bare))):
+            return None
+        return with_marks(messages, conversation.messages)
+
+    def _tracker_for(self, wire: WireFormat, conversation: Conversation) -> ConversationTracker[Json]:
+        kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.tools, conversation.options]
+        key = hashlib.sha256(json.dumps(kind).encode()).digest()
+        with self._lock:
+            tracker = self._trackers.get(key)
+            if tracker is None:
+                tracker = self._trackers[key] = ConversationTracker(self._manager_for(conversation), wire.adapter)
+            self._trackers.move_to_end(key)
+            if len(self._trackers) > KINDS:
+                self._trackers.popitem(last=False)
+        return tracker
+
+    def _manager_for(self, conversation: Conversation) -> ContextWindowManager:
+        window = self._window
+        if window.output_reserve is None and conversation.output_tokens is not None:
+            window = replace(window, output_reserve=conversation.output_tokens)
+        return ContextWindowManager(conversation.model, context_window=window, tools=conversation.tools, options=conversation.options)

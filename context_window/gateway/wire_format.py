@@ -1,0 +1,103 @@
+"""`WireFormat`: all that the gateway must know about a provider's requests. Each format implements it."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..counting.overhead import COUNTED_OPTIONS
+from ..integrations.message_adapter import MessageAdapter
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The part of a request's body that decides its view.
+
+    Attributes:
+        model: The model's name.
+        system: The system prompt, if it stands outside the messages.
+        messages: The messages, as the client sent them.
+        tools: The tool definitions.
+        options: Other fields of the request that cost tokens.
+        output_tokens: The largest number of tokens that the client lets the answer have; None if it does not say.
+    """
+
+    model: str
+    system: str
+    messages: list[Json]
+    tools: list[Any]
+    options: Json
+    output_tokens: int | None
+
+
+class WireFormat(ABC):
+    """Reads and writes the requests of one provider's API.
+
+    Attributes:
+        name: The first part of its addresses here.
+        upstream: The provider's address.
+        variables: Variables of the environment by which its clients find an address, each with what follows the name.
+        adapter: Reads and copies single messages.
+    """
+
+    name: ClassVar[str]
+    upstream: ClassVar[str]
+    variables: ClassVar[Mapping[str, str]]
+    adapter: MessageAdapter[Json]
+
+    @abstractmethod
+    def conversation(self, path: str, body: Json) -> Conversation | None:
+        """Return the conversation of a request, or None if it has none that the gateway manages.
+
+        Args:
+            path: The address without the format's name.
+            body: The body of a POST.
+        """
+
+    @abstractmethod
+    def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
+        """Return the body with other messages. All other fields are the same objects, in the same order."""
+
+    @abstractmethod
+    def error(self, status: int, message: str) -> Json:
+        """Return an error as the provider words its own, for a client that shows it."""
+
+
+def object_of(content: bytes) -> Json | None:
+    """Return the JSON object that a body holds; None if it holds none, so that the upstream can say so."""
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def objects(value: object) -> list[Json] | None:
+    """Return a list of JSON objects; None for anything else."""
+    return value if isinstance(value, list) and all(isinstance(member, dict) for member in value) else None
+
+
+def tools_and_options(body: Json) -> tuple[list[Any], Json]:
+    """Return a request's tool definitions, and its other fields that cost tokens."""
+    tools = body.get("tools")
+    return tools if isinstance(tools, list) else [], {name: value for name, value in body.items() if name in COUNTED_OPTIONS}
+
+
+def text_of(content: object) -> str:
+    """Return a system prompt's text: a text, or the texts of its blocks."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    texts = [block.get("text") if isinstance(block, dict) else block for block in blocks]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def tokens_in(body: Json, *names: str) -> int | None:
+    """Return the first of these fields that is a positive whole number."""
+    values = (body.get(name) for name in names)
+    return next((value for value in values if type(value) is int and value > 0), None)

@@ -1,0 +1,286 @@
+"""`ConversationTracker`: keeps a framework's conversations as sessions, so that a view costs only the new messages and prompts stay stable.
+
+It finds the conversation that a list of messages continues, appends the new messages, and returns the messages to send. How these are
+picked is in `view_messages.py`; how a framework's messages are read is up to its `MessageAdapter`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from functools import partial
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+from session.errors import FormatError
+from session.items import Item, Message
+from session.parts import Document, Image
+from session.session import Session
+from session.summarizers import Summarizer
+from session.units import is_answer
+
+from ..errors import BudgetError, RecallError
+from ..loop.background_loop import run_blocking
+from ..manager import ContextWindowManager
+from ..model_errors import PromptTooLongError
+from ..recall import content_of
+from ..requests.client_errors import model_error
+from ..strategies import summarize_of
+from ..threads import in_thread
+from ..tools import Tool, tool_texts
+from ..validation import check_amount
+from .message_adapter import MessageAdapter
+from .message_hashes import NO_MESSAGES, MessageHashes, extend_hash, hash_messages
+from .tracked_conversation import TrackedConversation, item_ids, with_tool_name
+from .view_messages import view_messages
+
+M = TypeVar("M")
+
+REMEMBERED = 64
+"""Default number of conversations that a tracker remembers: the most recently used ones."""
+
+
+class ConversationTracker(Generic[M]):
+    """Keeps each of a framework's conversations as one session that grows.
+
+    A list of messages that begins like a remembered one continues that conversation. This also works if the framework has stored the
+    trimmed list. Any other list starts a new conversation. The same list gives the same view in any process, unless a summary was written:
+    it is remembered with the conversation. Thread-safe.
+    """
+
+    def __init__(self, manager: ContextWindowManager, adapter: MessageAdapter[M], *, remembered: int = REMEMBERED) -> None:
+        """
+        Args:
+            manager: The manager that makes the views.
+            adapter: The framework's adapter.
+            remembered: Conversations to remember.
+
+        Raises:
+            BudgetError: `manager` is not a `ContextWindowManager`, or `remembered` is not a whole number of at least 1.
+        """
+        if not isinstance(manager, ContextWindowManager):
+            raise BudgetError("manager", manager, "pass a ContextWindowManager")
+        self._manager = manager
+        self._adapter = adapter
+        self._max_remembered = check_amount("remembered", remembered, least=1)
+        self._lock = Lock()
+        self._by_key: dict[tuple[bytes, bytes], TrackedConversation[M]] = {}
+        self._by_last_use: OrderedDict[TrackedConversation[M], None] = OrderedDict()
+        self._tools: list[str] = []
+
+    def fit(
+        self,
+        messages: Sequence[M],
+        *,
+        system: str = "",
+        tools: Iterable[Tool] = (),
+        refusal: Exception | None = None,
+        llm: Summarizer | None = None,
+    ) -> list[M]:
+        """Return the messages to send.
+
+        Args:
+            messages: The whole conversation. Neither the list nor a message is changed.
+            system: The system prompt, if it is sent outside the messages.
+            tools: The tool definitions of the request.
+            refusal: The exception that the model's client raised for the messages returned last. The new ones are smaller.
+            llm: Asks the model in use for a summary, if one is due and the window has no other summariser.
+
+        Raises:
+            ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
+            Exception: `refusal` itself, if it is not about the prompt's length or nothing can be taken out.
+        """
+        too_long = _as_prompt_too_long(refusal)
+        tracked = self._check_out(messages, system, tools)
+        try:
+            if refusal is not None and too_long is not None:
+                self._accept_refusal(tracked, too_long, refusal)
+            elif self._may_compact(llm):
+                run_blocking(self._manager.compact_if_due(tracked.session, llm))
+            return self._messages_for(tracked, self._manager.process_session(tracked.session))
+        finally:
+            self._check_in(tracked)
+
+    async def afit(
+        self,
+        messages: Sequence[M],
+        *,
+        system: str = "",
+        tools: Iterable[Tool] = (),
+        refusal: Exception | None = None,
+        llm: Summarizer | None = None,
+    ) -> list[M]:
+        """`fit` for async callers: work is done in threads. A cancelled caller waits until the current step has finished.
+
+        Args:
+            messages: The whole conversation. Neither the list nor a message is changed.
+            system: The system prompt, if it is sent outside the messages.
+            tools: The tool definitions of the request.
+            refusal: The exception that the model's client raised for the messages returned last. The new ones are smaller.
+            llm: Asks the model in use for a summary, if one is due and the window has no other summariser.
+
+        Raises:
+            ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
+            Exception: `refusal` itself, if it is not about the prompt's length or nothing can be taken out.
+        """
+        too_long = _as_prompt_too_long(refusal)
+        checked_out: list[TrackedConversation[M]] = []  # filled by the thread, so that a cancellation cannot lose the conversation
+        try:
+            await in_thread(lambda: checked_out.append(self._check_out(messages, system, tools)))
+            (tracked,) = checked_out
+            if refusal is not None and too_long is not None:
+                await in_thread(partial(self._accept_refusal, tracked, too_long, refusal))
+            elif self._may_compact(llm):
+                await self._manager.compact_if_due(tracked.session, llm)
+            view = await self._manager.aprocess_session(tracked.session)
+            return await in_thread(lambda: self._messages_for(tracked, view))
+        finally:
+            for tracked in checked_out:  # empty if the checkout failed
+                self._check_in(tracked)
+
+    def recall(self, id: str) -> str:
+        """Return content that was taken out of a conversation, as text. An image or a document is only named.
+
+        Args:
+            id: The id in a placeholder.
+
+        Raises:
+            RecallError: No remembered conversation has this id.
+        """
+        with self._lock:
+            sessions = [tracked.session for tracked in reversed(self._by_last_use)]
+        for session in sessions:
+            try:
+                item = self._manager.recall(session, id)
+            except RecallError:
+                continue
+            media_names = {Image: "[image]", Document: "[document]"}
+            return "\n".join(getattr(part, "text", None) or media_names.get(type(part), "") for part in content_of(item))
+        raise RecallError(id, "no conversation that is remembered has it; placeholders name the ids there are")
+
+    def _may_compact(self, llm: Summarizer | None) -> bool:
+        window = self._manager.context_window
+        return window.compaction and (llm is not None or window.summary_llm is not None or summarize_of(window.strategy) is not None)
+
+    def _check_out(self, messages: Sequence[M], system: str, tools: Iterable[Tool]) -> TrackedConversation[M]:
+        """Return the conversation of these messages, brought up to date. No other caller gets it until `_check_in`."""
+        self._count_tools(tools)
+        system_hash = hashlib.sha256(system.encode(errors="replace")).digest()
+        contents = list(map(self._adapter.content, messages))
+        received = hash_messages(self._adapter, messages, contents, self._most_similar(contents, system_hash))
+        known_count, tracked = self._take_longest_match(received.hashes, system_hash)
+        if tracked is None:
+            session_id = hashlib.sha256(received.hashes[min(1, len(messages))] + system_hash).hexdigest()[:12]
+            tracked = TrackedConversation(Session(id=session_id), system_hash)
+            if system:
+                tracked.session.append(Message("system", system, id="system", created_at=0.0))
+        try:
+            self._append_messages(tracked, messages, received, known_count)
+        except BaseException:
+            if known_count:
+                self._check_in(tracked)
+            raise
+        return tracked
+
+    def _count_tools(self, tools: Iterable[Tool]) -> None:
+        definitions = tool_texts(tools)
+        if definitions and definitions != self._tools:
+            self._manager.count_tools(definitions)
+            self._tools = definitions
+
+    def _most_similar(self, contents: list[object], system_hash: bytes) -> MessageHashes:
+        """Return the remembered list of messages that these contents look most like. Only the time depends on the choice."""
+        with self._lock:
+            conversations = [tracked for tracked in reversed(self._by_last_use) if tracked.system_hash == system_hash]
+        lists = [hashes for tracked in conversations for hashes in (tracked.received, tracked.returned)]
+        return max(lists, key=lambda hashes: hashes.likeness(contents), default=NO_MESSAGES)
+
+    def _take_longest_match(self, hashes: list[bytes], system_hash: bytes) -> tuple[int, TrackedConversation[M] | None]:
+        """Remove and return the conversation that matches the most leading messages, and their number."""
+        with self._lock:
+            for length in range(len(hashes) - 1, 0, -1):
+                tracked = self._by_key.get((system_hash, hashes[length]))
+                if tracked is not None:
+                    self._forget(tracked)
+                    return length, tracked
+        return 0, None
+
+    def _forget(self, tracked: TrackedConversation[M]) -> None:
+        del self._by_last_use[tracked]
+        for key in tracked.keys:
+            if self._by_key.get(key) is tracked:
+                del self._by_key[key]
+
+    def _append_messages(self, tracked: TrackedConversation[M], messages: Sequence[M], received: MessageHashes, known_count: int) -> None:
+        """Append the messages that the conversation does not have yet. Appends nothing if one of them cannot be read."""
+        messages_hash, tool_names = tracked.messages_hash, dict(tracked.tool_names)
+        new_items: list[list[Item]] = []
+        for message, digest in zip(messages[known_count:], received.digests[known_count:], strict=True):
+            messages_hash = extend_hash(messages_hash, digest)
+            new_items.append([with_tool_name(item, tool_names) for item in self._adapter.items(message, item_ids(messages_hash))])
+            if not new_items[-1]:
+                raise FormatError("messages", f"a {type(message).__name__} became no item")
+        tracked.keys = set()  # if an interrupt leaves the log half appended, nobody continues it, but recall still works
+        for items in new_items:
+            self._append(tracked.session, items)
+        if received.hashes[known_count] == tracked.messages_hash:
+            tracked.messages[:] = messages[:known_count]  # equal in content; the framework may have loaded them again
+        tracked.messages += messages[known_count:]
+        tracked.items += new_items
+        tracked.messages_hash, tracked.tool_names = messages_hash, tool_names
+        tracked.received = received
+        tracked.keys = {(tracked.system_hash, received.hashes[-1]), (tracked.system_hash, messages_hash)}
+
+    def _append(self, session: Session, items: list[Item]) -> None:
+        """Append one message's items. Two assistant messages in a row stay two responses if the framework means them so."""
+        last = session.items[-1] if session.items else None
+        is_new_response = last is not None and self._adapter.is_message_whole_response and is_answer(last) and is_answer(items[0])
+        for item in items:
+            session.append(item)
+        if is_new_response:
+            session.restore_seams(session.response_breaks | {items[0].id}, 0)
+
+    def _accept_refusal(self, tracked: TrackedConversation[M], refusal: PromptTooLongError, error: Exception) -> None:
+        if not self._manager.accept_refusal(tracked.session, refusal):
+            raise error
+
+    def _messages_for(self, tracked: TrackedConversation[M], view: Session) -> list[M]:
+        """Return the messages that show the view. The conversation can be found by them from now on."""
+        messages = view_messages(self._adapter, tracked, view)
+        contents = list(map(self._adapter.content, messages))
+        similar = max((tracked.received, tracked.returned), key=lambda hashes: hashes.likeness(contents))
+        tracked.returned = hash_messages(self._adapter, messages, contents, similar)
+        tracked.keys.add((tracked.system_hash, tracked.returned.hashes[-1]))
+        return messages
+
+    def _check_in(self, tracked: TrackedConversation[M]) -> None:
+        """Remember the conversation again, whether the call succeeded or failed."""
+        with self._lock:
+            self._by_last_use[tracked] = None
+            for key in tracked.keys:
+                self._by_key[key] = tracked
+            while len(self._by_last_use) > self._max_remembered:
+                self._forget(next(iter(self._by_last_use)))
+
+
+class RecallMixin:
+    """The `recall` method of adapters. Its docstring is the description of a tool that a model sees."""
+
+    _conversations: ConversationTracker[Any]
+
+    def recall(self, id: str) -> str:
+        """Gives back content that was taken out of this conversation to save space, by the recall id that its placeholder names.
+
+        Args:
+            id: The recall id.
+        """
+        return self._conversations.recall(id)
+
+
+def _as_prompt_too_long(error: Exception | None) -> PromptTooLongError | None:
+    """Return the refusal that an error reports; None for None. Raise the error if it is not about the prompt's length."""
+    refusal = error if error is None or isinstance(error, PromptTooLongError) else model_error(error)
+    if error is not None and not isinstance(refusal, PromptTooLongError):
+        raise error
+    return refusal if isinstance(refusal, PromptTooLongError) else None

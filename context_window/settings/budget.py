@@ -1,0 +1,278 @@
+"""Resolves a model's name and a `ContextWindow` to a budget in tokens, a counter, and the limits of views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..counting.counter import TokenCounter
+from ..counting.overhead import RequestOverhead
+from ..counting.select import select_counter
+from ..errors import BudgetError
+from ..models import Model, describe_model, find_model
+from ..strategies import advisers_of, is_final
+from ..trimming.calibration_rule import CalibrationRule
+from ..trimming.limits import BOUNDLESS, Limits, portion
+from ..validation import check_amount
+from .context_window import ContextWindow
+
+KNOWN = {"openai": 50, "claude": 200, "google": 270}
+"""By family, in thousandths: in recorded sessions, 99 of 100 increments exceeded our count by at most this."""
+
+UNKNOWN = CalibrationRule(prior_score=400, max_ratio=10**6)
+"""The rule for unknown models and counters: such a counter may be too low by any factor."""
+
+NOTE_PART = 20
+"""A line for the model, about removed items or about usage, may cost at most the 20th part of the budget."""
+
+DEFAULT_TOKENS = 128_000
+"""The budget in tokens if nothing is known of the model."""
+
+NAMES = ("name", "model", "model_name")
+"""Attributes and keys of a `model_config` that may name the model; the first non-empty text counts."""
+
+LIMITS = ("max_tokens", "max_history_tokens", "max_context_window_tokens")
+"""Attributes and keys that may limit the prompt; the first one that is not None counts. Penguin's `ModelConfig` has the last two
+(https://deepwiki.com/Maximooch/penguin/7.3-model-configuration)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """A model, and the size of its prompts.
+
+    Attributes:
+        name: The provider's name of the model.
+        max_tokens: Tokens that the prompt may have; None: as many as the model allows.
+        binds_thinking: True if the model refuses reasoning after an edited place; None to look it up. Anthropic does not check it for
+            accounts from before 2026-08-31 unless they ask for it.
+        window: Tokens of prompt and answer together, where your account or tool has another window than the model's; None to look it up.
+        drops_thinking: True if reasoning of earlier turns costs nothing; None to look it up. Pass False if your requests keep it
+            (`clear_thinking` with `keep: "all"`).
+    """
+
+    name: str | None = None
+    max_tokens: int | None = None
+    binds_thinking: bool | None = None
+    window: int | None = None
+    drops_thinking: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.name is not None and not isinstance(self.name, str):
+            raise BudgetError("ModelConfig.name", self.name, "pass the model's name as a string, or None")
+        for field in ("max_tokens", "window"):
+            if getattr(self, field) is not None:
+                object.__setattr__(self, field, check_amount(f"ModelConfig.{field}", getattr(self, field), least=1))
+        check_choice("ModelConfig.binds_thinking", self.binds_thinking)
+        check_choice("ModelConfig.drops_thinking", self.drops_thinking)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The budget and the counter of a model. Amounts are tokens.
+
+    Attributes:
+        tokens: Tokens that a request may cost.
+        counter: The token counter.
+        window: The model's window; None if it is not known.
+        reserve: Tokens of the window reserved for the answer.
+        frame: Tokens that the provider adds to every request.
+        binds_thinking: True if the model refuses reasoning after an edited place.
+        drops_thinking: True if reasoning of earlier turns costs nothing.
+        model: The model's name; None if there is none, or not even its family is known.
+        expected_error: The usual relative error of the local count.
+        counter_problem: The reason why a fallback counts; empty if none does.
+        calibration: The rule by which usage reports are used with this counter.
+        bounded: True if `tokens` is a real limit; False if none was given and the model is not known.
+    """
+
+    tokens: int
+    counter: TokenCounter
+    window: int | None = None
+    reserve: int = 0
+    frame: int = 0
+    binds_thinking: bool = False
+    drops_thinking: bool = False
+    model: str | None = None
+    expected_error: float = 0.0
+    counter_problem: str = ""
+    calibration: CalibrationRule = UNKNOWN
+    bounded: bool = True
+
+    def speaks_for(self, model: str | None) -> bool:
+        """True if another model's usage reports apply to the model in use: both have the same tokenizer, or one of them is not known."""
+        if self.model is None or model is None or model == self.model:
+            return True
+        description = describe_model(model)
+        return description.family != "other" and description.tokenizer == describe_model(self.model).tokenizer
+
+
+def resolve_budget(
+    model_config: object, token_counter: TokenCounter | Callable[[Any], int] | None, context_window: ContextWindow
+) -> Budget:
+    """Return the budget and the counter. The budget is the window's `max_tokens`, or else the config's, or else the model's.
+
+    Raises:
+        UnknownModelError: The model's window is not known and no `max_tokens` is given.
+        BudgetError: Nothing is left for the prompt, or a value has the wrong type.
+    """
+    if not isinstance(context_window, ContextWindow):
+        raise BudgetError("context_window", context_window, "pass a ContextWindow(max_tokens=…)")
+    model_config = read_config(model_config)
+    name, config_tokens = name_and_limit(model_config)
+    binds = check_choice("model_config.binds_thinking", getattr(model_config, "binds_thinking", None))
+    drops = model_config.drops_thinking if isinstance(model_config, ModelConfig) else None
+    explicit = context_window.max_tokens if context_window.max_tokens is not None else config_tokens
+    window = model_config.window if isinstance(model_config, ModelConfig) else None
+    if window is not None:
+        model: Model | None = _with_window(describe_model(name or ""), window)
+    else:
+        model = None if name is None else find_model(name) if explicit is None else describe_model(name)
+    if model is None or (model.window is None and model.family == "other"):
+        counter, error, problem = select_counter(token_counter, None)
+        return Budget(
+            DEFAULT_TOKENS if explicit is None else explicit,
+            counter,
+            binds_thinking=bool(binds),
+            drops_thinking=bool(drops),
+            expected_error=error,
+            counter_problem=problem,
+            bounded=explicit is not None,
+        )
+    tokens, reserve = (explicit, 0) if explicit is not None else _split_window(model, context_window.output_reserve)
+    if context_window.below_price_cliff and model.price_cliff is not None:
+        tokens = min(tokens, model.price_cliff)
+    counter, error, problem = select_counter(token_counter, model)
+    return Budget(
+        tokens,
+        counter,
+        window=model.window,
+        reserve=reserve,
+        frame=model.frame,
+        binds_thinking=model.binds_thinking if binds is None else binds,
+        drops_thinking=model.drops_thinking if drops is None else drops,
+        model=model.name or None,
+        expected_error=error,
+        counter_problem=problem,
+        calibration=calibration_of(model.family) if token_counter is None else UNKNOWN,
+    )
+
+
+def limits_of(
+    budget: Budget, window: ContextWindow, overhead: RequestOverhead, *, one_shot: bool = False, newest_first: bool = False
+) -> Limits:
+    """Return the limits of views.
+
+    Args:
+        budget: The budget and the counter.
+        window: The limits and the policy.
+        overhead: Tokens of requests outside their items.
+        one_shot: True to trim exactly to the budget as soon as it is exceeded.
+        newest_first: True to take the newest items first.
+    """
+    tokens, items = budget.tokens, window.max_context_items
+    trigger, target = window.ratios
+    return Limits(
+        budget=tokens,
+        trigger=tokens if one_shot else portion(trigger, tokens),
+        target=tokens if one_shot else portion(target, tokens),
+        shares=window.shares.exact,
+        images_kept=window.images_kept,
+        images_max=window.images_kept if window.images_max is None else window.images_max,
+        items_max=items,
+        items_target=0 if items is None else items if one_shot else max(1, portion(target, items)),
+        overhead=overhead.fixed,
+        preamble=overhead.preamble,
+        synthetic=overhead.synthetic,
+        closing=overhead.closing,
+        note=overhead.note,
+        note_removed=window.note_removed and overhead.note * NOTE_PART <= tokens,
+        usage_note=overhead.usage_note,
+        usage_noted_from=window.usage_noted_from(tokens) if overhead.usage_note * NOTE_PART <= tokens else BOUNDLESS,
+        binds_thinking=budget.binds_thinking,
+        drops_thinking=budget.drops_thinking,
+        keep_first_message=window.keep_first_message,
+        clamp_messages=window.clamp_messages,
+        clear_call_inputs=window.clear_call_inputs,
+        tool_rules=window.tool_rules,
+        clear_superseded=window.clear_superseded,
+        newest_first=newest_first,
+        advisers=advisers_of(window.strategy, waits_for_trigger=trigger < 1),
+        final=is_final(window.strategy),
+        calibration=None if one_shot or window.coverage is None else replace(budget.calibration, coverage=window.thousandths),
+    )
+
+
+def calibration_of(family: str) -> CalibrationRule:
+    """Return the rule by which usage reports are used with our counters for a family's models."""
+    return CalibrationRule(prior_score=KNOWN[family]) if family in KNOWN else UNKNOWN
+
+
+def check_choice(field: str, value: object) -> bool | None:
+    """Return the value of a setting that is looked up if it is None.
+
+    Raises:
+        BudgetError: It is not True, False or None.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    raise BudgetError(field, value, "pass True or False, or None to look it up for the model")
+
+
+def _with_window(model: Model, window: int) -> Model:
+    """Return the model with another window. The largest prompt that it accepts stays the same."""
+    return replace(model, window=window, input_limit=window if model.input_limit is None else min(window, model.input_limit))
+
+
+def _split_window(model: Model, output_reserve: int | None) -> tuple[int, int]:
+    """Return the tokens of the model's window for the prompt, and the rest, which only the answer can use."""
+    assert model.window is not None
+    assert model.input_limit is not None
+    reserve = model.output_reserve if output_reserve is None else output_reserve
+    if reserve >= model.window:
+        raise BudgetError(
+            "output_reserve", reserve, f"nothing is left for the prompt; pass less than {model.window:,}, the window of {model.name}"
+        )
+    tokens = min(model.window - reserve, model.input_limit)
+    return tokens, model.window - tokens
+
+
+def read_config(model_config: object) -> object:
+    """Return a `model_config` argument with a mapping in it replaced by the `ModelConfig` of the same name and limit.
+
+    Raises:
+        BudgetError: The mapping neither names a model nor has a limit, or a value has the wrong type.
+    """
+    if not isinstance(model_config, Mapping):
+        return model_config
+    values = {name: model_config.get(name) for name in (*NAMES, *LIMITS)}
+    name = next((value for key in NAMES if isinstance(value := values[key], str) and value), None)
+    tokens = next((check_amount(f"model_config[{key!r}]", values[key], least=1) for key in LIMITS if values[key] is not None), None)
+    if name is None and tokens is None:
+        raise BudgetError("model_config", model_config, 'pass a mapping with a model, a limit, or both: {"model": …, "max_tokens": …}')
+    return ModelConfig(name, tokens, check_choice("model_config['binds_thinking']", model_config.get("binds_thinking")))
+
+
+def name_and_limit(model_config: object) -> tuple[str | None, int | None]:
+    """Return the model's name and the explicit limit in a `model_config` argument; None for each that is missing.
+
+    Raises:
+        BudgetError: The argument neither names a model nor has a limit.
+    """
+    if model_config is None or isinstance(model_config, str):
+        return model_config, None
+    if isinstance(model_config, ContextWindow):
+        raise BudgetError("model_config", model_config, "this is the context window; pass it as context_window=…")
+    config = read_config(model_config)
+    if isinstance(config, type) or not any(hasattr(config, limit) for limit in LIMITS):
+        raise BudgetError(
+            "model_config",
+            model_config,
+            "pass a model's name, a ModelConfig(…), or an object with max_tokens; or context_window=ContextWindow(max_tokens=…) alone",
+        )
+    limits = {name: getattr(config, name, None) for name in LIMITS}
+    tokens = next((check_amount(f"model_config.{name}", limit, least=1) for name, limit in limits.items() if limit is not None), None)
+    for attribute in NAMES:
+        if isinstance(name := getattr(config, attribute, None), str) and name:
+            return name, tokens
+    return None, tokens

@@ -1,0 +1,200 @@
+"""The limits and the policy of one agent's window, checked on construction. Counts no tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
+
+from session.session import Session
+from session.summarizers import Summarizer, Summarizing, as_summarizer
+
+from ..errors import BudgetError
+from ..strategies import PriorityTrim, check_strategy, is_final
+from ..trimming.limits import BOUNDLESS
+from ..trimming.strategy_api import Strategy
+from ..trimming.tool_rules import ToolRules, check_rules
+from ..validation import check_amount, check_ratio, exact_fraction
+from .shares import Shares
+
+TARGET_RATIO = 0.65
+"""The default of `target_ratio`: its part of the trigger where that is lower than the default itself."""
+
+_MANAGE: list[Callable[[ContextWindow, Session, Summarizer | Summarizing | None], Awaitable[Session]]] = []
+"""The implementation of `ContextWindow.manage`. `manager.py` adds it, because this file imports no manager."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWindow:
+    """The size of one agent's window, and the policy when it is full.
+
+        ContextWindow(max_tokens=40_000, shares=Shares(context=.5, dialog=.35), images_kept=2)
+
+    Attributes:
+        max_tokens: Tokens that the prompt may have, tool definitions included. None: as many as the model allows.
+        max_context_items: Items that a view may have; None for any number.
+        keep_recent_turns: Number of newest turns that a compaction leaves alone, if enough turns are older. Otherwise the newest tool calls
+            and messages stay, wherever turns begin.
+        max_tool_calls_per_turn: Tool calls that a managed loop allows in one turn.
+        summary_llm: The summariser: an async function from a prompt to a text, or a `Model`. None for the model in use, where a loop or an
+            integration has one.
+        compaction: False to summarise nothing unless `manager.compact` is called.
+        summary_prompt: Instructions for the summariser, in place of our own. The record of the conversation follows them.
+        keep_user_messages: True to leave the user's own messages out of summaries: they stay in views word for word, in their places, until
+            a trim needs their room. Messages of category CONTEXT do not count.
+        shares: Each category's part of the budget.
+        trigger_ratio: A prompt above this part of the budget is trimmed. If it is below 1, a `SlidingWindow` moves only then, too.
+        target_ratio: A trim goes down to this part of the budget, so that the next turns change nothing and caches stay warm. If overhead
+            and protected items take much of it, a trim leaves at least half of this part of the remaining room in use: otherwise it
+            would take nearly everything else. With a `trigger_ratio` of 0.65 or less, the default is 65 % of the trigger.
+        keep_first_message: True to keep the first user message, which states the task, until nothing is left but it and the frontier.
+            Messages of category CONTEXT do not count. Compaction leaves it alone.
+        clamp_messages: True to truncate the user's newest messages in the middle if the prompt does not fit otherwise. False to leave the
+            user's words alone; the prompt is then over the budget, which is an event, or an error if `strict`.
+        clear_call_inputs: True to replace long string values in the arguments of older calls, such as the text of a file that was written,
+            by placeholders before calls and messages are dropped. Values of up to 200 characters stay, such as the file's path.
+        tool_rules: Rules for the results of single tools, by the tool's name or a pattern such as `mcp__github__*`: which are cleared
+            first, and which are kept.
+        note_removed: True to tell the model what it does not see: a view that has lost items begins with a line such as
+            `[143 earlier items removed to fit the window; recall ids m3 to m212]`. It changes only when items are removed.
+            Windows below about 1,000 tokens have no room for it.
+        note_usage_at: Part of the budget, such as 0.8. The first request that uses it ends with a constant line that tells the model. The
+            line stays there until a trim makes room. None: the model is not told. Windows below about 500 tokens have no room for it.
+        clear_superseded: True to clear a result before others if its file was read again in full, or written, later. Which tools read and
+            write files is known by their names (`context_window/trimming/file_access.py`) and by their rules.
+        images_kept: Newest image parts that stay if there are too many.
+        images_max: Older image parts are replaced if there are more than this; None: the same as `images_kept`.
+        strategy: The trimming strategy: `PriorityTrim()`, another of `context_window.strategies`, or a function of (units, budget).
+        warn_at: Parts of the budget at which listeners are warned.
+        output_reserve: Tokens of a model's window reserved for its answer; None: a default for the model.
+        below_price_cliff: True to stay below the prompt size from which a model's price rises.
+        coverage: Share of requests that must cost no more than their upper bound, once usage has been reported. None: reports are
+            ignored.
+        strict: True to raise `ContextOverflowError` if a view cannot be made to fit.
+    """
+
+    max_tokens: int | None = None
+    max_context_items: int | None = None
+    keep_recent_turns: int = 3
+    max_tool_calls_per_turn: int = 10
+    summary_llm: Summarizer | Summarizing | None = None
+    shares: Shares = field(default_factory=Shares, kw_only=True)
+    trigger_ratio: float = field(default=1.0, kw_only=True)
+    target_ratio: float = field(default=TARGET_RATIO, kw_only=True)
+    keep_first_message: bool = field(default=False, kw_only=True)
+    clamp_messages: bool = field(default=True, kw_only=True)
+    clear_call_inputs: bool = field(default=True, kw_only=True)
+    tool_rules: ToolRules = field(default_factory=dict, kw_only=True, hash=False)
+    note_removed: bool = field(default=True, kw_only=True)
+    note_usage_at: float | None = field(default=None, kw_only=True)
+    clear_superseded: bool = field(default=False, kw_only=True)
+    images_kept: int = field(default=1, kw_only=True)
+    images_max: int | None = field(default=None, kw_only=True)
+    strategy: Strategy = field(default_factory=PriorityTrim, kw_only=True)
+    warn_at: tuple[float, ...] = field(default=(0.5, 0.75, 0.9), kw_only=True)
+    output_reserve: int | None = field(default=None, kw_only=True)
+    below_price_cliff: bool = field(default=False, kw_only=True)
+    coverage: float | None = field(default=0.95, kw_only=True)
+    strict: bool = field(default=False, kw_only=True)
+    compaction: bool = field(default=True, kw_only=True)
+    summary_prompt: str | None = field(default=None, kw_only=True)
+    keep_user_messages: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("max_tokens", 1),
+            ("max_context_items", 1),
+            ("images_max", 0),
+            ("output_reserve", 0),
+        ):
+            if getattr(self, name) is not None:
+                self._set(name, check_amount(name, getattr(self, name), least=least))
+        for name in ("keep_recent_turns", "max_tool_calls_per_turn", "images_kept"):
+            self._set(name, check_amount(name, getattr(self, name), least=0))
+        if self.images_max is not None and self.images_max < self.images_kept:
+            raise BudgetError("images_max", self.images_max, f"pass images_kept={self.images_kept} or more, or lower images_kept")
+        if self.summary_llm is not None and as_summarizer(self.summary_llm) is None:
+            advice = "pass an async function that takes a prompt and returns the summary, or a model"
+            raise BudgetError("summary_llm", self.summary_llm, advice)
+        if self.summary_prompt is not None and not (isinstance(self.summary_prompt, str) and self.summary_prompt.strip()):
+            raise BudgetError("summary_prompt", self.summary_prompt, "pass a text that says what to write, or None")
+        if not isinstance(self.shares, Shares):
+            raise BudgetError("shares", self.shares, "pass a Shares(system=…, context=…, dialog=…, system_output=…)")
+        check_strategy("strategy", self.strategy)
+        if self.max_context_items is not None and is_final(self.strategy):
+            raise BudgetError(
+                "max_context_items",
+                self.max_context_items,
+                "the strategy forbids all other trims, so this limit could not be met; leave one of the two out",
+            )
+        names = (
+            "keep_first_message",
+            "clamp_messages",
+            "clear_call_inputs",
+            "note_removed",
+            "clear_superseded",
+            "below_price_cliff",
+            "strict",
+            "compaction",
+            "keep_user_messages",
+        )
+        for name in names:
+            if not isinstance(getattr(self, name), bool):
+                raise BudgetError(name, getattr(self, name), "pass True or False")
+        for name in ("coverage", "note_usage_at"):
+            if getattr(self, name) is not None:
+                check_ratio(name, getattr(self, name), zero=False)
+        self._set("tool_rules", check_rules(self.tool_rules))
+        self._check_ratios()
+
+    def _check_ratios(self) -> None:
+        check_ratio("trigger_ratio", self.trigger_ratio, zero=False)
+        check_ratio("target_ratio", self.target_ratio, zero=False)
+        if self.target_ratio == TARGET_RATIO >= self.trigger_ratio:
+            self._set("target_ratio", float(exact_fraction(TARGET_RATIO) * exact_fraction(self.trigger_ratio)))
+        if self.target_ratio > self.trigger_ratio:
+            raise BudgetError(
+                "target_ratio", self.target_ratio, f"a trim would take nothing; pass trigger_ratio={self.trigger_ratio} or less"
+            )
+        if isinstance(self.warn_at, str) or not isinstance(self.warn_at, Iterable):
+            raise BudgetError("warn_at", self.warn_at, "pass several numbers, such as (0.5, 0.9), or () for none")
+        self._set("warn_at", tuple(self.warn_at))
+        for ratio in self.warn_at:
+            check_ratio("warn_at", ratio, zero=False)
+
+    async def manage(self, session: Session, llm: Summarizer | Summarizing | None = None) -> Session:
+        """Return the view to send under these limits; if the log has outgrown them, summarise older turns first.
+
+            view = await ContextWindow(max_tokens=8_000).manage(session, llm)  # send the view; the session keeps everything
+
+        Short for `ContextWindowManager(context_window=…).manage(session, llm)`, with one manager per session. A manager of your own can
+        also know the model, its tools and its usage reports.
+
+        Args:
+            session: The log. At most one `Compaction` is appended to it.
+            llm: The summariser if there is no `summary_llm`: an async function from a prompt to a text, or a `Model`. None to trim only.
+
+        Raises:
+            ContextOverflowError: The protected items do not fit, and the window is `strict`.
+            BudgetError: `session` is not a session.
+            FormatError: `llm` cannot be called.
+        """
+        return await _MANAGE[0](self, session, llm)
+
+    def usage_noted_from(self, budget: int) -> int:
+        """Return the tokens from which a request has the line about usage."""
+        return BOUNDLESS if self.note_usage_at is None else ceil(exact_fraction(self.note_usage_at) * budget)
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def thousandths(self) -> int:
+        """`coverage` in thousandths, at most 999."""
+        return 0 if self.coverage is None else min(999, int(exact_fraction(self.coverage) * 1_000))
+
+    @property
+    def ratios(self) -> tuple[Fraction, Fraction]:
+        """Trigger and target ratio, exactly the decimals that were written."""
+        return exact_fraction(self.trigger_ratio), exact_fraction(self.target_ratio)

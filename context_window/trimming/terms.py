@@ -1,0 +1,197 @@
+"""The terms of a log, and what seeing each of them again is worth to the model.
+
+A term is a path, an identifier, a number of three digits or more, or a whole line of 28 characters or more. A model that goes on with
+its work mostly uses terms that it has seen: the path of a file, the name of a function, the line that it is about to change. Which terms
+it will use is not known, but past use says much. With the parts of the log that have come so far,
+
+    value = class × (1 + uses) × 2 if a user named it × 2 if a call named it ÷ √((1 + 10 × age ÷ window) × (1 + crowd))
+
+    class   1.6 for a path, 1 for an identifier, 0.2 for a whole line, 0.25 for a number
+    uses    calls and texts of the model that had the term
+    age     tokens of the log after the last item that had it
+    window  tokens above which a view is trimmed
+    crowd   terms in that item: a path in a list of 300 is worth less than one named alone
+
+The constants were fitted on recorded sessions, and are flat: another exponent or factor changes little. Only +, ×, ÷ and √ are used,
+which every machine rounds alike, so the same log has the same values everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Sequence
+from math import sqrt
+from typing import NamedTuple
+
+from session.items import Compaction, FunctionCall, Item, Message, parts_of_item
+from session.json_strings import string_values
+from session.parts import Text
+
+from .extracts import Line, lines_of, texts_of
+from .shortened_text import LONG_VALUE
+from .view_totals import Measures
+
+PATH, NAME, LINE, NUMBER = 1.6, 1.0, 0.2, 0.25
+"""The value of a term by its class."""
+MIN_LINE = 28
+"""Characters of a line that is a term itself."""
+DECAY = 10
+"""Age, in windows, at which a term's value has fallen to less than a third, times ten."""
+
+_PREFIX = re.compile(r"\d+[→\t|:]\s*")
+"""A line number, as tools put it before the lines of a file."""
+_NAMES = re.compile(r"[A-Za-z_][\w-]*(?:[./:]+[\w-]+)+|[A-Za-z_]\w*(?:-\w+)+|[A-Za-z_]\w{4,}|\b[0-9a-f]{8,}\b|\b\d{3,}\b", re.ASCII)
+_COMPOUND = re.compile(r"[_./:\-0-9]|.[A-Z]")
+_FILE = re.compile(
+    r"\.(?:[chm]|[ch]pp|cc|cfg|conf|cs|css|csv|go|html?|ini|ipynb|java|jsx?|jsonl?|kt|lock|lua|md|php|pyi?|rb|rs|rst|scala|sh|sql|svg|"
+    r"swift|toml|tsx?|txt|vue|xml|ya?ml)$"
+)
+
+
+class Term:
+    """One term of a log, and its use so far.
+
+    Attributes:
+        weight: Its class, doubled if a user named it and if a call named it.
+        uses: Calls and texts of the model that had it.
+        last: Position of the last item that had it.
+    """
+
+    __slots__ = ("by_call", "by_user", "last", "uses", "weight")
+
+    def __init__(self, weight: float) -> None:
+        self.weight = weight
+        self.uses = 0
+        self.last = 0
+        self.by_user = self.by_call = False
+
+
+class ItemTerms(NamedTuple):
+    """The terms of an item.
+
+    Attributes:
+        lines: Its lines (`extracts.py`).
+        of_lines: The terms of each line, each once.
+        rest: Terms of everything else, which no extract takes away: the name of a call's tool, and its short arguments.
+    """
+
+    lines: Sequence[Line]
+    of_lines: Sequence[Sequence[Term]]
+    rest: Sequence[Term]
+
+    def all(self) -> Iterable[Term]:
+        """Return all of them, each once, in order."""
+        return dict.fromkeys([*self.rest, *(term for terms in self.of_lines for term in terms)])
+
+
+class TermIndex:
+    """The terms of a log that grows. Reads each item once, when it is first asked about a log that has it.
+
+    It is a function of the log alone. What a trim has taken from the view still counts.
+    """
+
+    def __init__(self) -> None:
+        self._terms: dict[str, Term | None] = {}  # None: a word that is no term
+        self._tokens_up_to = array("q")  # by position: tokens of the log up to and with the item
+        self._tokens = 0
+        self._crowds = array("q")  # by position: number of the item's terms
+        self._items: dict[int, ItemTerms] = {}
+        self._has_calls = False
+        self._follows_answer = False
+
+    def __deepcopy__(self, _memo: object) -> TermIndex:
+        """Return an index that has read nothing yet. Reading makes it the same."""
+        return TermIndex()
+
+    def read(self, measures: Measures, length: int, visible: Iterable[int]) -> None:
+        """Read the log up to this length, and remember the terms of these items."""
+        items = self._items
+        for place in range(len(self._crowds), length):
+            items[place] = self._read(measures[place])
+            self._crowds.append(self._count_uses(place, measures[place], items[place].all()))
+            self._tokens += measures.unchanged(place)
+            self._tokens_up_to.append(self._tokens)
+        self._items = {place: items[place] if place in items else self._read(measures[place]) for place in visible}
+
+    def __getitem__(self, place: int) -> ItemTerms:
+        """Return the terms of one of the items that were named to `read`."""
+        return self._items[place]
+
+    def value(self, term: Term, window: int) -> float:
+        """Return the value of a term now."""
+        age = self._tokens - self._tokens_up_to[term.last]
+        return term.weight * (1 + term.uses) / sqrt((1 + DECAY * age / window) * (1 + self._crowds[term.last]))
+
+    def _count_uses(self, place: int, item: Item, terms: Iterable[Term]) -> int:
+        """Note which terms an item has, and return their number."""
+        is_call = isinstance(item, FunctionCall)
+        is_answer = is_call or (isinstance(item, Message) and item.role == "assistant")
+        is_user = isinstance(item, Message) and item.role == "user" and not self._is_result(place)
+        self._has_calls = self._has_calls or is_call
+        self._follows_answer = is_answer
+        crowd = 0
+        for term in terms:
+            crowd += 1
+            term.last = place
+            term.uses += is_answer
+            if is_user and not term.by_user:
+                term.by_user, term.weight = True, 2 * term.weight
+            if is_call and not term.by_call:
+                term.by_call, term.weight = True, 2 * term.weight
+        return crowd
+
+    def _is_result(self, place: int) -> bool:
+        """True if a message of the user's role at this place is the result of a command: in a log without calls, it follows an answer."""
+        return self._follows_answer and not self._has_calls and place > 2
+
+    def _read(self, item: Item) -> ItemTerms:
+        texts = texts_of(item)
+        lines = lines_of(texts)
+        of_lines = [self._terms_of(texts[text][start:end]) for text, start, end in lines]
+        rest = [term for text in _other_texts(item, texts) for line in text.split("\n") for term in self._terms_of(line)]
+        return ItemTerms(lines, of_lines, list(dict.fromkeys(rest)))
+
+    def _terms_of(self, line: str) -> list[Term]:
+        """Return the terms of a line, each once."""
+        by_name, terms = self._terms, []
+        for name in dict.fromkeys(names_in(line)):
+            if name in by_name:
+                term = by_name[name]
+            else:
+                weight = weight_of(name)
+                term = by_name[name] = Term(weight) if weight else None
+            if term is not None:
+                terms.append(term)
+        return terms
+
+
+def names_in(line: str) -> list[str]:
+    """Return what may be terms in a line: its words and numbers, and the line itself if it is long."""
+    line = line.strip()
+    if match := _PREFIX.match(line):
+        line = line[match.end() :]
+    names = _NAMES.findall(line)
+    if len(line) >= MIN_LINE:
+        names.append(line)
+    return names
+
+
+def weight_of(name: str) -> float:
+    """Return the value of a term by its class; 0 for a plain word, which is no term."""
+    if len(name) >= MIN_LINE and not _NAMES.fullmatch(name):
+        return LINE
+    if name.isdigit():
+        return NUMBER
+    if not _COMPOUND.search(name):
+        return 0
+    return PATH if "/" in name or _FILE.search(name) else NAME
+
+
+def _other_texts(item: Item, texts: Sequence[str]) -> list[str]:
+    """Return the texts of an item that are not among those that its extracts take lines from."""
+    if isinstance(item, FunctionCall):
+        return [item.name, *(value for value in string_values(item.arguments) if not texts or len(value) <= LONG_VALUE)]
+    if isinstance(item, Compaction):
+        return [item.summary]
+    return [] if texts else [part.text for part in parts_of_item(item) if isinstance(part, Text)]

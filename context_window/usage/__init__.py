@@ -1,0 +1,1 @@
+"""Usage figures: the report that displays and the command line show, its computation, and usage reported by providers."""

@@ -1,0 +1,147 @@
+"""Usage that providers reported outside the log: `record_usage`, and the notes that let an answer's items carry it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from session.items import AgentConfigUpdate, Item
+from session.read_only import source_of
+from session.session import Session
+from session.usage import Usage
+
+from ..calibration.report_feed import has_request_usage
+from ..calibration.reports import Calibration, Report
+from ..errors import BudgetError
+from ..settings.active_settings import ActiveSettings
+from ..settings.usage_snapshot import SessionContents
+from ..views.session_state import SentView, SessionState, length_before_answer, log_of
+from ..views.tracker import SessionTracker
+from ..views.trackers import SessionTrackers
+
+ADVICE = "pass a Usage(input_tokens=…), or the usage object of the provider's client"
+
+
+class UsageReports:
+    """Matches reported usage to the request that it is about, and hands it to the session's tracker."""
+
+    def __init__(self, calibration: Calibration, active: ActiveSettings, trackers: SessionTrackers) -> None:
+        self._calibration = calibration
+        self._active = active
+        self._trackers = trackers
+        self._last_view: SessionContents | None = None
+
+    def note_view(self, state: SessionState, length: int, view: SentView, contents: SessionContents) -> None:
+        """Remember a view that is returned to the caller. The caller holds the state's lock.
+
+        Args:
+            state: The session's state.
+            length: Number of items in the log.
+            view: The view's local count.
+            contents: The view's items.
+        """
+        self._last_view = contents
+        state.note_sent(length, view)
+
+    def record(self, usage: object, session: Session | None = None) -> None:
+        """Apply reported usage to the last request of a session; None stands for the session of the last view.
+
+        Raises:
+            BudgetError: The report has no input tokens, or there is no view yet.
+        """
+        reported = usage_from(usage)
+        if not reported.total_input:
+            raise BudgetError("usage", reported, f"it reports no input tokens: {ADVICE}")
+        log, session_id, last_id = self._request(session)
+        length = None if log is None else _length_up_to(log, last_id)
+        view = None if log is None or length is None else self._sent_view(log, length)
+        local_count, model = (None, self._active.current.budget.model) if view is None else (view.local_count, view.model)
+        report = Report(reported, model, local_count)
+        if self._calibration.record(session_id, last_id, report) and log is not None:
+            self._apply(log, length, report)
+
+    def answer_notes(self, session: Session) -> dict[str, Any]:
+        """Return notes for `extra` of the answer's first item, which carries its `usage`: the model, and the request's local count.
+
+        Args:
+            session: The log, before the answer is appended to it.
+        """
+        log = log_of(session)
+        view = self._sent_view(log, len(log.items))
+        model = self._active.current.budget.model if view is None else view.model
+        return {**({} if model is None else {"model": model}), **({} if view is None else {"counted": view.local_count.to_dict()})}
+
+    def _request(self, session: Session | None) -> tuple[Session | None, str, str]:
+        """Return the log of the reported request (None if it is gone), the session's id, and the id of the request's last item."""
+        if session is None:
+            contents = self._last_view
+            if contents is None:
+                raise BudgetError("session", session, "nothing was processed yet: pass the session")
+            live = contents.session()
+            last_id = _last_id(contents.items, length_before_answer(contents.items))
+            return None if live is None else log_of(live), contents.session_id, last_id
+        if not isinstance(session, Session):
+            raise BudgetError("session", type(session), "pass the Session that was sent, or its log")
+        log, items = log_of(session), session.items
+        if log is not source_of(session):
+            return log, session.id, _last_id(items, length_before_answer(items))
+        state = self._trackers.state(log)
+        with state.lock:
+            return log, session.id, _last_id(items, state.request_length(items))
+
+    def _sent_view(self, log: Session, length: int) -> SentView | None:
+        """Return the view that was returned when the log had this length."""
+        state = self._trackers.state(log)
+        with state.lock:
+            return state.sent.get(length)
+
+    def _apply(self, log: Session, length: int | None, report: Report) -> None:
+        """Give the report to the view's tracker if that has already seen the answer."""
+        state = self._trackers.state(log)
+        with state.lock:
+            if state.census is not None:
+                state.census.report_feed.has_reports = True
+            view = state.view
+            if view is None or length is None or length >= len(view.fold) or has_request_usage(view.items[length]):
+                return
+            if view.can_update(log) and _is_unchanged_since(view, length):
+                view.report_feed.use(report, view.items[length].agent_id)
+            else:
+                state.view = None
+
+
+def _is_unchanged_since(view: SessionTracker, length: int) -> bool:
+    """True if a report applied now has the same effect as one applied when the response to this request arrived."""
+    fold = view.fold
+    if fold.groups.response_starts[-1:] != [length] or not view.report_feed.takes_report:
+        return False
+    return not any(isinstance(item, AgentConfigUpdate) for item in view.items[length : len(fold)])
+
+
+def _last_id(items: Sequence[Item], length: int) -> str:
+    """Return the id of the last of the first `length` items; empty if that is none."""
+    return items[length - 1].id if length else ""
+
+
+def _length_up_to(log: Session, last_id: str) -> int | None:
+    """Return the number of log items up to the one with this id; None if the log no longer has it."""
+    position = log.position(last_id) if last_id else -1
+    return None if position is None else position + 1
+
+
+def usage_from(reported: object) -> Usage:
+    """Return the usage in a provider client's object, its JSON values, or a `Usage`.
+
+    Raises:
+        BudgetError: It holds no usage.
+        FormatError: One of its numbers cannot be a number of tokens.
+    """
+    if isinstance(reported, Usage):
+        return reported
+    from session.transcripts.usage import usage_of
+
+    values = reported.model_dump() if hasattr(reported, "model_dump") else reported
+    counts = usage_of(values)
+    if counts is None:
+        raise BudgetError("usage", type(reported), ADVICE)
+    return Usage(*counts)

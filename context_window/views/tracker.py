@@ -1,0 +1,353 @@
+"""Tracks one session: measures new items, adds them to the fold, and keeps the view up to date. Decides nothing itself.
+
+The cost of an update is proportional to the changes since the last one: only the appended items, unless there was a trim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from heapq import nlargest
+
+from session.items import AgentConfigUpdate, Compaction, Item, Message
+from session.removed import Removed
+from session.session import Session
+from session.session_log import recorded_total
+from session.units import HELD, KIND_CALL, NONE, PRIORITY, SUMMARY
+
+from ..calibration.report_feed import ReportFeed
+from ..calibration.reported_totals import ReportedTotals
+from ..calibration.reports import Reports
+from ..counting.item_tokens import Measurer
+from ..errors import Culprit
+from ..events.definitions import Kind
+from ..events.item_kinds import describe
+from ..trimming.fold import Fold
+from ..trimming.limits import BOUNDLESS, Limits
+from ..trimming.plan import NEVER_SENT, Action, Decision, Plan, Reason
+from ..trimming.refused_parts import NONE_REFUSED, RefusedParts
+from ..trimming.request_size import untrimmed_overhead
+from .measured_items import MeasuredItems
+from .view_items import ViewItems, action_of
+
+
+class SessionTracker:
+    """The fold of one session, and the view that it makes.
+
+    Attributes:
+        fold: The state of the view.
+        report_feed: The usage reports that the fold has used.
+        items: The log as of the last `update`.
+        lineage: The log's lineage token. Any edit other than an append replaces it.
+        message_count: Messages in the log, including those that a summary stands for.
+        refused: The images and documents that the provider refused.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        limits: Limits,
+        measurer: Measurer,
+        *,
+        one_shot: bool = False,
+        reports: Reports | None = None,
+        refused: RefusedParts = NONE_REFUSED,
+    ) -> None:
+        """
+        Args:
+            session: The session to track.
+            limits: The limits of its views.
+            measurer: Measures items.
+            one_shot: True to trim only once, at the end of the log.
+            reports: The usage reports recorded outside the log; None for none.
+            refused: The images and documents that the provider refused.
+        """
+        self.lineage = session.lineage
+        self.message_count = 0
+        self.items = session.items
+        self._measurer = measurer
+        self.refused = refused
+        self._measured_items = MeasuredItems(self.items, measurer, refused)
+        totals = ReportedTotals(limits.calibration)
+        self._removed_earlier = session.removed
+        self._removed: tuple[tuple[int, int], Removed | None] = (NONE, NONE), self._removed_earlier
+        decides_from = BOUNDLESS if one_shot else session.settled
+        self._noted_earlier = session.usage_noted_after
+        noted_after = session.position(self._noted_earlier or "")
+        self.fold = Fold(
+            limits,
+            self._measured_items,
+            totals,
+            decides_from=decides_from,
+            had_note=session.removed is not None,
+            noted_after=NONE if noted_after is None else noted_after,
+        )
+        self.report_feed = ReportFeed(self.fold, totals, reports if reports is not None else Reports())
+        self._awaited: set[str] = set()  # ids that summaries name and that come later: a view shows a summary before what it replaces
+        self._is_consistent = True
+        self._view_items = ViewItems(self.fold)
+        self._has_hidden_more: bool | None = None
+        self._resets: int | None = None
+        self._decisions: tuple[Decision, ...] = ()  # of the last plan
+
+    def can_update(self, session: Session) -> bool:
+        """True if `update` may be called: the session has only grown since the last update, and that one was not interrupted."""
+        has_same_line = session.usage_noted_after == self._noted_earlier
+        return self._is_consistent and session.lineage is self.lineage and has_same_line
+
+    def update(self, session: Session, view_feed: Callable[[], ReportFeed] | None = None) -> None:
+        """Add the session's new items to the fold, and decide as if the model were called now.
+
+        The token counter may raise in the middle of a trim. Then `can_update` is False from then on.
+
+        Args:
+            session: The session.
+            view_feed: Returns the reports of the view that was sent; None if this is the tracker of that view.
+        """
+        self._is_consistent = False
+        self.items = self._measured_items.items = session.items
+        view_total = recorded_total(session)
+        view_end = NONE if view_total is None else session.settled - 1
+        feed, recorded = self.report_feed, self.report_feed.reports.recorded()
+        fold, measure, breaks, ends = self.fold, self._measurer.measure, session.response_breaks, session.request_ends
+        for place, item in enumerate(self.items[len(fold) :], len(fold)):
+            if self.refused.since:
+                self._note_edits(self._measured_items.edits_before(place))
+                item = self._measured_items.take(place)  # noqa: PLW2901 - the item as the model sees it
+            replaces: list[int] = []
+            if isinstance(item, Compaction):
+                positions = {id: session.position(id) for id in item.replaces}
+                replaces = [position for position in positions.values() if position is not None and position < place]
+                self._awaited.update(id for id, position in positions.items() if position is None or position > place)
+            fold.add(
+                item,
+                measure(item),
+                breaks=bool(breaks) and item.id in breaks,
+                ends=bool(ends) and item.id in ends,
+                replaces=replaces,
+                is_summarised=bool(self._awaited) and item.id in self._awaited,
+            )
+            self.message_count += isinstance(item, Message)
+            if recorded or item.usage is not None:
+                feed.read(item, self.items[place - 1] if place else None, session.metadata)
+            if isinstance(item, AgentConfigUpdate):
+                feed.configure(item)
+            if place == view_end:
+                feed.start_from(view_total)
+        self._note_edits(self._measured_items.edits_before())
+        if view_feed is not None and feed.has_reports:
+            feed.adopt(view_feed())
+        fold.conclude()
+        self._is_consistent = True
+
+    def reopen(self, settled: int) -> None:
+        """Undo what was decided provisionally, and decide nothing before this position: for a later view that shares its list."""
+        self.fold.reopen()
+        self.fold.decides_from = settled
+
+    def _note_edits(self, places: Sequence[int]) -> None:
+        """Tell the fold that requests contain notes at these positions from now on. Reasoning after them was bound to the original."""
+        if not places:
+            return
+        for place in places:
+            self.fold.note_edit(self.fold.request_place(place))
+        self.fold.refresh_visible()
+
+    def view(self, session: Session) -> Session:
+        """Return the view as of the last `update`: the session itself if nothing is hidden."""
+        self._update_view()
+        view = self._view_items
+        if view.is_log:
+            return session
+        tokens = self.fold.total if self.report_feed.is_anchored else None
+        return Session.showing(
+            session,
+            view.items,
+            breaks=view.breaks,
+            settled=len(view.items),
+            settled_tokens=tokens,
+            ends=view.ends,
+            removed=self._removed_items(),
+            conversions=view.conversions,
+            usage_noted_after=self._usage_noted_after(),
+        )
+
+    def _usage_noted_after(self) -> str | None:
+        """Return the id of the view's last item before the line about usage; None without the line."""
+        place = self.fold.tally.usage_noted
+        return None if place == NONE else self._view_items.last_id_before(place, self.items)
+
+    def _removed_items(self) -> Removed | None:
+        """Return the items that the view's first line counts. Computed again only after the view has changed."""
+        fold = self.fold
+        version = (self._view_items.rebuilds, fold.tally.removed)
+        if fold.limits.note_removed and self._removed[0] != version:
+            removed = self._removed_earlier
+            if fold.tally.removed:
+                first, last = (self.items[place].id for place in fold.removed_range)
+                newly = Removed(fold.tally.removed, first, last)
+                removed = newly if removed is None else removed.followed_by(newly)
+            self._removed = version, removed
+        return self._removed[1]
+
+    @property
+    def reduced_items(self) -> int:
+        """Number of items that the view hides or shows in a smaller form, without those that a summary stands for."""
+        return self.fold.tally.altered - self.fold.tally.summarised_items
+
+    @property
+    def reduced(self) -> Mapping[Kind, int]:
+        """`reduced_items` of the last view, by kind."""
+        return self._view_items.reduced
+
+    def take_has_hidden_more(self) -> bool | None:
+        """True if a trim since the last call of this method hid something that the view before it showed. None on the first call."""
+        has_hidden_more, self._has_hidden_more = self._has_hidden_more, False
+        return has_hidden_more
+
+    @property
+    def shows_all(self) -> bool:
+        """True if the last view was the session itself."""
+        return self._view_items.is_log
+
+    @property
+    def rebuilds(self) -> int:
+        """Number of changes to earlier parts of the view. If it stays the same, the view has only grown."""
+        return self._view_items.rebuilds
+
+    def refused_parts(self) -> list[tuple[Item, int]]:
+        """Return the refused parts that the view shows as notes: each as the item and the part's place in it."""
+        visible = (
+            place for place in self._measured_items.noted if self.fold.hidden_reason(place) is None and not self.fold.is_shortened(place)
+        )
+        return [(self.items[place], part) for place in visible for part in self._measured_items.noted[place]]
+
+    def plan(self) -> Plan:
+        """Return the decision about each item, and its reason."""
+        self._update_view()
+        replaced = self._replaced_places()
+        earlier = self._decisions
+        self._decisions = decisions = tuple(
+            earlier[place]
+            if place < len(earlier) and self._is_same(earlier[place], place, is_replaced=place in replaced)
+            else self._decision(place, is_replaced=place in replaced)
+            for place in range(len(self.fold))
+        )
+        costs = {place: decision.before for place, decision in enumerate(decisions) if decision.reason not in NEVER_SENT}
+        return Plan(
+            decisions,
+            budget=self.fold.limits.budget,
+            overhead_before=untrimmed_overhead(self.fold, costs),
+            overhead=self.fold.overhead + self.fold.correction,
+            breaks=self._view_items.breaks,
+            ends=self._view_items.ends,
+            summary_places={
+                self.items[place].id: before for place, before in self.fold.moved.items() if not self.fold.hidden_reason(place)
+            },
+            calibrated=self.report_feed.is_anchored,
+            protected=sum(decisions[place].before for place in self.fold.protected_places()),
+            removed=self._removed_items(),
+            usage_noted_after=self._usage_noted_after(),
+        )
+
+    def take_was_reset(self) -> bool:
+        """True if usage reports were forgotten since the last call of this method."""
+        resets, self._resets = self._resets, self.report_feed.resets
+        return resets is not None and self.report_feed.resets > resets
+
+    @property
+    def freed(self) -> int:
+        """Tokens by which the view is smaller than all items of the log for which no summary stands in it."""
+        tally = self.fold.tally
+        return self.fold.log_tokens - tally.summarised - tally.total
+
+    def culprits(self, limit: int = 5) -> list[Culprit]:
+        """Return the largest items of the view, and why each is kept."""
+        fold = self.fold
+        largest = nlargest(limit, fold.visible, key=fold.tokens)
+        return [
+            Culprit(self.items[place].id, describe(self.items[place]), fold.tokens(place), self._reason_to_keep(place).value)
+            for place in largest
+        ]
+
+    def _update_view(self) -> None:
+        self._is_consistent = False
+        is_other = bool(self._measured_items.noted) or self.fold.tally.usage_noted not in (NONE, self.fold.noted_after + 1)
+        is_other = is_other or (self.fold.tally.usage_noted == NONE != self.fold.noted_after)
+        if self._view_items.update(self._measured_items, is_other=is_other) and self._has_hidden_more is not None:
+            self._has_hidden_more = True
+        self._is_consistent = True
+
+    def _replaced_places(self) -> set[int]:
+        """Return the positions of the hidden items that summaries stand for, whether or not a trim hid them before the summary came."""
+        fold = self.fold
+        hidden = [place for place in range(len(fold)) if fold.hidden_reason(place) is not None]
+        heads = {fold.groups.head[place] for place in hidden}
+        replaced_heads = {head for head in heads if fold.groups.unit_protection[head] != HELD and fold.is_summarised(head)}
+        return {place for place in hidden if fold.groups.head[place] in replaced_heads}
+
+    def _is_same(self, decision: Decision, place: int, *, is_replaced: bool) -> bool:
+        """True if the decision of an earlier plan is surely the present one: the item is hidden as before, or unchanged and unprotected."""
+        fold = self.fold
+        if decision.category is not PRIORITY[fold.groups.rank[place]] or fold.free_tokens(place):
+            return False
+        hidden_reason = fold.hidden_reason(place)
+        if hidden_reason is not None:
+            reason = Reason.COMPACTED if is_replaced else hidden_reason
+            return decision.action is Action.DROP and decision.reason is reason and decision.cut == fold.cut(place)
+        return (
+            decision.action is Action.KEEP
+            and decision.reason in (Reason.FITS, Reason.NOT_BY_STRATEGY)
+            and decision.after == fold.tokens(place)
+            and not fold.is_altered(place)
+            and fold.change_reason(place) is None
+            and place not in self._measured_items.noted
+            and not fold.is_protected(place)
+        )
+
+    def _decision(self, place: int, *, is_replaced: bool) -> Decision:
+        fold, item = self.fold, self.items[place]
+        action = action_of(fold, place)
+        if action is Action.KEEP and place in self._measured_items.noted:
+            action = Action.REPLACE_REFUSED
+        has_no_content, is_call = action in (Action.EXTRACT, Action.CLEAR, Action.DROP), fold.groups.kind[place] == KIND_CALL
+        reason = (
+            (Reason.COMPACTED if is_replaced else fold.hidden_reason(place))
+            or fold.change_reason(place)
+            or (Reason.PROVIDER_REFUSED if place in self._measured_items.noted else self._reason_to_keep(place))
+        )
+        return Decision(
+            item.id,
+            describe(item),
+            PRIORITY[fold.groups.rank[place]],
+            action,
+            reason,
+            before=self._measurer.measure(item).tokens - fold.free_tokens(place),
+            after=fold.tokens(place),
+            images=() if has_no_content else fold.replaced_images(place),
+            cut=fold.cut(place) if not has_no_content or (is_call and action is not Action.EXTRACT) else None,
+            superseded_by=self._superseder_id(place) if reason is Reason.SUPERSEDED else None,
+            lines=fold.extract_lines(place) if action is Action.EXTRACT else None,
+            refused=() if has_no_content else self._measured_items.noted.get(place, ()),
+        )
+
+    def _superseder_id(self, place: int) -> str | None:
+        results = self.fold.results
+        return None if results is None else self.items[results.superseder(place)].id
+
+    def _reason_to_keep(self, place: int) -> Reason:
+        """Return the reason why an item is in the view unchanged."""
+        groups, item = self.fold.groups, self.items[place]
+        if not self.fold.is_protected(place):
+            return Reason.NOT_BY_STRATEGY if self.fold.limits.final else Reason.FITS
+        if item.pinned:
+            return Reason.PINNED
+        if groups.protection[place] == HELD:
+            return Reason.SYSTEM
+        if groups.protection[place] == SUMMARY:
+            return Reason.SUMMARY
+        head = groups.head[place]
+        if groups.unit_protection[head] == HELD:
+            return Reason.SYSTEM if groups.always_protected.isdisjoint(groups.members(head)) else Reason.PINNED
+        if self.fold.in_frontier(head):
+            return Reason.FRONTIER
+        return Reason.FIRST_MESSAGE if head == self.fold.first_message else Reason.KEPT_BY_RULE

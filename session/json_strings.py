@@ -1,0 +1,54 @@
+"""The string values in the JSON text of an object, such as a call's arguments, changed in place. All else stays the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_AFTER_KEY = re.compile(r"\s*:")
+
+
+def change_strings(text: str, change: Callable[[str], str]) -> str:
+    """Return the JSON text with its string values changed, at any depth. Keys are not values.
+
+    A text that is not a JSON object is returned unchanged.
+    """
+    pieces = []
+    end = 0
+    for start, literal_end in _string_spans(text):
+        literal = text[start:literal_end]
+        value = json.loads(literal)
+        changed = change(value)
+        if changed != value:
+            pieces += [text[end:start], json.dumps(changed, ensure_ascii=literal.isascii())]
+            end = literal_end
+    return "".join([*pieces, text[end:]])
+
+
+def string_values(text: str) -> list[str]:
+    """Return the string values of a JSON object, at any depth, in their order; empty for any other text."""
+    return [json.loads(text[start:end]) for start, end in _string_spans(text)]
+
+
+def longest_string(text: str) -> int:
+    """Return the length of the longest string value as it is written; 0 if the text is not a JSON object or has none."""
+    return max((end - start for start, end in _string_spans(text)), default=0)
+
+
+def object_of(text: str) -> dict[str, Any] | None:
+    """Return the values of a JSON object by their keys; None for any other text."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _string_spans(text: str) -> list[tuple[int, int]]:
+    """Return the start and end of each string value of a JSON object, with its quotes; empty for any other text."""
+    if object_of(text) is None:
+        return []
+    return [match.span() for match in _LITERAL.finditer(text) if not _AFTER_KEY.match(text, match.end())]

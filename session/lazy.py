@@ -1,0 +1,31 @@
+"""Names of a package that are imported when they are first used.
+
+A package's `__init__.py` has its names three times: as imports for type checkers, which never run; in `lazy_names`, by module; and in
+`__all__`. `tests/project/test_public_names.py` compares the three.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from sys import modules
+
+
+def lazy_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return the functions `__getattr__` and `__dir__` for a package whose names are imported at their first use.
+
+    Args:
+        package: The package's full name.
+        names: By module, the names that the package takes from it, separated by spaces. `.errors` is a module of the package itself.
+    """
+    module_of = {name: module for module, group in names.items() for name in group.split()}
+    namespace = vars(modules[package])
+
+    def get_name(name: str) -> object:
+        if name not in module_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        namespace[name] = value = getattr(import_module(module_of[name], package), name)
+        return value
+
+    def list_names() -> list[str]:
+        return sorted({*namespace, *module_of})
+
+    return get_name, list_names

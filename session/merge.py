@@ -1,0 +1,242 @@
+"""Merges two logs: ordered by time, each item once, calls with their outputs. `Session` puts the result in place."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from dataclasses import replace as changed
+from math import inf
+from typing import TypeAlias
+
+from .copies import is_empty
+from .edits import earliest_times
+from .errors import FormatError, short
+from .identity import ORIGINAL_ID, is_same, replacement_id, with_id
+from .items import Compaction, FunctionCall, FunctionCallOutput, Item, Message
+from .rewrite import Excerpt, IndexedLog, Piece, assemble, index_log
+from .session import Session
+from .units import KIND_OUTPUT, NONE
+
+_Block: TypeAlias = tuple[list[int], float]
+"""Positions that stay together, and the earliest time from the first of them on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """New items that are inserted together, and where.
+
+    Attributes:
+        places: Their positions in the other log.
+        time: The run comes before our blocks that are younger than this.
+        low: Number of our blocks that come before the run in any case.
+        high: Number of our blocks that may come before the run.
+    """
+
+    places: list[int]
+    time: float
+    low: int
+    high: int
+
+
+def check_session(other: object, where: str) -> None:
+    """Raise FormatError unless the value is a session.
+
+    Raises:
+        FormatError: It is not.
+    """
+    if not isinstance(other, Session):
+        raise FormatError(where, f"{short(other)} is not a session")
+
+
+def merge_logs(mine: Session, theirs: Session) -> Excerpt | None:
+    """Return both logs as one, or None if the other has nothing new. O(n log n).
+
+    1. Each log keeps its order, and at equal times our items come first. An item's time is the earliest one from it on: so a summary or
+       a replaced system message, which is younger than the items after it, stays before them.
+    2. Nothing is inserted into a response, nor between a response and the outputs right after it.
+    3. An item in both logs appears once and connects them: items after it in the other log come after it in ours. An item that only
+       shares its id with one of ours is a different item and gets a new id (see `identity.py`).
+    4. An output for a call that already has one here is left out. An output for a call that waits here comes as early after it as
+       possible.
+    5. An item keeps its reported usage only if the prompt it counts is the beginning of the merged log: up to this item both logs are
+       the same, and the other log had lost nothing before. Otherwise the usage counts another prompt and is removed.
+    """
+    ours, other = index_log(mine), index_log(theirs)
+    shared, new_ids = _match(mine, other)
+    repeated_outputs = {output for output, call in other.calls.items() if call in shared and ours.groups.answered[shared[call]]}
+    fresh = set(range(len(other.items))) - shared.keys() - repeated_outputs
+    if not fresh:
+        return None
+    common_call_ids = _call_ids(ours, range(len(ours.items))) & _call_ids(other, fresh)
+    our_blocks, other_blocks = _blocks(ours, common_call_ids), _blocks(other, common_call_ids)
+    responses = _response_names(ours, other, shared)
+    order: list[tuple[IndexedLog, int]] = []
+    block_count = 0
+    for run in _runs(other, other_blocks, shared, fresh, our_blocks):
+        while block_count < len(our_blocks) and (
+            block_count < run.low or (block_count < run.high and our_blocks[block_count][1] <= run.time)
+        ):
+            order += ((ours, place) for place in our_blocks[block_count][0])
+            block_count += 1
+        order += ((other, place) for place in run.places)
+    for places, _ in our_blocks[block_count:]:
+        order += ((ours, place) for place in places)
+    common_prefix = _common_prefix(order, other, shared)
+    pieces: list[Piece] = []
+    for number, (log, place) in enumerate(order):
+        if log is ours:
+            pieces.append(ours.piece(place))
+        else:
+            item = _with_new_ids(other.items[place], new_ids)
+            if item.usage is not None and not theirs.settled <= number < common_prefix:
+                item = changed(item, usage=None)
+            pieces.append((item, responses.get(other.response(place))))
+    fresh_breaks = (other.items[place].id for place in fresh if other.items[place].id in other.breaks)
+    return assemble(pieces, ours.breaks | {new_ids.get(item_id, item_id) for item_id in fresh_breaks})
+
+
+def _common_prefix(order: list[tuple[IndexedLog, int]], other: IndexedLog, shared: dict[int, int]) -> int:
+    """Return how many leading items the merged log has in common with the other log.
+
+    Args:
+        order: The merged log, each item as a position in one of the two logs.
+        other: The other log.
+        shared: Our position of each item that both logs have, by its position in the other log.
+    """
+    other_places = {our_place: place for place, our_place in shared.items()}
+    length = 0
+    for log, place in order:
+        if (place if log is other else other_places.get(place)) != length:
+            break
+        length += 1
+    return length
+
+
+def _match(mine: Session, other: IndexedLog) -> tuple[dict[int, int], dict[str, str]]:
+    """Return (other position -> our position of the same item, other id -> our id where they differ)."""
+    ids = {item.id for item in other.items}
+    shared: dict[int, int] = {}
+    new_ids: dict[str, str] = {}
+    for place, item in enumerate(other.items):
+        item_id = local_id(mine, item, ids)
+        if item_id != item.id:
+            new_ids[item.id] = item_id
+            ids.add(item_id)
+        if (our_place := mine.position(item_id)) is not None:
+            shared[place] = our_place
+    return shared, new_ids
+
+
+def local_id(mine: Session, item: Item, reserved: Container[str] = ()) -> str:
+    """Return the id that another log's item has in this session, or would get: its own, unless a different item here has that id.
+
+    Args:
+        mine: The session.
+        item: The item of the other log.
+        reserved: Ids that other new items will have.
+    """
+
+    def is_here(item_id: object) -> bool:
+        recorded = mine.get_by_id(item_id) if isinstance(item_id, str) else None
+        return recorded is not None and is_same(recorded, item)
+
+    if is_here(item.id):
+        return item.id
+    if is_here(original := item.extra.get(ORIGINAL_ID)):  # it came from here, through a log in which its id was in use
+        return str(original)
+    if mine.position(item.id) is None:
+        return item.id
+    return replacement_id(item, lambda item_id: is_here(item_id) or (mine.position(item_id) is None and item_id not in reserved))
+
+
+def _with_new_ids(item: Item, new_ids: Mapping[str, str]) -> Item:
+    """Return the item with its id in the merged log, and with those of the items that it replaces."""
+    if isinstance(item, Compaction) and any(item_id in new_ids for item_id in item.replaces):
+        item = changed(item, replaces=tuple(new_ids.get(item_id, item_id) for item_id in item.replaces))
+    return with_id(item, new_ids.get(item.id, item.id))
+
+
+def final_message(theirs: Session, agent_id: str | None) -> Message | None:
+    """Return the last assistant message with content, assigned to `agent_id` if that is given; None if there is no such message.
+
+    Its usage is removed: it counts the other session's prompt.
+    """
+    for item in reversed(theirs.items):
+        if isinstance(item, Message) and item.role == "assistant" and not item.is_summary and not is_empty(item):
+            return changed(item, usage=None, agent_id=item.agent_id if agent_id is None else agent_id)
+    return None
+
+
+def insert_while_calls_run(mine: Session, message: Message) -> Excerpt | None:
+    """Return the log with a message added at the end of its last response. None if no call of this agent waits there.
+
+    At the end of the log the message would be a response of its own, and the calls before it would count as interrupted.
+    """
+    log = index_log(mine)
+    calls = log.in_flight()
+    if not calls or log.items[calls[0]].agent_id != message.agent_id:
+        return None
+    response = log.response(calls[0])
+    end = next((place for place in range(calls[-1], len(log.items)) if log.response(place) != response), len(log.items))
+    pieces = [*map(log.piece, range(end)), (message, response), *map(log.piece, range(end, len(log.items)))]
+    return assemble(pieces, log.breaks)
+
+
+def _call_ids(log: IndexedLog, places: Iterable[int]) -> set[str]:
+    items = (log.items[place] for place in places)
+    return {item.call_id for item in items if isinstance(item, FunctionCall | FunctionCallOutput)}
+
+
+def _blocks(log: IndexedLog, common_call_ids: set[str]) -> list[_Block]:
+    """Return the log as blocks into which nothing is inserted, each with the earliest time from it on.
+
+    A call whose id both logs use stays in one block with its output, so that no output answers the other log's call.
+    """
+    times, groups = earliest_times(log.items), log.groups
+    ends = {call: output for output, call in log.calls.items() if log.items[output].call_id in common_call_ids}  # type: ignore[union-attr]
+    blocks: list[_Block] = []
+    reach = NONE
+    for place in range(len(log.items)):
+        before = place - 1
+        is_output = groups.kind[place] == KIND_OUTPUT
+        follows = place and (
+            (groups.response[place] != NONE and groups.response[place] == groups.response[before])
+            or (is_output and (groups.response[before] != NONE or groups.kind[before] == KIND_OUTPUT))
+        )
+        if place <= reach or follows:
+            blocks[-1][0].append(place)
+        else:
+            blocks.append(([place], times[place]))
+        reach = max(reach, ends.get(place, NONE))
+    return blocks
+
+
+def _runs(log: IndexedLog, blocks: list[_Block], shared: dict[int, int], fresh: set[int], our_blocks: list[_Block]) -> Iterator[_Run]:
+    """Yield the new items of the other log in its order, in runs separated by the items that both logs have."""
+    block_of = {place: block for block, (places, _) in enumerate(our_blocks) for place in places}
+    low = 0
+    starts: list[tuple[list[int], float, int]] = []
+    highs: list[int] = []
+    for places, time in blocks:
+        is_separated = True
+        for place in places:
+            if place in shared:
+                low = max(low, block_of[shared[place]] + 1)
+                highs += [block_of[shared[place]]] * (len(starts) - len(highs))
+                is_separated = True
+            elif place in fresh:
+                if is_separated:
+                    starts.append(([], -inf if log.calls.get(place) in shared else time, low))
+                    is_separated = False
+                starts[-1][0].append(place)
+    highs += [len(our_blocks)] * (len(starts) - len(highs))
+    for (run, time, least), high in zip(starts, highs, strict=True):
+        yield _Run(run, time, least, high)
+
+
+def _response_names(ours: IndexedLog, other: IndexedLog, shared: dict[int, int]) -> dict[Hashable, Hashable]:
+    """Return the name in the merged log of each response of the other log: our name for it if we have one of its items."""
+    names: dict[Hashable, Hashable] = {other.response(place): ("other", other.response(place)) for place in range(len(other.items))}
+    names.update({other.response(place): ours.response(mine) for place, mine in shared.items() if ours.response(mine) is not None})
+    names[None] = None
+    return names

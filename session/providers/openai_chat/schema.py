@@ -1,0 +1,202 @@
+"""Check the shape of Chat Completions messages (O0), and lay them out for the rules in `rules.py`.
+
+Written from the API's published types, and tested on requests that the API accepted. It shares no code with the converter it checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from session.errors import FormatError, short
+from session.providers.violations import Violation, text_of, wire_size
+
+ROLES: dict[str, set[str]] = {
+    "system": {"name"},
+    "developer": {"name"},
+    "user": {"name"},
+    "assistant": {"name", "refusal", "audio", "tool_calls", "function_call", "annotations"},
+    "tool": {"tool_call_id"},
+    "function": {"name"},
+}
+"""For each role: the fields that a message may have in addition to role and content."""
+
+PARTS: dict[str, tuple[str, type]] = {
+    "text": ("text", str),
+    "refusal": ("refusal", str),
+    "image_url": ("image_url", Mapping),
+    "file": ("file", Mapping),
+    "input_audio": ("input_audio", Mapping),
+}
+"""For each type of part: its one field and the type of the value."""
+_DETAILS = ("auto", "low", "high", "original")
+_INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a content. A plain text counts as one part."""
+
+    where: str
+    type: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call: its id, the tool's name, and the arguments as text."""
+
+    where: str
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message."""
+
+    where: str
+    role: str
+    parts: tuple[Part, ...] = ()
+    calls: tuple[Call, ...] = ()
+    answers: str | None = None
+    """The id of the call that a tool message answers."""
+
+
+@dataclass(slots=True)
+class Payload:
+    """A payload laid out for the rules.
+
+    Attributes:
+        is_request: True for a whole request.
+        model: The model of a whole request, or an empty text.
+        sets_reasoning: True if a whole request sets the reasoning effort.
+        messages: The messages, without those that have no valid shape.
+        faults: The violations of O0.
+    """
+
+    is_request: bool
+    model: str = ""
+    sets_reasoning: bool = False
+    messages: list[Message] = field(default_factory=list)
+    faults: list[Violation] = field(default_factory=list)
+
+    def fault(self, where: str, message: str) -> None:
+        """Add a violation of O0."""
+        self.faults.append(Violation("O0", where, message))
+
+    def every_part(self) -> Iterator[tuple[Message, Part]]:
+        """Yield every part with its message."""
+        for message in self.messages:
+            for part in message.parts:
+                yield message, part
+
+
+def read_payload(raw: object) -> Payload:
+    """Return the payload laid out for the rules, with the faults of its shape.
+
+    Raises:
+        FormatError: The payload is neither a list nor a mapping with `messages`.
+    """
+    if isinstance(raw, Mapping) and "messages" in raw:
+        payload = Payload(is_request=True, sets_reasoning=raw.get("reasoning_effort") is not None)
+        payload.model = raw["model"] if isinstance(raw.get("model"), str) else ""
+        messages = raw["messages"]
+    elif isinstance(raw, list | tuple):
+        payload = Payload(is_request=False)
+        messages = raw
+    else:
+        raise FormatError("payload", "pass the messages as the converter returns them, or a request with `messages`")
+    _, problem = wire_size(raw)
+    if problem is not None:
+        payload.fault("payload", problem)
+    if not isinstance(messages, list | tuple):
+        payload.fault("messages", "not a list")
+        return payload
+    if payload.is_request and not messages:
+        payload.fault("messages", "an empty list: expected at least one message")
+    for place, message in enumerate(messages):
+        _read_message(payload, message, f"messages[{place}]")
+    return payload
+
+
+def _read_message(payload: Payload, message: object, where: str) -> None:
+    if not isinstance(message, Mapping):
+        return payload.fault(where, "not an object")
+    role = message.get("role")
+    if not isinstance(role, str) or role not in ROLES:
+        return payload.fault(f"{where}.role", f"{short(role)} is none of {', '.join(ROLES)}")
+    for key in sorted(map(text_of, message.keys() - ROLES[role] - {"role", "content"})):
+        payload.fault(f"{where}.{key}", f"no field of a message of role {role}")
+    if not isinstance(message.get("name", ""), str) or (role == "function" and not message.get("name")):
+        payload.fault(f"{where}.name", "missing, or not a text")
+    answers = message.get("tool_call_id")
+    if role == "tool" and not isinstance(answers, str):
+        payload.fault(f"{where}.tool_call_id", "missing, or not a text")
+    parts = tuple(_parts(payload, message, role, f"{where}.content"))
+    calls = tuple(_calls(payload, message, f"{where}.tool_calls"))
+    payload.messages.append(Message(where, role, parts, calls, answers if isinstance(answers, str) else None))
+    return None
+
+
+def _parts(payload: Payload, message: Mapping[str, Any], role: str, where: str) -> Iterator[Part]:
+    content = message.get("content")
+    if isinstance(content, str):
+        yield Part(where, "text", {"type": "text", "text": content})
+    elif isinstance(content, list | tuple):
+        if not content:
+            payload.fault(where, "an empty list: expected at least one part")
+        for place, part in enumerate(content):
+            yield from _part(payload, part, f"{where}[{place}]")
+    elif content is not None:
+        payload.fault(where, "neither a text nor a list of parts")
+    elif role != "assistant" or not any(message.get(name) for name in _INSTEAD_OF_CONTENT):
+        payload.fault(where, "expected a text or a list of parts, got null")
+
+
+def _part(payload: Payload, part: object, where: str) -> Iterator[Part]:
+    if not isinstance(part, Mapping):
+        return payload.fault(where, "not an object")
+    kind = part.get("type")
+    if not isinstance(kind, str) or kind not in PARTS:
+        return payload.fault(f"{where}.type", f"{short(kind)} is no type of part")
+    name, expected_type = PARTS[kind]
+    if not isinstance(part.get(name), expected_type):
+        return payload.fault(f"{where}.{name}", f"missing, or not of type {expected_type.__name__}")
+    for key in sorted(map(text_of, part.keys() - {"type", name, "prompt_cache_breakpoint"})):
+        payload.fault(f"{where}.{key}", "no field of such a part")
+    if kind == "image_url":
+        image = part["image_url"]
+        if not isinstance(image.get("url"), str) or not image["url"]:
+            return payload.fault(f"{where}.image_url.url", "missing, empty or not a text")
+        if image.get("detail", "auto") not in _DETAILS:
+            payload.fault(f"{where}.image_url.detail", f"{short(image['detail'])} is none of {', '.join(_DETAILS)}")
+    if kind == "file" and not any(isinstance(part["file"].get(key), str) and part["file"][key] for key in ("file_data", "file_id")):
+        return payload.fault(f"{where}.file", "neither file_data nor file_id")
+    yield Part(where, kind, part)
+    return None
+
+
+def _calls(payload: Payload, message: Mapping[str, Any], where: str) -> Iterator[Call]:
+    calls = message.get("tool_calls")
+    if calls is None or message.get("role") != "assistant":
+        return
+    if not isinstance(calls, list | tuple) or not calls:
+        payload.fault(where, "not a list of at least one call")
+        return
+    for place, call in enumerate(calls):
+        at = f"{where}[{place}]"
+        kind = call.get("type") if isinstance(call, Mapping) else None
+        if not isinstance(call, Mapping) or kind not in ("function", "custom"):
+            payload.fault(f"{at}.type", f"{short(kind)} is none of function, custom")
+            continue
+        field_name = "arguments" if kind == "function" else "input"
+        inner = call.get(kind)
+        values = [call.get("id"), *((inner.get("name"), inner.get(field_name)) if isinstance(inner, Mapping) else (None, None))]
+        texts = [value for value in values if isinstance(value, str)]
+        if len(texts) < len(values):
+            payload.fault(at, f"id, {kind}.name or {kind}.{field_name} missing, or not a text")
+            continue
+        yield Call(at, *texts)

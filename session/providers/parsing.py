@@ -1,0 +1,211 @@
+"""Check the values of a payload one level at a time: JSON values, or SDK objects with a `model_dump` method.
+
+Nothing here knows a format. A value of the wrong kind goes to a `Report`, with its place. Strict converters use the default, `refuse`,
+which raises. Lenient readers collect the problems and go on with the empty value that each function then returns.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias, TypedDict
+
+from session.errors import FormatError, short
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message
+from session.parts import Part, Text
+from session.providers import additions
+from session.removed import Removed
+from session.sanitize import clean_json
+from session.session import Session
+from session.session_log import USAGE_NOTED_AFTER
+from session.stack import with_room
+from session.units import is_answer
+
+Report: TypeAlias = Callable[[str, str], object]
+"""Receives the place of a problem and its description."""
+
+_STANDARD_ALPHABET = str.maketrans("-_", "+/")
+
+
+class ItemFields(TypedDict):
+    """The constructor arguments that all items share."""
+
+    id: str
+    created_at: float
+
+
+def refuse(where: str, problem: str) -> None:
+    """Raise the problem as a `FormatError`."""
+    raise FormatError(where, problem)
+
+
+def expect_object(value: object, where: str, report: Report = refuse) -> Mapping[str, Any]:
+    """Return a mapping, or the `model_dump` of an SDK object; report anything else."""
+    if isinstance(value, Mapping):
+        return value
+    dump = getattr(value, "model_dump", None)
+    if callable(dump) and not isinstance(value, type):
+        dumped = dump(mode="json", exclude_none=True)
+        if isinstance(dumped, Mapping):
+            return dumped
+    report(where, f"{short(value)} where an object is expected")
+    return {}
+
+
+def expect_list(value: object, where: str, report: Report = refuse) -> Iterator[tuple[str, object]]:
+    """Yield the place and the value of each member of a list; report anything else."""
+    if isinstance(value, list | tuple):
+        for index, member in enumerate(value):
+            yield f"{where}[{index}]", member
+    else:
+        report(where, f"{short(value)} where a list is expected")
+
+
+def expect_text(value: object, where: str, report: Report = refuse) -> str:
+    """Return a string; report anything else."""
+    if isinstance(value, str):
+        return value
+    report(where, f"{short(value)} where a text is expected")
+    return ""
+
+
+def expect_base64(value: object, where: str, report: Report = refuse) -> bytes:
+    """Return the bytes that a base64 string encodes, or bytes as they are; report anything else, line breaks included."""
+    if isinstance(value, bytes):
+        return value
+    text = expect_text(value, where, report)
+    data = decode_base64(text)
+    if data is None or any(map(str.isspace, text)):
+        report(where, f"{short(text)} is not base64")
+    return data or b""
+
+
+def decode_base64(text: str) -> bytes | None:
+    """Return the bytes that a string encodes, or None if it is not base64.
+
+    The standard and the URL alphabet are accepted, as are line breaks and missing padding.
+    """
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        pass
+    joined = "".join(text.split()).translate(_STANDARD_ALPHABET)
+    try:
+        return base64.b64decode(joined + "=" * (-len(joined) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def json_text(value: object, where: str) -> str:
+    """Return the value as JSON.
+
+    Raises:
+        FormatError: JSON cannot hold the value, or it is nested too deeply.
+    """
+    data = clean_json(value, where)
+    return with_room(lambda: json.dumps(data, ensure_ascii=False))
+
+
+class SessionBuilder:
+    """A session that grows as a payload is read. Payloads have no ids: the ids of the items name places in the payload.
+
+    Attributes:
+        session: The items so far.
+        tool_names: The tools of the calls so far, by call id.
+    """
+
+    def __init__(self, *, count_items_as_time: bool = False) -> None:
+        """
+        Args:
+            count_items_as_time: True to set each `created_at` to the number of items before it; otherwise all are 0.
+        """
+        self.session = Session()
+        self.tool_names: dict[str, str] = {}
+        self._count_items_as_time = count_items_as_time
+        self._response_breaks: set[str] = set()
+        self._starts_response = False
+        self._is_answer_due = False
+        self._place = ""
+        self._ids_at_place = 0
+
+    def begin(self, place: str, *, is_response: bool = False) -> None:
+        """Start a message or a content.
+
+        Args:
+            place: The prefix of its items' ids, such as "m3".
+            is_response: True for a message of the model: it starts a new response.
+        """
+        self._place, self._ids_at_place = place, 0
+        self._starts_response |= is_response
+
+    def fields(self) -> ItemFields:
+        """Return the id and the time of the next item. Ids are "m3" for the first item of its message, then "m3.1", …"""
+        self._ids_at_place += 1
+        item_id = self._place if self._ids_at_place == 1 else f"{self._place}.{self._ids_at_place - 1}"
+        return {"id": item_id, "created_at": float(len(self.session.items)) if self._count_items_as_time else 0.0}
+
+    def add(self, item: Item) -> None:
+        """Append an item."""
+        if self._is_answer_due:
+            self._is_answer_due = False
+            if not is_answer(item):
+                self.add(Message("assistant", (), **self.fields()))
+        if is_answer(item):
+            if self._starts_response and self.session.items and is_answer(self.session.items[-1]):
+                self._response_breaks.add(item.id)
+            self._starts_response = False
+        if isinstance(item, FunctionCall):
+            self.tool_names[item.call_id] = item.name
+        self.session.append(item)
+
+    def add_user_message(self, message: Message) -> None:
+        """Append a message of the user without the converter's line about usage, which becomes `Session.usage_noted_after`.
+
+        The log must not end in a response before the line, and has one after it: else a compaction without a summary, or an empty
+        message of the model, stands for what the request had and a log has not.
+        """
+        parts = list(message.content)
+        if Text(additions.USAGE_NOTE) not in parts:
+            texts = [Text(additions.unescaped(part.text, additions.USAGE_NOTE)) if isinstance(part, Text) else part for part in parts]
+            self.add(replace(message, content=tuple(texts)))
+            return
+        place = parts.index(Text(additions.USAGE_NOTE))
+        if place:
+            self.add_user_message(replace(message, content=tuple(parts[:place])))
+        if not self.session.items or is_answer(self.session.items[-1]):
+            self.end_response()
+            self.add(Compaction("", **self.fields()))
+        self.session.metadata[USAGE_NOTED_AFTER] = self.session.items[-1].id
+        self._is_answer_due = True
+        if place + 1 < len(parts):
+            fields = self.fields() if place else {"id": message.id, "created_at": message.created_at}
+            self.add_user_message(replace(message, content=tuple(parts[place + 1 :]), **fields))
+
+    def add_output(self, call_id: str, output: Iterable[Part], *, is_error: bool = False, extra: Mapping[str, Any] | None = None) -> None:
+        """Append the output of a call, under the name of the call's tool."""
+        tool = self.tool_names.get(call_id, "")
+        self.add(FunctionCallOutput(tool, output, call_id, is_error=is_error, extra=extra or {}, **self.fields()))
+
+    def read_removed(self, text: object) -> bool:
+        """Take a text as the line about removed items if it is one. Return True if it is."""
+        removed = Removed.from_line(text) if isinstance(text, str) else None
+        if removed is not None:
+            self.session.metadata.update(removed.to_metadata())
+        return removed is not None
+
+    def read_opening(self, text: str) -> None:
+        """Take the user's first text: it is the line about removed items, or a message."""
+        if not self.read_removed(text):
+            self.add_user_message(Message("user", additions.unescaped(text, at_opening=True), **self.fields()))
+
+    def end_response(self) -> None:
+        """Make the next item of the model start a new response."""
+        self._starts_response = True
+
+    def finish(self) -> Session:
+        """Return the session, with the boundaries between consecutive responses restored."""
+        self.session.restore_seams(frozenset(self._response_breaks), 0)
+        return self.session

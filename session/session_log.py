@@ -1,0 +1,476 @@
+"""`SessionLog`: the items of a session, their indexes, and everything that appends to it. Edits and conversions live in `session.py`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from .call_index import CallIndex
+from .errors import DuplicateItemError, FormatError, short
+from .items import (
+    ITEM_TYPES,
+    AgentConfigUpdate,
+    AgentHandoff,
+    FunctionCall,
+    FunctionCallOutput,
+    Item,
+    ItemBase,
+    Message,
+    MessageCategory,
+    Role,
+    new_id,
+)
+from .parts import Content
+from .removed import Removed
+from .sanitize import clean, clean_json
+from .snapshot import Snapshot
+from .stack import with_room
+from .usage import Usage
+
+if TYPE_CHECKING:
+    from .session import Session
+
+USAGE_NOTED_AFTER = "usage_noted_after"
+"""The key of `Session.usage_noted_after` in the metadata of a view."""
+
+AnyItem = TypeVar("AnyItem", bound=ItemBase)
+
+
+class SessionLog:
+    """The item list of a session, its indexes, queries, and the methods that append to it."""
+
+    __slots__ = (
+        "__weakref__",
+        "_breaks",
+        "_by_call",
+        "_conversions",
+        "_ends",
+        "_items",
+        "_length",
+        "_origin",
+        "_owned",
+        "_places",
+        "_settled",
+        "_settled_tokens",
+        "id",
+        "metadata",
+    )
+
+    def __init__(self, items: Iterable[Item] | None = None, *, id: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
+        """
+        Args:
+            items: The initial log.
+            id: The session's own id; a new one by default.
+            metadata: JSON values to store with it.
+
+        Raises:
+            DuplicateItemError: Two items have the same id.
+            FormatError: A value is not an item, `id` is not a str, or `metadata` is not a mapping of values that JSON can hold.
+        """
+        if not (id is None or isinstance(id, str)):
+            raise FormatError("Session.id", f"{short(id)} is not a str")
+        if not (metadata is None or isinstance(metadata, Mapping)):
+            raise FormatError("Session.metadata", f"expected a mapping, got {short(metadata)}")
+        self.id = clean(id) if id else new_id()
+        self.metadata: dict[str, Any] = clean_json(metadata or {}, "Session.metadata")
+        self._items: list[Item] = []
+        self._length = 0
+        self._origin: Session | None = None
+        self._owned = True
+        self._places: dict[str, int] | None = {}
+        self._by_call: CallIndex | None = None
+        self._conversions: dict[str, object] = {}
+        self._breaks: frozenset[str] = frozenset()
+        self._ends: frozenset[str] = frozenset()
+        self._settled = 0
+        self._settled_tokens: int | None = None
+        for item in () if items is None else checked_iterable(items, "Session.items"):
+            self.append(item)
+
+    @classmethod
+    def showing(
+        cls,
+        origin: Session,
+        items: list[Item],
+        *,
+        breaks: frozenset[str],
+        settled: int,
+        settled_tokens: int | None = None,
+        ends: frozenset[str] = frozenset(),
+        removed: Removed | None = None,
+        length: int | None = None,
+        conversions: dict[str, object] | None = None,
+        usage_noted_after: str | None = None,
+    ) -> Self:
+        """Return a view of `origin` in O(1). It shares the list `items`, to which others may go on appending.
+
+        Args:
+            origin: The session whose id and metadata the view has.
+            items: Items of the view. Their ids are unique, and the list only ever grows.
+            breaks: As `response_breaks`.
+            settled: As `settled`.
+            settled_tokens: As `recorded_total` returns them.
+            ends: As `request_ends`.
+            removed: As `removed`; None for the same as `origin`.
+            length: Number of leading items that the view has; None for all.
+            conversions: As `conversions_of` returns them for earlier views with this list; None for none.
+            usage_noted_after: As `usage_noted_after`.
+        """
+        view = cls.__new__(cls)
+        view.id = origin.id
+        view.metadata = {**origin.metadata, **({} if removed is None else removed.to_metadata())}
+        view.metadata.pop(USAGE_NOTED_AFTER, None)
+        if usage_noted_after is not None:
+            view.metadata[USAGE_NOTED_AFTER] = usage_noted_after
+        view._items = items
+        view._length = len(items) if length is None else length
+        view._origin = origin
+        view._owned = False
+        view._places = None
+        view._by_call = None
+        view._conversions = {} if conversions is None else conversions
+        view._breaks = breaks
+        view._ends = ends
+        view._settled = settled
+        view._settled_tokens = settled_tokens
+        return view
+
+    def __repr__(self) -> str:
+        return f"<Session {self.id}: {self._length} items>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy gets a list of its own with only this session's items. If two sessions appended to one list, each would see the
+        # other's items; and the list of a view can hold more than the view shows.
+        return {
+            "id": self.id,
+            "metadata": dict(self.metadata),
+            "items": self._items[: self._length],
+            "breaks": self._breaks,
+            "ends": self._ends,
+            "settled": self._settled,
+            "settled_tokens": self._settled_tokens,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.id = state["id"]
+        self.metadata = state["metadata"]
+        self._origin = None  # the copy of a view is independent of it
+        self._items, self._length, self._settled = [], 0, 0
+        self._rewrite(state["items"])
+        self.restore_seams(state["breaks"], state["settled"], state["settled_tokens"], state["ends"])
+
+    # Contents
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """The items in order: an immutable snapshot, made in O(1)."""
+        return Snapshot(self._items, self._length)
+
+    @property
+    def response_breaks(self) -> frozenset[str]:
+        """Ids of items that begin a response although the item before them is in a response too.
+
+        Views need them: two responses must not merge when the items between them are hidden.
+        """
+        return self._breaks
+
+    @property
+    def request_ends(self) -> frozenset[str]:
+        """Ids of answers after which a request ended, although the next item is an answer too, or there is none.
+
+        Views need them: a summary that followed the answer in the log stands earlier in the view.
+        """
+        return self._ends
+
+    @property
+    def settled(self) -> int:
+        """Number of leading items whose trim decisions were final when this view was made; 0 for a log.
+
+        If items were removed from a log and one of the others carries `usage`, all its items are settled too: that usage counts a prompt
+        with the removed items. After an edit it still ends at the last item that it covered; items inserted before that are settled too.
+        """
+        return self._settled
+
+    @property
+    def origin(self) -> Session | None:
+        """The session that this one is a view of. None for a log, and for a view that was saved and loaded."""
+        return self._origin
+
+    @property
+    def removed(self) -> Removed | None:
+        """The items that were removed to fit the window, which the request's first line counts; None for a log."""
+        return Removed.from_metadata(self.metadata)
+
+    @property
+    def usage_noted_after(self) -> str | None:
+        """Id of the item after which requests tell the model that the window is filling up; None for a log, and without that line.
+
+        The line stands before the next response, or at the end. There is none if the item has left the session.
+        """
+        noted_after = self.metadata.get(USAGE_NOTED_AFTER)
+        return noted_after if isinstance(noted_after, str) else None
+
+    @property
+    def lineage(self) -> object:
+        """A token that stays the same object while the log only grows. Any other edit replaces it."""
+        return self._items
+
+    def messages(self) -> list[Message]:
+        """The messages, in order."""
+        return [item for item in self.items if isinstance(item, Message)]
+
+    def turn_count(self) -> int:
+        """Return the number of turns: user messages, except those of category CONTEXT."""
+        users = (item for item in self.items if isinstance(item, Message) and item.role == "user")
+        return sum(1 for item in users if item.category is not MessageCategory.CONTEXT)
+
+    def estimated_tokens(self) -> int:
+        """Return the tokens of all items at four characters each: a baseline, too low for most real sessions."""
+        from .estimate import estimate_item
+
+        return sum(map(estimate_item, self.items))
+
+    def get_by_id(self, id: str) -> Item | None:
+        """Return the item with this id, or None."""
+        place = self.position(id)
+        return None if place is None else self._items[place]
+
+    def position(self, id: str) -> int | None:
+        """Return the position in the log of the item with this id, or None."""
+        return self._place_map().get(id) if isinstance(id, str) else None
+
+    # Appending
+
+    def append(self, item: AnyItem) -> AnyItem:
+        """Append an item and return it.
+
+        Raises:
+            DuplicateItemError: Its id is in use.
+            FormatError: It is not an item.
+        """
+        if type(item) not in ITEM_TYPES:
+            raise FormatError(
+                "Session.append", f"{short(item)} is not an item; pass a Message, a FunctionCall or another of the item classes"
+            )
+        places = self._place_map()
+        if item.id in places:
+            raise DuplicateItemError(item.id)
+        if not self._owned:  # a view shares its list with another session; from here on they differ
+            self._items = self._items[: self._length]
+            self._owned = True
+            self._conversions = {}
+        places[item.id] = self._length
+        self._items.append(item)  # type: ignore[arg-type]  # ITEM_TYPES are those of Item
+        self._length += 1
+        if self._by_call is not None:
+            self._by_call.add(item)
+        return item
+
+    def add_message(
+        self,
+        role: Role,
+        content: Content,
+        message_id: str | None = None,
+        created_at: float | None = None,
+        replace: bool = False,
+        agent_id: str | None = None,
+        *,
+        category: MessageCategory | None = None,
+        pinned: bool = False,
+        usage: Usage | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Message:
+        """Append a message and return it.
+
+        Args:
+            role: system, developer, user or assistant.
+            content: A text, a part, or several parts.
+            message_id: Its id; a new one by default.
+            created_at: Unix seconds; now by default.
+            replace: With role system: remove all system messages and put this one first.
+            agent_id: The agent it belongs to.
+            category: Its category, if it should not follow from the role.
+            pinned: True if every trim must keep it.
+            usage: Usage reported for the request that produced it.
+            extra: JSON values to store with it.
+
+        Raises:
+            DuplicateItemError: The id is in use.
+            FormatError: A value has the wrong type; or `replace` with another role than system.
+        """
+        message = Message(
+            role,
+            content,
+            agent_id=agent_id,
+            pinned=pinned,
+            usage=usage,
+            extra={} if extra is None else extra,
+            **_without_none(id=message_id, created_at=created_at, category=category),
+        )
+        if not replace:
+            return self.append(message)
+        if role != "system":
+            raise FormatError("add_message.replace", f"only the system message can be replaced, not role {role!r}")
+        from .rewrite import index_log
+
+        log = index_log(self)  # type: ignore[arg-type]  # every SessionLog is a Session
+        rest = log.excerpt(place for place, item in enumerate(log.items) if not (isinstance(item, Message) and item.role == "system"))
+        if any(item.id == message.id for item in rest.items):
+            raise DuplicateItemError(message.id)
+        self._rewrite([message, *rest.items])
+        self._breaks = rest.breaks
+        return message
+
+    def add_context(self, content: Content, *, source: str | None = None, role: Role = "user", pinned: bool = False) -> Message:
+        """Append a message of category CONTEXT and return it: a file, a memory, a retrieved passage.
+
+        Args:
+            content: A text, a part, or several parts.
+            source: Its origin, stored as `extra["source"]`.
+            role: The role in which the model sees it.
+            pinned: True if every trim must keep it.
+        """
+        extra = {"source": source} if source is not None else None
+        return self.add_message(role, content, category=MessageCategory.CONTEXT, pinned=pinned, extra=extra)
+
+    def add_function_call(
+        self,
+        name: str,
+        arguments: str | Mapping[str, Any],
+        call_id: str | None = None,
+        agent_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> FunctionCall:
+        """Append a tool call and return it. If the log already has this call (same id, name and JSON), return that one.
+
+        Args:
+            name: The tool.
+            arguments: A JSON text, or a mapping to convert to one.
+            call_id: Id that its output will refer to; a new one by default.
+            agent_id: The agent that calls.
+            metadata: Data that the provider wants back with the call.
+
+        Raises:
+            DuplicateItemError: A call with this id and other content waits for its output.
+            FormatError: A value has the wrong type, or the arguments hold a value that JSON cannot.
+        """
+        if isinstance(arguments, Mapping):
+            data = clean_json(arguments, "FunctionCall.arguments")
+            arguments = with_room(lambda: json.dumps(data, ensure_ascii=False))
+        call = FunctionCall(
+            name, arguments, call_id or f"call_{new_id()}", agent_id=agent_id, metadata={} if metadata is None else metadata
+        )
+        return self._calls().same_call(call) or self.append(call)
+
+    def add_function_output(
+        self, name: str, output: Content, call_id: str, is_error: bool = False, agent_id: str | None = None
+    ) -> FunctionCallOutput:
+        """Append a tool output and return it. If the log already has this output, return that one.
+
+        Args:
+            name: The tool.
+            output: A text, a part, or several parts.
+            call_id: The call it belongs to.
+            is_error: True if the tool failed.
+            agent_id: The agent that made the call.
+
+        Raises:
+            DuplicateItemError: The call already has another output.
+            FormatError: A value has the wrong type.
+        """
+        item = FunctionCallOutput(name, output, call_id, is_error=is_error, agent_id=agent_id)
+        return self._calls().same_output(item) or self.append(item)
+
+    def add_handoff(self, to_agent: str, from_agent: str | None = None, reason: str | None = None) -> AgentHandoff:
+        """Append a handoff and return it."""
+        return self.append(AgentHandoff(to_agent, from_agent, reason))
+
+    def add_config_update(
+        self, instructions: str | None = None, tools: Iterable[str] | None = None, agent_id: str | None = None
+    ) -> AgentConfigUpdate:
+        """Append a config update and return it. None leaves instructions or tools unchanged.
+
+            session.add_config_update(instructions="Answer in French.")
+
+        From here on these instructions are the system prompt of every request. They replace earlier system and developer messages and
+        the instructions of earlier updates; `Session.active_config_at` says which. `tools` is recorded only: requests take their tools
+        from the manager or the caller.
+        """
+        return self.append(AgentConfigUpdate(instructions, tools, agent_id=agent_id))
+
+    # For code that derives sessions
+
+    def restore_seams(
+        self, breaks: frozenset[str], settled: int, settled_tokens: int | None = None, ends: frozenset[str] | None = None
+    ) -> None:
+        """Set these attributes: for readers of saved views and transcripts. `request_ends` stays as it is if `ends` is None."""
+        self._breaks = breaks
+        self._ends = self._ends if ends is None else ends
+        self._settled = settled
+        self._settled_tokens = settled_tokens
+
+    # Inside
+
+    def _place_map(self) -> dict[str, int]:
+        if self._places is None:
+            self._places = {item.id: place for place, item in enumerate(self.items)}
+        return self._places
+
+    def _rewrite(self, items: list[Item]) -> None:
+        """Replace the list. Every edit except growth ends here: the new list object tells trackers of the log to start over.
+
+        Settled items stay settled: their usage counts a prompt with more items and must not be applied again.
+        """
+        if self._settled:
+            decided = {item.id for item in self._items[: self._settled]}
+            self._settled = next((place for place in range(len(items), 0, -1) if items[place - 1].id in decided), 0)
+        self._settled_tokens = None
+        self._items = items
+        self._length = len(items)
+        self._owned = True
+        self._places = None
+        self._by_call = None
+        self._conversions = {}
+
+    def _calls(self) -> CallIndex:
+        if self._by_call is None:
+            self._by_call = CallIndex(self.items)
+        return self._by_call
+
+
+def checked_iterable(items: Iterable[Item], where: str) -> Iterable[Item]:
+    """Return the argument if it is iterable.
+
+    Raises:
+        FormatError: It is not.
+    """
+    if not isinstance(items, Iterable):
+        raise FormatError(where, f"expected several items, got {short(items)}; pass a list of them, such as `session.items`")
+    return items
+
+
+def recorded_total(session: SessionLog) -> int | None:
+    """Return the tokens of a request with the first `settled` items, as recorded when this view was made; None if nothing was reported.
+
+    Only calibration needs it: the usage in a view's items counts other requests, with more items.
+    """
+    return session._settled_tokens
+
+
+def conversions_of(session: SessionLog) -> dict[str, object]:
+    """Return what was converted of the items so far, by format, for `session.providers.growing`. Every edit but an append starts again."""
+    return session._conversions
+
+
+def settled_after_removal(items: Sequence[Item]) -> int:
+    """Return `settled` for a log that items were removed from: `len(items)` if any item carries `usage`, else 0.
+
+    Such usage counts a prompt with the removed items. So the remaining items are settled, and only later reports are of this log.
+    """
+    return len(items) if any(item.usage is not None for item in items) else 0
+
+
+def _without_none(**values: Any) -> dict[str, Any]:
+    """Return the values that are not None, so that the others keep their defaults."""
+    return {name: value for name, value in values.items() if value is not None}

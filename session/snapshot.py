@@ -1,0 +1,56 @@
+"""`Snapshot`: an immutable sequence over the beginning of a list that only grows. No copy is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Generic, TypeVar, overload
+
+T = TypeVar("T", covariant=True)
+
+
+class Snapshot(Sequence[T], Generic[T]):
+    """The first `length` elements of a list. It is made in O(1) and never changes.
+
+    This works because the owner of the list only appends to it, and makes a new list for every other edit.
+    """
+
+    __slots__ = ("_elements", "_length")
+
+    def __init__(self, elements: list[T], length: int) -> None:
+        self._elements = elements
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, place: int | slice) -> T | tuple[T, ...]:
+        if isinstance(place, slice):
+            start, stop, step = place.indices(self._length)
+            if step == 1:
+                return tuple(self._elements[start:stop])
+            return tuple(self._elements[index] for index in range(start, stop, step))
+        if not -self._length <= place < self._length:
+            raise IndexError(f"item {place} of {self._length}")
+        return self._elements[place if place >= 0 else place + self._length]
+
+    def __iter__(self) -> Iterator[T]:
+        return islice(self._elements, self._length)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # equal to lists and tuples, so it cannot have a hash of its own
+
+    def __repr__(self) -> str:
+        return repr(self._elements[: self._length])
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[Any, ...]]:
+        # The list can be longer than the snapshot: copies and pickles get only the elements that the snapshot shows.
+        return type(self), (self._elements[: self._length], self._length)

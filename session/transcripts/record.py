@@ -1,0 +1,36 @@
+"""A record while it is being read: its place in the file, its fate and its items. The finished account is in `account.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from session.items import Item
+
+from .account import MERGED, NOT_CONTEXT, Fate
+
+
+@dataclass(slots=True)
+class Record:
+    """One record of the file: a line, or an entry of its document.
+
+    Attributes:
+        place: The line's number, or the entry's place in the document, counted from 1.
+        fate: What became of it.
+        reasons: Reasons for the fate, and notes on omitted parts.
+        items: The items made from it.
+    """
+
+    place: int
+    fate: Fate = NOT_CONTEXT
+    reasons: list[str] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
+
+    def skip(self, reason: str) -> None:
+        """Note why the model never saw the record, or a part of it."""
+        self.reasons.append(reason)
+
+    def merge(self, reason: str) -> None:
+        """Note that the record's content is in another record's item."""
+        if self.fate is NOT_CONTEXT:
+            self.fate = MERGED
+        self.reasons.append(reason)

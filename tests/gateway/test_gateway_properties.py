@@ -1,0 +1,147 @@
+"""Random conversations through the gateway's windows, in every wire format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from context_window import ContextWindow
+from context_window.gateway.anthropic_messages import AnthropicMessages
+from context_window.gateway.google_contents import GoogleContents
+from context_window.gateway.openai_chat import OpenAIChat
+from context_window.gateway.openai_responses import OpenAIResponses
+from context_window.gateway.windows import Windows
+from context_window.gateway.wire_format import WireFormat
+from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
+
+Json = dict[str, Any]
+Step = tuple[str, int, int]
+"""A step of a conversation: "user", "say" or "call"; its words; and the number of its calls."""
+
+steps = st.lists(
+    st.tuples(st.sampled_from(["user", "say", "call", "call"]), st.integers(1, 300), st.integers(1, 3)), min_size=1, max_size=14
+)
+
+
+def anthropic_body(conversation: list[Step]) -> Json:
+    messages: list[Json] = [{"role": "user", "content": "Begin."}]
+    for number, (kind, words, calls) in enumerate(conversation):
+        text = {"type": "text", "text": f"{number} " + "words " * words}
+        if kind == "user":
+            messages += [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": [text]}]
+        elif kind == "say":
+            messages += [{"role": "assistant", "content": [text]}, {"role": "user", "content": "Go on."}]
+        else:
+            ids = [f"c{number}_{index}" for index in range(calls)]
+            uses = [{"type": "tool_use", "id": id, "name": "read", "input": {"path": "a" * words}} for id in ids]
+            results = [{"type": "tool_result", "tool_use_id": id, "content": "words " * words} for id in ids]
+            messages += [{"role": "assistant", "content": [{"type": "text", "text": "Look."}, *uses]}, {"role": "user", "content": results}]
+    content = messages[-1]["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    marked = [*blocks[:-1], {**blocks[-1], "cache_control": {"type": "ephemeral"}}]
+    messages[-1] = {**messages[-1], "content": marked}
+    return {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": messages}
+
+
+def chat_body(conversation: list[Step]) -> Json:
+    messages: list[Json] = [{"role": "user", "content": "Begin."}]
+    for number, (kind, words, calls) in enumerate(conversation):
+        text = f"{number} " + "words " * words
+        if kind == "call":
+            functions = [{"name": "read", "arguments": json.dumps({"path": "a" * words})} for _ in range(calls)]
+            made = [{"id": f"c{number}_{index}", "type": "function", "function": each} for index, each in enumerate(functions)]
+            messages += [{"role": "assistant", "content": None, "tool_calls": made}]
+            messages += [{"role": "tool", "tool_call_id": call["id"], "content": text} for call in made]
+        else:
+            messages += [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": text}]
+    return {"model": "gpt-5", "messages": messages}
+
+
+def responses_body(conversation: list[Step]) -> Json:
+    items: list[Json] = [{"role": "user", "content": "Begin."}]
+    for number, (kind, words, calls) in enumerate(conversation):
+        text = f"{number} " + "words " * words
+        if kind == "call":
+            ids = [f"c{number}_{index}" for index in range(calls)]
+            items += [
+                {"type": "function_call", "call_id": id, "name": "read", "arguments": json.dumps({"path": "a" * words})} for id in ids
+            ]
+            items += [{"type": "function_call_output", "call_id": id, "output": text} for id in ids]
+        else:
+            items += [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": text}]
+    return {"model": "gpt-5", "input": items}
+
+
+def google_body(conversation: list[Step]) -> Json:
+    contents: list[Json] = [{"role": "user", "parts": [{"text": "Begin."}]}]
+    for number, (kind, words, calls) in enumerate(conversation):
+        text = f"{number} " + "words " * words
+        if kind == "call":
+            made = [{"functionCall": {"name": "read", "args": {"path": "a" * words}}} for _ in range(calls)]
+            made[0]["thoughtSignature"] = "c2lnbmVk"  # type: ignore[assignment]
+            answers = [{"functionResponse": {"name": "read", "response": {"output": text}}} for _ in range(calls)]
+            contents += [{"role": "model", "parts": made}, {"role": "user", "parts": answers}]
+        else:
+            contents += [{"role": "model", "parts": [{"text": "Yes."}]}, {"role": "user", "parts": [{"text": text}]}]
+    return {"contents": contents}
+
+
+FORMATS: list[Any] = [
+    pytest.param(AnthropicMessages(), "/v1/messages", anthropic_body, validate_anthropic, "messages", id="anthropic"),
+    pytest.param(
+        OpenAIChat(), "/v1/chat/completions", chat_body, lambda body: validate_openai_chat(body["messages"]), "messages", id="chat"
+    ),
+    pytest.param(
+        OpenAIResponses(), "/v1/responses", responses_body, lambda body: validate_openai_responses(body["input"]), "input", id="responses"
+    ),
+    pytest.param(
+        GoogleContents(),
+        "/v1beta/models/gemini-3-pro:generateContent",
+        google_body,
+        validate_google,
+        "contents",
+        id="google",
+    ),
+]
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize(("wire", "path", "body_of", "validate", "field"), FORMATS)
+@settings(max_examples=max(1, settings().max_examples // 4))  # each example makes a request for every step
+@given(conversation=steps, tokens=st.integers(200, 3_000))
+def test_every_view_is_valid_and_the_same_in_every_worker(
+    wire: WireFormat,
+    path: str,
+    body_of: Callable[[list[Step]], Json],
+    validate: Callable[[Json], list[object]],
+    field: str,
+    conversation: list[Step],
+    tokens: int,
+) -> None:
+    """Whatever the conversation and the window: the request is valid, all fields but the messages are the client's, the client's objects do
+    not change, and a worker that sees only the last request sends the same as one that has seen all of them."""
+    windows = Windows(ContextWindow(max_tokens=tokens, keep_first_message=True))
+    sent: Json = {}
+    for length in range(1, len(conversation) + 1):
+        body = body_of(conversation[:length])
+        copy = deepcopy(body)
+        sent = _sent(windows, wire, path, body)
+        assert body == copy
+        assert validate(sent) == []
+        assert {**sent, field: None} == {**body, field: None}
+        assert json.dumps(sent).count("cache_control") <= json.dumps(body).count("cache_control")
+    fresh = Windows(ContextWindow(max_tokens=tokens, keep_first_message=True))
+    assert _sent(fresh, wire, path, body_of(conversation)) == sent
+
+
+def _sent(windows: Windows, wire: WireFormat, path: str, body: Json) -> Json:
+    conversation = wire.conversation(path, body)
+    assert conversation is not None
+    messages = windows.fit(wire, conversation)
+    return body if messages is None else wire.with_messages(body, messages)

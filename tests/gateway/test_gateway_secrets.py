@@ -1,0 +1,79 @@
+"""Keys and contents pass through the gateway and are never logged, stored or shown; and the command line around it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from context_window.cli import run
+from tests.gateway.test_gateway_http import long_body, says, upstream_that
+
+KEY = "sk-ant-verysecretkey0123456789"
+CLIENT = """
+import os, sys, urllib.error, urllib.request
+body = sys.stdin.buffer.read()
+for content in (body, body[:-1], body.replace(b"claude-sonnet-5-5", b"no-such-model"), body.replace(b'"user"', b'"nobody"')):
+    request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", data=content, headers={"x-api-key": sys.argv[1]})
+    try:
+        urllib.request.urlopen(request).read()
+    except urllib.error.HTTPError as error:
+        error.read()
+sys.exit(7)
+"""
+
+
+def test_nothing_of_a_request_is_printed_or_written(tmp_path: Path) -> None:
+    """Whether it is fitted, malformed, of an unknown model or refused; and the client's exit code is the command's."""
+    body = long_body().replace(b"And now?", b"the secret question")
+    home = tmp_path / "home"
+    home.mkdir()
+    environment = {**os.environ, "HOME": str(home), "CONTEXT_WINDOW_HOME": str(home), "NO_PROXY": "*"}
+    command = [sys.executable, "-W", "error", "-m", "context_window", "gateway", "--max-tokens", "2000"]
+    with upstream_that(says(400, json.dumps({"error": {"message": f"bad {KEY}"}}).encode())) as upstream:
+        done = subprocess.run(
+            [*command, "--upstream", f"anthropic={upstream.url}", "--", sys.executable, "-c", CLIENT, KEY],
+            input=body,
+            env=environment,
+            cwd=home,
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+    output = (done.stdout + done.stderr).decode()
+    assert done.returncode == 7, output
+    assert len(upstream.bodies) == 4
+    assert "4 requests" in output or "3 requests" in output or "2 requests" in output
+    assert KEY not in output
+    assert "secret" not in output
+    assert not any(home.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (["--upstream", "openai"], "needs a name and an address"),
+        (["--upstream", "other=http://a"], "the names are anthropic, openai, google"),
+        (["--upstream", "openai=file:///etc"], "pass an address such as"),
+        (["--host", "203.0.113.1"], "cannot listen at 203.0.113.1"),
+        (["--port", "70000"], "70000"),
+        (["--", "no-such-program-anywhere"], "cannot run no-such-program-anywhere"),
+    ],
+)
+def test_wrong_input_is_one_line(line: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["gateway", *line]) == 2
+    error = capsys.readouterr().err
+    assert problem in error
+    assert "Traceback" not in error
+
+
+def test_without_its_packages_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in [name for name in sys.modules if name.startswith("context_window.gateway")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert run(["gateway"]) == 2
+    assert "pip install 'context-window[gateway]'" in capsys.readouterr().err

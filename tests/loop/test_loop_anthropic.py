@@ -1,0 +1,450 @@
+"""`AnthropicModel` with the real clients and a stub on the loopback: requests, answers, and the conversion of errors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from context_window import (
+    Answer,
+    AnthropicModel,
+    BudgetError,
+    FunctionCall,
+    Message,
+    ModelAccessError,
+    ModelError,
+    ModelNetworkError,
+    ModelOverloadedError,
+    ModelRateLimitError,
+    PromptTooLongError,
+    Reasoning,
+    Session,
+    Toolbox,
+    run_turn,
+)
+from session.providers.anthropic import validate_anthropic
+from tests.support.lazy import LazyModule
+from tests.support.looping import manager
+from tests.support.stubs import (
+    AnthropicStub,
+    Block,
+    Call,
+    Say,
+    Think,
+    in_order,
+)
+from tests.support.stubs.server import Body, Refusal
+
+if TYPE_CHECKING:
+    import anthropic
+else:
+    anthropic = LazyModule("anthropic")
+
+MODEL = "claude-scripted-1"
+"""An invented name: the client warns of real models that are retired."""
+QUICK: dict[str, Any] = {"trust_env": False, "verify": False}
+"""Skip loading certificates, the slowest step: nothing here is encrypted."""
+
+
+def add(a: int, b: int) -> int:
+    """Adds."""
+    return a + b
+
+
+TOOLS = Toolbox([add]).definitions
+
+
+@asynccontextmanager
+async def client_of(stub: AnthropicStub, kind: str) -> AsyncIterator[Any]:
+    """Return an asynchronous or synchronous client of Anthropic."""
+    if kind == "plain":
+        plain_http = anthropic.DefaultHttpxClient(**QUICK)
+        with anthropic.Anthropic(api_key="key", base_url=stub.url, max_retries=0, http_client=plain_http) as plain:
+            yield plain
+        return
+    http = anthropic.DefaultAsyncHttpxClient(**QUICK)
+    async with anthropic.AsyncAnthropic(api_key="key", base_url=stub.url, max_retries=0, http_client=http) as client:
+        yield client
+
+
+def answer_of(
+    stub: AnthropicStub,
+    *,
+    kind: str = "async",
+    allow_tools: bool = True,
+    on_text: Any = None,
+    session: Session | None = None,
+    **options: Any,
+) -> Answer:
+    """Return the stub's answer to a session."""
+
+    async def ask() -> Answer:
+        async with client_of(stub, kind) as client:
+            view = session or Session([Message("user", "Hi")])
+            return await AnthropicModel(client, MODEL, **options).answer(view, TOOLS, allow_tools=allow_tools, on_text=on_text)
+
+    with stub:
+        return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("kind", ["async", "plain"])
+def test_an_answer_is_streamed_and_returned_complete(kind: str) -> None:
+    pieces: list[str] = []
+    text = "A long answer, in several pieces: " * 4
+    answer = answer_of(
+        AnthropicStub(in_order([Think("hm"), Say(text), Call("add", {"a": 1, "b": [2, {"c": "ü"}]})])), kind=kind, on_text=pieces.append
+    )
+    assert [type(item) for item in answer.items] == [Reasoning, Message, FunctionCall]
+    assert len(pieces) > 2
+    assert "".join(pieces) == text == answer.text
+    assert json.loads(answer.calls[0].arguments) == {"a": 1, "b": [2, {"c": "ü"}]}
+    assert (answer.stop, answer.model) == ("tool_use", MODEL)
+    assert answer.usage is not None
+    assert answer.usage.total_input > 0
+    assert answer.usage.output_tokens > 0
+    assert len({item.id for item in answer.items}) == 3
+    assert all(item.created_at > 1.7e9 for item in answer.items)
+
+
+def test_the_request_holds_system_tools_and_cache_marks() -> None:
+    stub = AnthropicStub()
+    session = Session([Message("system", "Be terse."), Message("user", "Hi")])
+    answer_of(stub, session=session, stop_sequences=["STOP"], max_tokens=50)
+    [request] = stub.requests
+    assert (request["model"], request["max_tokens"], request["stop_sequences"]) == (MODEL, 50, ["STOP"])
+    assert request["system"] == [{"type": "text", "text": "Be terse.", "cache_control": {"type": "ephemeral"}}]
+    assert request["messages"][0]["content"][0]["cache_control"] == {"type": "ephemeral"}
+    assert [tool["name"] for tool in request["tools"]] == ["add"]
+    assert "tool_choice" not in request
+
+
+def test_without_caching_nothing_is_marked() -> None:
+    stub = AnthropicStub()
+    answer_of(stub, caching=False)
+    assert "cache_control" not in json.dumps(stub.requests)
+
+
+def test_tool_definitions_are_sent_even_if_calls_are_not_allowed() -> None:
+    stub = AnthropicStub()
+    answer_of(stub, allow_tools=False)
+    assert stub.requests[0]["tool_choice"] == {"type": "none"}
+    assert stub.requests[0]["tools"]
+
+
+def test_the_default_max_tokens_is_the_output_reserve() -> None:
+    client = anthropic.AsyncAnthropic(api_key="key")
+    assert AnthropicModel(client, "claude-sonnet-4-6").max_tokens == 32_000
+    assert AnthropicModel(client, "claude-3-haiku-20240307").max_tokens == 4_096
+    assert AnthropicModel(client, "somebody-s-own").max_tokens == 8_192
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"client": object()}, "client"),
+        ({"client": lambda: anthropic.AsyncAnthropic}, "client"),
+        ({"model": " "}, "model"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"caching": "yes"}, "caching"),
+        ({"messages": []}, "messages"),
+        ({"stream": True}, "stream"),
+    ],
+)
+def test_invalid_arguments_are_errors(arguments: dict[str, Any], field: str) -> None:
+    all_arguments = {"client": anthropic.AsyncAnthropic(api_key="key"), "model": MODEL, **arguments}
+    if callable(make_client := all_arguments["client"]):
+        all_arguments["client"] = make_client()
+    with pytest.raises(BudgetError) as caught:
+        AnthropicModel(all_arguments.pop("client"), all_arguments.pop("model"), **all_arguments)
+    assert caught.value.field == field
+
+
+# Refusals
+
+
+def refuse_with(refusal: Refusal) -> Callable[[Mapping[str, Any]], Sequence[Block]]:
+    def script(request: Mapping[str, Any]) -> Sequence[Block]:
+        raise refusal
+
+    return script
+
+
+REFUSALS: list[tuple[Refusal, type[ModelError]]] = [
+    (Refusal("Too many.", status=429, kind="rate_limit_error"), ModelRateLimitError),
+    (Refusal("Overloaded", status=529, kind="overloaded_error"), ModelOverloadedError),
+    (Refusal("Internal server error", status=500, kind="api_error"), ModelOverloadedError),
+    (Refusal("bad gateway", status=502, kind=""), ModelOverloadedError),
+    (Refusal("invalid x-api-key", status=401, kind="authentication_error"), ModelAccessError),
+    (Refusal("not for you", status=403, kind="permission_error"), ModelAccessError),
+    (Refusal("no such model", status=404, kind="not_found_error"), ModelError),
+    (Refusal("messages.3: nonsense"), ModelError),
+    (Refusal("prompt is too long: 208310 tokens > 200000 maximum"), PromptTooLongError),
+    (Refusal("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease …"), PromptTooLongError),
+    (Refusal("Request exceeds the maximum size", status=413, kind="request_too_large"), PromptTooLongError),
+]
+
+
+@pytest.mark.parametrize("kind", ["async", "plain"])
+@pytest.mark.parametrize(("refusal", "expected"), REFUSALS, ids=[refusal.message[:30] for refusal, _ in REFUSALS])
+def test_each_client_error_becomes_one_line_with_the_fix(refusal: Refusal, expected: type[ModelError], kind: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        answer_of(AnthropicStub(refuse_with(refusal)), kind=kind)
+    error = caught.value
+    assert type(error) is expected
+    assert (error.status, error.kind) == (refusal.status, refusal.kind)
+    assert "\n" not in str(error)
+    assert refusal.message.rstrip(".") in str(error)
+    assert str(error).endswith(expected.advice)
+    assert isinstance(error.__cause__, anthropic.APIStatusError)
+
+
+@pytest.mark.parametrize(
+    ("message", "figures"),
+    [
+        ("prompt is too long: 208310 tokens > 200000 maximum", (208_310, 200_000)),
+        ("Prompt is too long", (None, None)),
+        ("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease", (190_000, 180_000)),
+    ],
+)
+def test_the_figures_of_a_prompt_that_is_too_long_are_carried(message: str, figures: tuple[int | None, int | None]) -> None:
+    with pytest.raises(PromptTooLongError) as caught:
+        answer_of(AnthropicStub(refuse_with(Refusal(message))))
+    assert (caught.value.tokens, caught.value.limit) == figures
+
+
+def test_quoted_client_messages_are_short_and_printable() -> None:
+    with pytest.raises(ModelError) as caught:
+        answer_of(AnthropicStub(refuse_with(Refusal("\x1b[2J\nbad \u202e" + "x" * 100_000))))
+    assert len(str(caught.value)) < 600
+    assert str(caught.value).isprintable()
+
+
+# Network errors
+
+
+def test_a_refused_connection_is_a_network_error() -> None:
+    async def ask() -> None:
+        with AnthropicStub() as stub:
+            pass
+        async with client_of(stub, "async") as client:
+            await AnthropicModel(client, MODEL).answer(Session([Message("user", "Hi")]), (), allow_tools=True)
+
+    with pytest.raises(ModelNetworkError, match="Check the network"):
+        asyncio.run(ask())
+
+
+def test_a_client_without_a_key_is_an_access_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    async def ask() -> None:
+        async with anthropic.AsyncAnthropic(base_url="http://127.0.0.1:9", max_retries=0) as client:
+            await AnthropicModel(client, MODEL).answer(Session([Message("user", "Hi")]), (), allow_tools=True)
+
+    with pytest.raises(ModelAccessError, match="Check the API key"):
+        asyncio.run(ask())
+
+
+class BrokenStream(AnthropicStub):
+    """A stub whose streams are changed by `ending`."""
+
+    def __init__(self, ending: Callable[[bytes], bytes]) -> None:
+        super().__init__(in_order([Say("A long answer that is never finished. " * 9)]))
+        self.ending = ending
+
+    def written(self, raw: bytes, status: int, body: Body) -> tuple[str, bytes]:
+        kind, stream = super().written(raw, status, body)
+        return kind, self.ending(stream)
+
+
+def error_event(kind: str, message: str) -> bytes:
+    data = json.dumps({"type": "error", "error": {"type": kind, "message": message}})
+    return f"event: error\ndata: {data}\n\n".encode()
+
+
+@pytest.mark.parametrize("kind", ["async", "plain"])
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        (lambda stream: stream[: stream.index(b"event: message_delta")], ModelNetworkError),
+        (lambda stream: stream[: len(stream) // 2] + b"}}}}\n\n", ModelNetworkError),
+        (lambda stream: b"", ModelNetworkError),
+        (lambda stream: b"<html>login</html>", ModelNetworkError),
+        (lambda stream: stream[stream.index(b"event: content_block_start") :], ModelNetworkError),
+        (
+            lambda stream: stream[: stream.index(b"event: message_delta")] + error_event("overloaded_error", "Overloaded"),
+            ModelOverloadedError,
+        ),
+        (lambda stream: stream.replace(b'"type": "text", "text": ""', b'"type": "tool_use", "name": "add", "input": {}'), ModelError),
+        (lambda stream: stream.replace(b'"content_block_delta", "index": 0', b'"content_block_delta", "index": 7'), ModelNetworkError),
+        (
+            lambda stream: stream.replace(
+                b'"type": "text", "text": ""', b'"type": "tool_use", "id": "t", "name": "add", "input": {}'
+            ).replace(b'"type": "text_delta", "text"', b'"type": "input_json_delta", "partial_json"'),
+            ModelNetworkError,
+        ),
+        (lambda stream: error_event("rate_limit_error", "Too many."), ModelRateLimitError),
+        (lambda stream: error_event("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), PromptTooLongError),
+    ],
+    ids=(
+        *("ends early", "broken", "empty", "a web page", "starts late", "overloaded inside", "nonsense"),
+        *("no such block", "arguments that are no JSON", "busy at once", "too long"),
+    ),
+)
+def test_a_broken_stream_is_an_error(ending: Callable[[bytes], bytes], expected: type[ModelError], kind: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        answer_of(BrokenStream(ending), kind=kind)
+    assert type(caught.value) is expected
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("kind", ["async", "plain"])
+def test_a_cancel_during_a_request_ends_at_once_and_keeps_the_question(kind: str) -> None:
+    reached, leave = threading.Event(), threading.Event()
+
+    def script(request: Mapping[str, Any]) -> Sequence[Block]:
+        reached.set()
+        leave.wait(10)
+        return [Say("Too late.")]
+
+    async def scene(stub: AnthropicStub) -> Session:
+        session = Session()
+        async with client_of(stub, kind) as client:
+            task = asyncio.create_task(run_turn(session, "Hi", model=AnthropicModel(client, MODEL), manager=manager()))
+            await asyncio.to_thread(reached.wait, 10)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.wait_for(asyncio.shield(task), 5)
+            leave.set()
+        return session
+
+    with AnthropicStub(script) as stub:
+        session = asyncio.run(scene(stub))
+    assert [item.type for item in session.items] == ["message"]
+
+
+class SlowClient:
+    """A synchronous client that streams `One`, then `Two` while the turn is being cancelled."""
+
+    def __init__(self) -> None:
+        self.messages = self
+        self.cancelled, self.sent = threading.Event(), threading.Event()
+
+    def stream(self, **request: Any) -> Any:
+        return closing(self._events())
+
+    def _events(self) -> Generator[Any, None, None]:
+        yield SimpleNamespace(type="text", text="One")
+        self.cancelled.wait(10)
+        yield SimpleNamespace(type="text", text="Two")
+        self.sent.set()
+        yield SimpleNamespace(type="text", text="Three")
+
+
+def test_text_after_a_cancel_is_neither_logged_nor_passed_on() -> None:
+    client, texts = SlowClient(), list[str]()
+
+    async def scene() -> Session:
+        session = Session()
+
+        def hear(text: str) -> None:
+            texts.append(text)
+            task.cancel()
+            client.cancelled.set()
+            assert client.sent.wait(10)
+
+        task = asyncio.create_task(run_turn(session, "Hi", model=AnthropicModel(client, MODEL), manager=manager(), on_text=hear))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.01)
+        return session
+
+    last = asyncio.run(scene()).items[-1]
+    assert isinstance(last, Message)
+    assert (last.text, last.interrupted) == ("One", True)
+    assert texts == ["One"]
+
+
+def test_turns_with_reasoning_tools_and_a_used_up_limit_are_valid() -> None:
+    script = in_order([Think("hm"), Call("add", {"a": 1, "b": 2}), Call("add", {"a": 3, "b": 4})], [Say("Three and seven.")], [Say("Bye.")])
+
+    async def scene(stub: AnthropicStub) -> Session:
+        session = Session()
+        async with client_of(stub, "async") as client:
+            model = AnthropicModel(client, MODEL)
+            for question in ("Add.", "Bye"):
+                await run_turn(session, question, model=model, tools=[add], manager=manager(max_tool_calls_per_turn=1))
+        return session
+
+    with AnthropicStub(script) as stub:
+        session = asyncio.run(scene(stub))
+    assert len(stub.answers) == len(stub.requests) == 3
+    assert stub.requests[1]["tool_choice"] == {"type": "none"}
+    assert all(validate_anthropic(request) == [] for request in stub.requests)
+    assert [item.extra.get("model") for item in session.items if item.usage] == [MODEL] * 3
+
+
+class SearchingStub(AnthropicStub):
+    """A model with a server-side web search. It pauses after each search.
+
+    Attributes:
+        pauses: Number of pauses.
+        repeats: Requests that repeated its paused answer unchanged.
+    """
+
+    def __init__(self, pauses: int) -> None:
+        super().__init__()
+        self.pauses = pauses
+        self.repeats = 0
+        self._said: list[Body] = []
+
+    def serve(self, path: str, headers: Mapping[str, str], body: Body) -> Body:
+        answer = super().serve(path, headers, body)
+        last = body["messages"][-1]
+        if last["role"] == "assistant":
+            bare = [{key: value for key, value in block.items() if key != "cache_control"} for block in last["content"]]
+            assert bare == self._said
+            self.repeats += 1
+            result = {"type": "web_search_tool_result", "tool_use_id": f"srvtoolu_{self.repeats}", "content": []}
+            content: list[Body] = [result, {"type": "text", "text": f"Found {self.repeats}. "}]
+        else:
+            content, self._said = [{"type": "text", "text": "I look it up. "}], []
+        if self.repeats < self.pauses:
+            search = {"type": "server_tool_use", "id": f"srvtoolu_{self.repeats + 1}", "name": "web_search", "input": {"query": "fjords"}}
+            content, answer["stop_reason"] = [*content, search], "pause_turn"
+        self._said += content
+        return {**answer, "content": content}
+
+
+@pytest.mark.parametrize("caching", [True, False])
+def test_a_paused_answer_is_sent_back_unchanged_and_continued(caching: bool) -> None:
+    web: Any = {"type": "web_search_20250305", "name": "web_search"}
+
+    async def scene(stub: AnthropicStub) -> list[Any]:
+        session = Session()
+        async with client_of(stub, "async") as client:
+            model = AnthropicModel(client, MODEL, caching=caching)
+            questions = ("Where are the fjords?", "Thanks.")
+            return [await run_turn(session, words, model=model, tools=[web], manager=manager()) for words in questions]
+
+    with SearchingStub(pauses=3) as stub:
+        first, second = asyncio.run(scene(stub))
+    assert (first.stop, first.requests, stub.repeats) == ("end_turn", 4, 3)
+    assert first.text == "I look it up. Found 1. Found 2. Found 3. "
+    assert second.requests == 1  # once nothing is paused, the whole log is valid as history
+    assert validate_anthropic(stub.requests[-1]) == []
+
+
+def test_text_that_only_looks_like_a_paused_call_is_not_restored() -> None:
+    session = Session([Message("user", "Hi"), Message("assistant", "x", extra={"anthropic_blocks": [5]})])
+    stub = AnthropicStub(prefill=True)
+    answer_of(stub, session=session)
+    assert [block["text"] for block in stub.requests[0]["messages"][-1]["content"]] == ["x"]

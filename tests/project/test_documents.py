@@ -1,0 +1,69 @@
+"""The examples of README and docs run as they stand, one after the other, as a reader would try them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.shared import ROOT
+
+GUIDES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "guides").glob("*.md"))
+DOCUMENTS = ["README.md", "docs/names.md", *GUIDES]
+
+
+def examples(path: Path) -> list[str]:
+    """The Python of a document."""
+    return re.findall(r"^```python\n(.*?)^```$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_examples_run(name: str) -> None:
+    found = examples(ROOT / name)
+    assert found
+    names: dict[str, object] = {}
+    for example in found:
+        exec(compile(example, name, "exec"), names)
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_a_guide_begins_with_an_example(name: str) -> None:
+    assert re.match(r"# .+\n\n```python\n", (ROOT / name).read_text(encoding="utf-8"))
+
+
+def test_the_readme_has_at_most_700_words() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 700
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_files_that_are_linked_are_there(name: str) -> None:
+    document = ROOT / name
+    links = re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8"))
+    assert [link for link in links if not (document.parent / link).exists()] == []
+
+
+def test_the_methods_that_the_page_of_names_names_are_there() -> None:
+    from context_window import ContextWindowManager, Session
+
+    page = (ROOT / "docs/names.md").read_text(encoding="utf-8")
+    ours = re.findall(r"`(?:await )?session\.(\w+)\(", page)
+    assert len(ours) > 5
+    assert [name for name in ours if not hasattr(Session, name)] == []
+    same = [row.split("|") for row in page.splitlines() if row.startswith("| `")]
+    named = [
+        (name, row[2]) for row in same if row[2].strip().startswith("the same") for name in re.findall(r"`(?:\w+\.)?(\w+)[`(]", row[1])
+    ]
+    missing = [name for name, _ in named if not (hasattr(Session, name) or hasattr(ContextWindowManager, name) or name[0].isupper())]
+    assert missing == []
+    assert len(named) > 30
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    import context_window
+    import session
+
+    reference = ROOT / "docs" / "reference"
+    pages = {name: (reference / f"{name}.md").read_text(encoding="utf-8") for name in ("context_window", "session")}
+    for name in session.__all__:
+        assert f"::: session.{name}\n" in pages["session"]
+    for name in set(context_window.__all__) - set(session.__all__) - {"__version__"}:
+        assert f"::: context_window.{name}\n" in pages["context_window"]

@@ -1,0 +1,68 @@
+"""Work grows linearly with a log: hostile patterns at four sizes, measured in executed lines of Python, not in seconds.
+
+The patterns are those of `python -m benchmarks.growth`, here at small sizes. The tests run those that once grew
+faster, and a few others of each kind; the command runs all of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from session import Session
+
+growth: Any = import_module("benchmarks.growth")
+
+pytestmark = pytest.mark.no_cover  # the measurement needs Python's only trace function
+
+READS = [name for name in growth.PATTERNS if name.startswith("read ")]
+APPENDS = [
+    "append and process: calls in one response",
+    "append and process: calls in one response, with a report",
+    "append and process: late answers",
+    "append and process: late answers to thoughts",
+    "append and process: users' messages",
+    "append and process: pinned messages",
+    "append and process: system messages among turns",
+    "append and process: pinned messages among turns",
+    "append and process: images among turns",
+    "append and process: compactions",
+]
+OTHERS = [
+    "to Anthropic: late answers",
+    "to Anthropic after every item: turns",
+    "to OpenAI chat after every item: compactions",
+    "to OpenAI Responses after every item: handoffs among turns",
+    "to Google after every item: turns",
+    "usage after every item: turns",
+    "saved and loaded: compactions",
+    "stored after every item: turns",
+    "merged with a fork: one call id",
+]
+
+
+@pytest.mark.parametrize("name", [*READS, *APPENDS, *OTHERS])
+def test_work_grows_with_the_log_and_not_with_its_square(name: str) -> None:
+    amounts = growth.measure(name, 60, growth.count_lines)
+    assert growth.exponent(amounts) <= growth.BOUND, [round(amount) for amount in amounts]
+
+
+def test_quadratic_growth_is_detected() -> None:
+    """A check of the measurement itself: twice the log, four times the work."""
+
+    def square(n: int) -> float:
+        work = growth.Work()
+        with growth.count_lines(work):
+            for _ in range(n * n):
+                Session()
+        return float(work.amount)
+
+    amounts = [square(5 * step) for step in growth.STEPS]
+    assert growth.exponent(amounts) == pytest.approx(2, abs=0.1)
+
+
+def test_linear_growth_is_accepted() -> None:
+    assert growth.exponent([10, 20, 40, 80]) == 1
+    assert growth.exponent([10, 20, 80, 320]) == 2

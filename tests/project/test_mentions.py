@@ -1,0 +1,51 @@
+"""Files and names that docstrings, comments and documents mention exist: a renamed file or function takes its mentions along."""
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+
+from tests.project.test_project import sources
+from tests.support.project import texts
+
+FILE = re.compile(r"(?<![\w/.*-])(?:\w+/)*\w+\.py\b")
+MEMBER = re.compile(r"`(_\w+|[A-Z]\w*(?:\.\w+)+)(?:\([^`]*\))?`")
+
+OF_EXAMPLES = {"main.py", "util.py", "secrets.py"}
+"""Files of conversations and working directories in examples."""
+
+
+def _tokens(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the texts in a program, each with True if it is a docstring or a comment."""
+    begins_statement = True
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        is_prose = token.type == tokenize.COMMENT or (token.type == tokenize.STRING and begins_statement)
+        yield token.string, is_prose
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            begins_statement = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+
+
+def _programs() -> dict[str, str]:
+    programs = {name: text for name, text in texts() if name.endswith(".py")}
+    return programs | dict(sources("session")) | dict(sources("context_window"))
+
+
+def test_mentioned_files_exist() -> None:
+    programs = _programs()
+    files = {name[place:] for name in programs for place in (0, *(match.end() for match in re.finditer("/", name)))}
+    prose = [(name, part) for name, text in programs.items() for part, is_prose in _tokens(text) if is_prose]
+    prose += [(name, text) for name, text in texts() if name.endswith(".md") and name != "CHANGELOG.md"]
+    mentions = {(name, file) for name, part in prose for file in FILE.findall(part)}
+    assert ("context_window/trimming/__init__.py", "fold.py") in mentions
+    assert sorted((name, file) for name, file in mentions if file not in files | OF_EXAMPLES) == []
+
+
+def test_mentioned_members_exist() -> None:
+    """`Fold.conclude` and `_keeps_trim` in a docstring or comment: if the class is ours, or the name private, code uses the name."""
+    parts = [(name, part, is_prose) for name, text in _programs().items() for part, is_prose in _tokens(text)]
+    words = {word for _, part, is_prose in parts if not is_prose for word in re.findall(r"\w+", part)}
+    classes = {name for text in _programs().values() for name in re.findall(r"^class (\w+)", text, re.MULTILINE)}
+    mentions = {(name, mention) for name, part, is_prose in parts if is_prose for mention in MEMBER.findall(part)}
+    mentions = {(name, mention) for name, mention in mentions if mention.startswith("_") or mention.partition(".")[0] in classes}
+    assert ("context_window/trimming/__init__.py", "ViewState.note_edit") in mentions
+    assert sorted((name, mention) for name, mention in mentions if not words.issuperset(mention.split("."))) == []

@@ -1,0 +1,237 @@
+"""The benchmark of views: its terms, its metric and its limit on small sessions, and the ratios that recorded sessions must keep."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import import_module
+from itertools import combinations
+from random import Random
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from session import Session
+from session.items import FunctionCall, FunctionCallOutput, Item, Message
+from tests.support.shared import ROOT, needs_transcripts
+
+pytestmark = [
+    pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="the benchmarks are not part of the installed package"),
+    pytest.mark.no_cover,
+]
+
+
+def module(name: str) -> Any:
+    return import_module(f"benchmarks.replay.{name}")
+
+
+def recording(*items: Item) -> Any:
+    session = Session()
+    for item in items:
+        session.append(item)
+    tokens = sum(map(module("sessions").tokens_of, session.items))
+    return module("sessions").Recording("made/up", "test", session, tuple(session.items), tokens)
+
+
+def output(text: str) -> list[Item]:
+    call = FunctionCall("look", "{}", f"c{text}")
+    return [call, FunctionCallOutput("look", text, call.call_id)]
+
+
+def filler(length: int) -> list[Item]:
+    return [item for number in range(length) for item in (Message("assistant", f"so be it {number}"), Message("user", "go on"))]
+
+
+def made_up() -> Any:
+    """A file is read, much is said, then the file's line, path and function are used."""
+    text = "src/engine/motor.py\n   12\tdef start_motor(self, speed_limit):\n   13\t    raise NotImplementedError(4711)"
+    edit = '{"path": "src/engine/motor.py", "old_string": "def start_motor(self, speed_limit):", "new_string": "def start_motor(self):"}'
+    return recording(
+        Message("user", "Mend it."), *output(text), *filler(4), FunctionCall("edit", edit, "e"), FunctionCallOutput("edit", "ok", "e")
+    )
+
+
+def tally_of(made: Any, view: Callable[[Sequence[Item]], Sequence[Item]], window: int = 10**6) -> Any:
+    timeline = module("metric").Timeline(made)
+    reading = module("metric").Reading(timeline, window)
+    for step in timeline.steps:
+        reading.read(step, view(made.items[: step.start]))
+    return reading.tally
+
+
+# Terms
+
+
+def test_terms_are_paths_identifiers_numbers_and_whole_lines() -> None:
+    terms = module("terms").terms_of("see ./src/a.py:12, then call self.view.items(x) 4711 times at deadbeef01; plain words are none")
+    assert terms.paths == {"src/a.py"}
+    assert terms.identifiers == {"self.view.items", "deadbeef01"}
+    assert terms.numbers == {"4711"}
+    assert terms.lines == {"see ./src/a.py:12, then call self.view.items(x) 4711 times at deadbeef01; plain words are none"}
+
+
+def test_a_line_is_the_same_with_and_without_the_number_that_a_tool_put_in_front() -> None:
+    lines = module("terms").lines_of
+    assert list(lines("   12\tdef start_motor(self):")) == list(lines("def start_motor(self):")) == ["def start_motor(self):"]
+
+
+# The metric
+
+
+def test_the_whole_log_shows_everything_at_the_full_cost() -> None:
+    tally = tally_of(made_up(), lambda items: items)
+    assert (tally.steps, tally.recall, tally.verbatim, tally.cost) == (1, 1, 1, 1)
+    assert (tally.edits, tally.blind, tally.path_calls, tally.pathless, tally.taskless, tally.over) == (1, 0, 1, 0, 0, 0)
+
+
+def test_a_view_without_the_file_is_blind() -> None:
+    tally = tally_of(made_up(), lambda items: items[3:])
+    assert (tally.recall, tally.verbatim, tally.edits, tally.blind, tally.pathless) == (0, 0, 1, 1, 1)
+    assert tally.taskless == tally.requests > 0
+
+
+def test_a_list_of_identifiers_counts_for_recall_and_not_for_verbatim_recall() -> None:
+    made = recording(
+        Message("user", "Mend it."), *output("the_first_name = the_other_name"), *filler(4), Message("assistant", "the_first_name")
+    )
+    listed = tally_of(made, lambda items: [Message("user", "names: the_first_name, the_other_name"), *items[3:]])
+    quoted = tally_of(made, lambda items: [Message("user", "a note\nthe_first_name = the_other_name\n…"), *items[3:]])
+    assert (listed.recall, listed.verbatim) == (1, 0)
+    assert (quoted.recall, quoted.verbatim, quoted.whole) == (1, 1, 0)
+
+
+def test_what_was_seen_shortly_before_does_not_count() -> None:
+    made = recording(Message("user", "Mend it."), *output("the_first_name"), Message("assistant", "the_first_name"))
+    assert tally_of(made, lambda items: items).steps == 0
+
+
+def test_an_unchanged_beginning_is_billed_at_the_price_of_reading() -> None:
+    metric = module("metric")
+    bill = metric.Bill()
+    bill.add([("a", 2_000)])
+    bill.add([("a", 2_000), ("b", 100)])
+    assert bill.total == pytest.approx(2_000 * 1.25 + 2_000 * 0.1 + 100 * 1.25)
+    bill.add([("b", 100), ("a", 2_000)])
+    assert bill.total == pytest.approx(2_000 * 1.25 + 2_000 * 0.1 + 100 * 1.25 + 2_100 * 1.25)
+
+
+# The limit
+
+
+def random_recording(chance: Random) -> Any:
+    """A session of texts with names, in which later texts use earlier names."""
+    items: list[Item] = []
+    for number in range(9):
+        names = [f"name_{chance.randrange(12)}" for _ in range(chance.randrange(1, 4))]
+        items += [Message("user", f"{number} " + " ".join(names) + " word" * chance.randrange(1, 40)), *filler(2)]
+        items.append(Message("assistant", f"name_{chance.randrange(12)} and name_{chance.randrange(12)}"))
+    return recording(*items)
+
+
+def best_of_two(timeline: Any, window: int) -> float:
+    """Return the best recall of views that show the same one or two earlier items at every request, beside what every view shows."""
+    forced = [module("limit")._forced(timeline, step) for step in timeline.steps]
+    places = sorted({place for step in timeline.steps for term in step.uses for place in timeline.places[term]})
+    best = 0.0
+    for chosen in [*combinations(places, 2), *((place,) for place in places)]:
+        views = [{place for place in chosen if place < step.start} | forced[at] for at, step in enumerate(timeline.steps)]
+        if all(sum(timeline.tokens[place] for place in view) <= window for view in views):
+            parts = (
+                sum(not view.isdisjoint(timeline.places[term]) for term in step.uses) / (len(step.uses) or 1)
+                for view, step in zip(views, timeline.steps, strict=True)
+            )
+            best = max(best, sum(parts))
+    return best
+
+
+def test_no_choice_of_whole_items_is_above_the_limit() -> None:
+    pytest.importorskip("scipy")
+    gaps = []
+    for seed in range(4):
+        timeline = module("metric").Timeline(random_recording(Random(seed)))
+        window = sum(timeline.tokens) // 4
+        limit, _ = module("limit").limits(timeline, window)
+        best = best_of_two(timeline, window)
+        assert 0 < best <= limit + 1e-9 <= sum(bool(step.uses) for step in timeline.steps) + 1e-6
+        gaps.append(limit - best)
+    assert min(gaps) < 2  # and it is near what can be done
+
+
+def test_with_room_for_all_the_limit_is_everything() -> None:
+    pytest.importorskip("scipy")
+    timeline = module("metric").Timeline(made_up())
+    assert module("limit").limits(timeline, 10**6) == (1, 1)
+
+
+# The ratios
+
+
+def outcome(**figures: Any) -> Any:
+    """An outcome of two policies; the default's tally has these figures."""
+    tally = module("metric").Tally(steps=10, recall=6.0, verbatim_steps=10, verbatim=6.0, whole=6.0, requests=10, cost=0.6)
+    return module("replay").Outcome(
+        "s",
+        "test",
+        False,
+        25,
+        9.0,
+        9.0,
+        {"default": replace(tally, **figures), "drop-oldest": tally, "oldest-first": replace(tally, cost=1.2)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("figures", "broken"),
+    [
+        ({}, ""),
+        ({"over": 1}, "over the window"),
+        ({"whole": 9.5}, "above the limit"),
+        ({"verbatim": 5.0}, "F of default"),
+        ({"cost": 1.3}, "default costs"),
+    ],
+)
+def test_a_broken_ratio_is_named(figures: dict[str, Any], broken: str) -> None:
+    sentences = module("check").broken_ratios([outcome(**figures)])
+    assert len(sentences) == bool(broken)
+    assert broken in "".join(sentences)
+
+
+@needs_transcripts
+def test_recorded_sessions_keep_the_ratios() -> None:
+    """No view of ours is over the window, none keeps more whole items than the limit, and the default keeps more than `DropOldest`."""
+    pytest.importorskip("scipy")
+    quick = module("__main__")
+    recordings = [made for made in module("sessions").recordings() if made.tokens <= quick.QUICK_TOKENS]
+    windows = [int(percent) for percent in quick.QUICK_WINDOWS.split(",")]
+    known = module("policies").known_policies()
+    policies = {name: known[name].policy for name in ("default", "extract", "drop-oldest", "oldest-first") if name in known}
+    outcomes = [one for made in recordings for one in module("replay").replay(made, windows, policies)]
+    assert len(outcomes) > 8
+    assert module("check").broken_ratios(outcomes) == []
+
+
+# What is printed, drawn, and asked of others
+
+
+def test_tables_and_plot_have_every_policy() -> None:
+    labels = {"default": "our default", "drop-oldest": "`DropOldest()`", "oldest-first": "oldest first"}
+    printed = module("table").tables([outcome()], labels)
+    assert "| our default | .667 [.667, .667] | .667 [.667, .667] | .600 [.600, .600] |" in printed
+    drawing = ET.fromstring(module("plot").plot([outcome()], labels))
+    assert len(list(drawing.iter("{http://www.w3.org/2000/svg}circle"))) == len(labels)
+
+
+def test_a_package_in_another_environment_shows_a_log_that_fits_as_it_is() -> None:
+    policy = module("peers").peer_policies(sys.executable)["langchain"].policy
+    made = made_up()
+    view, tight = policy(10**6), policy(2 * made.tokens // 3)
+    assert list(view(made.session)) == list(made.items)
+    assert 0 < len(tight(made.session)) < len(made.items)
+
+
+def test_an_unknown_policy_is_an_error_that_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("scipy")
+    assert import_module("benchmarks.replay.__main__").main(["--policies", "nobody"]) == 2
+    assert "oldest-first" in capsys.readouterr().err

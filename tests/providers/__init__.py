@@ -1,0 +1,1 @@
+"""Tests of `session.providers`: converters and validators."""

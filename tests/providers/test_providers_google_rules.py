@@ -1,0 +1,285 @@
+"""The rules for Google's Gemini API: every rule is broken by some payload, valid payloads pass, and mutated payloads are refused."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from session import FormatError
+from session.providers import validate_google
+from session.providers.google import rules, schema, to_google
+from tests.support.pictures import encoded, heic, pdf, png
+from tests.support.strategies import sessions
+
+Json = dict[str, Any]
+PNG = base64.b64encode(png()).decode()
+SEALED: Json = {"thought_signature": "QUJD"}
+
+
+def text(content: str = "x", **fields: Any) -> Json:
+    return {"text": content, **fields}
+
+
+def call(call_id: str | None = "c1", name: str = "run", **fields: Any) -> Json:
+    return {"function_call": {"name": name, "args": {}, **({"id": call_id} if call_id else {})}, **fields}
+
+
+def answer(call_id: str | None = "c1", name: str = "run", **fields: Any) -> Json:
+    return {"function_response": {"name": name, "response": {"output": "x"}, **({"id": call_id} if call_id else {}), **fields}}
+
+
+def inline(mime_type: str = "image/png", data: str = PNG) -> Json:
+    return {"inline_data": {"mime_type": mime_type, "data": data}}
+
+
+def user(*parts: Any) -> Json:
+    return {"role": "user", "parts": list(parts)}
+
+
+def model(*parts: Any) -> Json:
+    return {"role": "model", "parts": list(parts)}
+
+
+def request(*contents: Any, **fields: Any) -> Json:
+    return {"contents": list(contents), **fields}
+
+
+SIGNED = call(**SEALED)
+
+VALID: dict[str, Any] = {
+    "nothing yet": ([], None),
+    "a text": ([user(text())], "Be terse."),
+    "an answer at the end": ([user(text()), model(text())], {"parts": [text()]}),
+    "a request": request(user(text()), system_instruction={"parts": [text()]}, model="gemini-3-pro"),
+    "a request of the SDK": request(user(text()), config={"systemInstruction": [text(), "more"]}),
+    "parallel calls": ([user(text()), model(text(), SIGNED, call("c2")), user(answer("c1"), answer("c2"), text())], None),
+    "two steps": ([user(text()), model(SIGNED), user(answer()), model(SIGNED), user(answer())], None),
+    "no ids": ([user(text()), model(call(None, **SEALED), call(None)), user(answer(None), answer(None))], None),
+    "an id on one side": ([user(text()), model(SIGNED), user(answer(None))], None),
+    "camel case": (
+        [
+            user({"inlineData": {"mimeType": "image/png", "data": base64.urlsafe_b64encode(png() + b"\xfb\xff").decode().rstrip("=")}}),
+            model({"functionCall": {"name": "f"}, "thoughtSignature": "QUI="}),
+            user({"functionResponse": {"name": "f", "response": {}}}),
+        ],
+        None,
+    ),
+    "unsigned calls of an earlier turn": ([user(text()), model(call()), user(answer()), model(text()), user(text())], None),
+    "unsigned calls before a text beside the responses": ([user(text()), model(call()), user(answer(), text())], None),
+    "unsigned calls of an older model": request(user(text()), model(call()), user(answer()), model="models/gemini-2.5-pro"),
+    "two of the user's in a row": ([user(text()), user(text()), model(text()), model(text())], None),
+    "media": ([user(inline(), inline("audio/mp3"), inline("text/plain"), {"file_data": {"file_uri": "gs://a"}})], None),
+    "media in a response": ([user(text()), model(SIGNED), user(answer(parts=[inline()]))], None),
+    "thoughts and code": (
+        [user(text()), model(text(thought=True), {"executable_code": {}}, {"code_execution_result": {}}, text("", **SEALED))],
+        None,
+    ),
+}
+
+INVALID: list[tuple[str, str, Any]] = [
+    ("G1", "a call first", ([model(SIGNED), user(answer())], None)),
+    ("G1", "a call after an answer", ([user(text()), model(text()), model(SIGNED), user(answer())], None)),
+    ("G1", "a response first", ([user(answer())], None)),
+    ("G1", "a response to a text", ([user(text()), model(text()), user(answer())], None)),
+    ("G1", "a response too late", ([user(text()), model(SIGNED), user(text()), user(answer())], None)),
+    ("G1", "a response again", ([user(text()), model(SIGNED), user(answer()), user(answer())], None)),
+    ("G2", "a call at the end", ([user(text()), model(SIGNED)], None)),
+    ("G2", "a call and then a text", ([user(text()), model(SIGNED), user(text())], None)),
+    ("G2", "one of two", ([user(text()), model(SIGNED, call("c2")), user(answer())], None)),
+    ("G2", "one too many", ([user(text()), model(SIGNED), user(answer(), answer())], None)),
+    ("G2", "another order", ([user(text()), model(SIGNED, call("c2")), user(answer("c2"), answer("c1"))], None)),
+    ("G2", "another order of names", ([user(text()), model(SIGNED, call(None, "b")), user(answer(None, "b"), answer(None, "a"))], None)),
+    ("G2", "the same id twice", ([user(text()), model(SIGNED, call()), user(answer(), answer())], None)),
+    ("G2", "a text before a response", ([user(text()), model(SIGNED), user(text(), answer())], None)),
+    ("G3", "no content", request()),
+    ("G3", "an answer at the end of a request", request(user(text()), model(text()))),
+    ("G3", "an answer first", ([model(text())], None)),
+    ("G3", "another role", ([{"role": "system", "parts": [text()]}], None)),
+    ("G3", "no role", ([{"parts": [text()]}], None)),
+    ("G4", "no signature", ([user(text()), model(call()), user(answer())], None)),
+    ("G4", "no signature, for a model that asks", request(user(text()), model(call()), user(answer()), model="gemini-3.1-flash")),
+    ("G4", "no signature in a later step", ([user(text()), model(SIGNED), user(answer()), model(call()), user(answer())], None)),
+    (
+        "G4",
+        "a signature on the second call only",
+        ([user(text()), model(call(), call("c2", **SEALED)), user(answer(), answer("c2"))], None),
+    ),
+    ("G0", "contents that are no list", ("Hi", None)),
+    ("G0", "a content that is none", (["Hi"], None)),
+    ("G0", "no parts", ([user()], None)),
+    ("G0", "parts that are no list", ([{"role": "user", "parts": "Hi"}], None)),
+    ("G0", "another field", ([{"role": "user", "parts": [text()], "name": "x"}], None)),
+    ("G0", "a part that is none", ([user("Hi")], None)),
+    ("G0", "a part of nothing", ([user({})], None)),
+    ("G0", "a part of two kinds", ([user({**text(), **inline()})], None)),
+    ("G0", "another field of a part", ([user(text(type="text"))], None)),
+    ("G0", "a text that is a number", ([user(text(7))], None)),  # type: ignore[arg-type]
+    ("G0", "an empty text", ([user(text(""))], None)),
+    ("G0", "a thought that is none", ([user(text()), model(text(thought="yes"))], None)),
+    ("G0", "a signature that is no base64", ([user(text()), model(text(thought_signature="a b"))], None)),
+    ("G0", "a signature of both alphabets", ([user(text()), model(text(thought_signature="+-++"))], None)),
+    ("G0", "a call of the user's", ([user(SIGNED)], None)),
+    ("G0", "a response of the model's", ([user(text()), model(answer())], None)),
+    ("G0", "a call that is none", ([user(text()), model({"function_call": "run"})], None)),
+    ("G0", "a call without a name", ([user(text()), model({"function_call": {"args": {}}})], None)),
+    ("G0", "a name with a space", ([user(text()), model(call(name="a b"))], None)),
+    ("G0", "a name that begins with a digit", ([user(text()), model(call(name="7z"))], None)),
+    ("G0", "a name without end", ([user(text()), model(call(name="n" * 129))], None)),
+    ("G0", "a list as arguments", ([user(text()), model({"function_call": {"name": "f", "args": []}})], None)),
+    ("G0", "an id that is none", ([user(text()), model({"function_call": {"name": "f", "id": 7}})], None)),
+    (
+        "G0",
+        "a response that is no object",
+        ([user(text()), model(SIGNED), user({"function_response": {"name": "f", "response": "x"}})], None),
+    ),
+    ("G0", "a text in a response", ([user(text()), model(SIGNED), user(answer(parts=[text()]))], None)),
+    ("G0", "parts of a response that are no list", ([user(text()), model(SIGNED), user(answer(parts=7))], None)),
+    ("G0", "a media type that is none", ([user(inline("image/gif"))], None)),
+    ("G0", "no bytes", ([user(inline(data=""))], None)),
+    ("G0", "no base64", ([user(inline(data="§"))], None)),
+    ("G0", "another file's bytes", ([user(inline(data="PGh0bWw+NDA0"))], None)),
+    ("G0", "half an image", ([user(inline("image/webp", base64.b64encode(encoded("WEBP")[:300]).decode()))], None)),
+    ("G0", "half an image in a response", ([user(text()), model(SIGNED), user(answer(parts=[inline(data=PNG[:60])]))], None)),
+    ("G0", "half a HEIC image", ([user(inline("image/heic", base64.b64encode(heic()[:80]).decode()))], None)),
+    ("G0", "half a document", ([user(inline("application/pdf", base64.b64encode(pdf()[:200]).decode()))], None)),
+    ("G0", "no address", ([user({"file_data": {"file_uri": ""}})], None)),
+    ("G0", "an image in system", ([user(text())], {"parts": [inline()]})),
+    ("G0", "an empty text in system", ([user(text())], {"parts": [text("")]})),
+    ("G0", "no parts in system", ([user(text())], {"parts": []})),
+    ("G0", "a lone surrogate", ([user(text("\ud800"))], None)),
+    ("G0", "bytes", ([user({"inline_data": {"mime_type": "image/png", "data": b"x"}})], None)),
+    ("G0", "NaN", ([user(text()), model({"function_call": {"name": "f", "args": {"a": float("nan")}}})], None)),
+]
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_valid_payloads_pass(name: str) -> None:
+    assert validate_google(VALID[name]) == []
+
+
+@pytest.mark.parametrize(("rule", "payload"), [pytest.param(rule, payload, id=f"{rule} {name}") for rule, name, payload in INVALID])
+def test_invalid_payloads_break_their_rule(rule: str, payload: Any) -> None:
+    before = repr(payload)
+    violations = validate_google(payload)
+    assert rule in {violation.rule for violation in violations}
+    assert all(violation.where and violation.message for violation in violations)
+    assert repr(payload) == before
+
+
+@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
+def test_every_rule_is_broken_by_some_payload_and_is_named_by_its_number(rule: Callable[[schema.Payload], Any]) -> None:
+    number = rule.__name__.partition("_")[0].upper()
+    outcomes = [list(rule(schema.read_payload(payload))) for _, _, payload in INVALID]
+    assert any(outcomes)
+    assert {violation.rule for violations in outcomes for violation in violations} == {number}
+    assert (rule.__doc__ or "").startswith(f"{number}: ")
+
+
+def test_where_is_a_path_into_the_payload() -> None:
+    contents = [user(text()), model(call(), text("")), user(answer("c2"))]
+    assert [(violation.rule, violation.where) for violation in validate_google((contents, {"parts": [text("")]}))] == [
+        ("G0", "system.parts[0]"),
+        ("G0", "contents[1].parts[1].text"),
+        ("G2", "contents[2].parts[0].id"),
+        ("G4", "contents[1].parts[0]"),
+    ]
+
+
+@pytest.mark.parametrize("payload", [None, [], "Hi", {"model": "m"}, ([], None, None), 7])
+def test_a_value_that_is_not_a_payload_is_an_error(payload: object) -> None:
+    with pytest.raises(FormatError, match="pass \\(contents, system\\)"):
+        validate_google(payload)
+
+
+def test_any_json_is_validated_without_a_crash() -> None:
+    junk: list[Any] = [None, True, 7, "x", [], {}, [[]], {"text": []}, {"parts": 7}, {"function_call": {}}, {"inline_data": {"data": []}}]
+    for value in junk:
+        for other in junk:
+            part = {"function_response": {"name": value, "response": other, "parts": other, "id": value}, "thought": other}
+            named = {"function_call": {"name": "f", "id": "c", "args": value}, "thought_signature": other}
+            for parts in (value, [value], [part], [named], [{"text": "x", "thought_signature": value}, inline(), other]):
+                validate_google(([{"role": "user", "parts": parts}, {"role": value, "parts": parts}, model(*[named, part]), value], other))
+                validate_google({"contents": parts, "system_instruction": value, "config": other, "model": value})
+
+
+def test_deep_nesting_is_a_violation() -> None:
+    deep: Any = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    contents = [user(text()), model({"function_call": {"name": "run", "args": deep}, **SEALED}), user(answer())]
+    assert {violation.rule for violation in validate_google((contents, None))} == {"G0"}
+    while deep:  # take it apart by hand: the interpreter would need a stack as deep to free it
+        deep = deep.pop("a")
+
+
+def test_the_validator_shares_no_code_with_the_converter() -> None:
+    for module in (rules, schema):
+        imports = set(re.findall(r"^ *from (\S+) import", inspect.getsource(module), re.MULTILINE))
+        own_imports = {name for name in imports if name.startswith((".", "session"))}
+        assert own_imports <= {"session.providers.violations", ".schema", "session.errors", "session.image_check", "session.document_check"}
+
+
+# Mutated payloads, and a plain check of them
+
+
+def obviously_valid(contents: list[Json]) -> bool:
+    """True if a payload of valid parts is in order. One scan, with a list of the calls without responses so far."""
+    open_calls: list[Json] = []
+    before = None
+    spoken = max(
+        (n for n, entry in enumerate(contents) if entry["role"] == "user" and any("function_response" not in p for p in entry["parts"])),
+        default=-1,
+    )
+    for place, content in enumerate(contents):
+        parts, role = content["parts"], content["role"]
+        answers = [part["function_response"] for part in parts if "function_response" in part]
+        calls = [part for part in parts if "function_call" in part]
+        if not parts or (place == 0 and role == "model"):
+            return False
+        if [(entry["id"], entry["name"]) for entry in answers] != [(entry["id"], entry["name"]) for entry in open_calls]:
+            return False
+        if any("function_response" in part for part in parts[len(answers) :]):
+            return False
+        if calls and (before != "user" or len({entry["function_call"]["id"] for entry in calls}) < len(calls)):
+            return False
+        if calls and place > spoken and "thought_signature" not in calls[0]:
+            return False
+        open_calls, before = [entry["function_call"] for entry in calls], role
+    return not open_calls
+
+
+@st.composite
+def mutations(draw: st.DrawFn) -> tuple[list[Json], list[Json]]:
+    """A valid payload, and a copy of it after some removals, swaps and repeats of contents or parts."""
+    valid = to_google(draw(sessions())).contents
+    changed = copy.deepcopy(valid)
+    for _ in range(draw(st.integers(1, 3))):
+        lists = [changed, *(content["parts"] for content in changed)]
+        chosen = draw(st.sampled_from([entry for entry in lists if entry] or [[{}]]))
+        at = draw(st.integers(0, len(chosen) - 1))
+        to = draw(st.integers(0, len(chosen) - 1))
+        kind = draw(st.sampled_from(["remove", "swap", "repeat"]))
+        if kind == "remove":
+            del chosen[at]
+        elif kind == "swap":
+            chosen[at], chosen[to] = chosen[to], chosen[at]
+        else:
+            chosen.insert(to, copy.deepcopy(chosen[at]))
+    return valid, changed
+
+
+@given(mutations())
+def test_mutated_payloads_are_refused_unless_they_are_valid(pair: tuple[list[Json], list[Json]]) -> None:
+    valid, changed = pair
+    assert obviously_valid(valid)
+    assert validate_google((valid, None)) == []
+    event(f"still valid: {obviously_valid(changed)}")
+    assert (validate_google((changed, None)) == []) == obviously_valid(changed)

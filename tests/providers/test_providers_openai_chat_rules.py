@@ -1,0 +1,299 @@
+"""The rules for Chat Completions: every rule is broken by some payload, and valid payloads pass."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from session import FormatError, Session
+from session.providers import validate_openai_chat
+from session.providers.openai_chat import rules, schema, to_openai_chat
+from tests.support.pictures import docx, encoded, pdf, png
+from tests.support.strategies import sessions
+
+Json = dict[str, Any]
+PNG = png()
+PDF = base64.b64encode(pdf()).decode()
+
+
+def user(content: Any = "a", **fields: Any) -> Json:
+    return {"role": "user", "content": content, **fields}
+
+
+def calls(*ids: str, **fields: Any) -> Json:
+    listed = [{"id": entry, "type": "function", "function": {"name": "run", "arguments": "{}"}} for entry in ids]
+    return {"role": "assistant", "content": None, "tool_calls": listed, **fields}
+
+
+def result(call_id: str = "c1", content: Any = "done", **fields: Any) -> Json:
+    return {"role": "tool", "tool_call_id": call_id, "content": content, **fields}
+
+
+def one_call(**fields: Any) -> Json:
+    return calls(tool_calls=[{"id": "c1", "type": "function", "function": {"name": "run", "arguments": "{}"}, **fields}])
+
+
+def text(content: str = "x", **fields: Any) -> Json:
+    return {"type": "text", "text": content, **fields}
+
+
+def image(data: bytes = PNG, media_type: str = "image/png", **fields: Any) -> Json:
+    return picture(f"data:{media_type};base64,{base64.b64encode(data).decode()}", **fields)
+
+
+def picture(url: Any, **fields: Any) -> Json:
+    return {"type": "image_url", "image_url": {"url": url, **fields}}
+
+
+def file(data: bytes, media_type: str = "application/pdf") -> Json:
+    return {"type": "file", "file": {"file_data": f"data:{media_type};base64,{base64.b64encode(data).decode()}", "filename": "a"}}
+
+
+def request(*messages: Any, **fields: Any) -> Json:
+    return {"model": "m", "messages": list(messages), **fields}
+
+
+OFFICE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+LONG = "x" * (rules.STRING + 1)
+
+VALID: dict[str, Any] = {
+    "nothing yet": [],
+    "one text": [user()],
+    "an answer first": [{"role": "assistant", "content": "a"}],
+    "blank texts": [{"role": "system", "content": ""}, user(""), {"role": "assistant", "content": " "}],
+    "system messages anywhere": [user(), {"role": "system", "content": "a"}, {"role": "developer", "content": [text()]}],
+    "two of each in a row": [user(), user(), {"role": "assistant", "content": "a"}, {"role": "assistant", "content": "b"}],
+    "parallel calls": [user(), calls("c1", "c2", content="on it"), result("c2"), result("c1", [text(), text()]), user()],
+    "an id used again": [calls("c1"), result("c1"), calls("c1"), result("c1")],
+    "a call without content": [{key: value for key, value in calls("c1").items() if key != "content"}, result()],
+    "a custom tool": [calls(tool_calls=[{"id": "c1", "type": "custom", "custom": {"name": "patch", "input": "ls"}}]), result()],
+    "a function of old": [
+        {"role": "assistant", "function_call": {"name": "run", "arguments": "{}"}},
+        {"role": "function", "name": "run", "content": "x"},
+    ],
+    "a refusal": [
+        user(),
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
+        {"role": "assistant", "refusal": "No."},
+    ],
+    "everything a user can show": [
+        user(
+            [
+                text(),
+                image(),
+                picture("https://example.org/a.png", detail="low"),
+                {"type": "file", "file": {"file_id": "f"}},
+                {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{PDF}", "filename": "a.pdf"}},
+                {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}},
+            ],
+            name="Ann",
+        )
+    ],
+    "128 calls": [calls(*map(str, range(128))), *(result(str(n)) for n in range(128))],
+    "the longest string": [user("x" * rules.STRING)],
+    "an image longer than a string": [user([image(png(padding=9_000_000))])],
+    "a whole request": request({"role": "system", "content": "a"}, user()),
+    "a reasoning model": request({"role": "developer", "content": "a"}, user(), model="o3-mini"),
+    "a model that only sounds like one": request({"role": "system", "content": "a"}, user(), model="gpt-5-chat-latest"),
+}
+
+INVALID: list[tuple[str, str, Any]] = [
+    ("O1", "a call at the end", [user(), calls("c1")]),
+    ("O1", "a call and then a text", [calls("c1"), user(), result("c1")]),
+    ("O1", "one of two calls", [calls("c1", "c2"), result("c1"), user()]),
+    ("O1", "a result first of all", [result()]),
+    ("O1", "a result of no call", [calls("c1"), result("c1"), result("c2")]),
+    ("O1", "two results of a call", [calls("c1"), result("c1"), result("c1")]),
+    ("O1", "a result behind a text", [calls("c1"), result("c1"), user(), result("c1")]),
+    ("O1", "two calls of one id", [calls("c1", "c1"), result("c1"), result("c1")]),
+    ("O1", "an empty id", [calls(""), result("")]),
+    ("O1", "an id too long", [calls("c" * 41), result("c" * 41)]),
+    ("O2", "too many calls", [calls(*map(str, range(129))), *(result(str(n)) for n in range(129))]),
+    ("O2", "a text too long", [user(LONG)]),
+    ("O2", "a part too long", [user([text(LONG)])]),
+    ("O2", "a result too long", [calls("c1"), result("c1", LONG)]),
+    ("O2", "arguments too long", [one_call(function={"name": "run", "arguments": LONG}), result()]),
+    ("O2", "a name with a dot", [one_call(function={"name": "fs.read", "arguments": "{}"}), result()]),
+    ("O2", "a name without end", [one_call(function={"name": "n" * 65, "arguments": "{}"}), result()]),
+    ("O2", "an image in a result", [calls("c1"), result("c1", [image()])]),
+    ("O2", "an image in an answer", [{"role": "assistant", "content": [image()]}]),
+    ("O2", "an image in a system message", [{"role": "system", "content": [text(), image()]}]),
+    ("O2", "a file in a developer's message", [{"role": "developer", "content": [{"type": "file", "file": {"file_id": "f"}}]}]),
+    ("O2", "a refusal of the user's", [user([{"type": "refusal", "refusal": "No."}])]),
+    ("O2", "an image from nowhere", [user([picture("a.png")])]),
+    ("O2", "an image from a disk", [user([picture("file:///a.png")])]),
+    ("O2", "an image of another format", [user([image(b"BM", "image/bmp")])]),
+    ("O2", "an image with another's label", [user([image(media_type="image/jpeg")])]),
+    ("O2", "an image of no bytes", [user([picture("data:image/png;base64,")])]),
+    ("O2", "an image that is no base64", [user([picture("data:image/png;base64,§")])]),
+    ("O2", "another file's bytes", [user([image(b"<html>404</html>")])]),
+    ("O2", "a header alone", [user([image(PNG[:33])])]),
+    ("O2", "half an image", [user([image(encoded("WEBP")[:300], "image/webp")])]),
+    ("O2", "half a document", [user([file(pdf()[:200])])]),
+    ("O2", "a document of another type", [user([file(b"<html>404</html>")])]),
+    ("O2", "half an Office document", [user([file(docx()[:200], OFFICE)])]),
+    ("O2", "a file that is no base64", [user([{"type": "file", "file": {"file_data": "data:application/pdf;base64,§"}}])]),
+    ("O2", "an image too heavy", [user([image(png(padding=16_000_000))])]),
+    ("O2", "an address too long", [user([picture(f"https://{LONG}")])]),
+    ("O3", "a system message for a model that thinks", request({"role": "system", "content": "a"}, user(), model="o1")),
+    ("O3", "the same behind a vendor's name", request({"role": "system", "content": "a"}, user(), model="openai/gpt-5-mini")),
+    ("O3", "a system message where effort is set", request(user(), {"role": "system", "content": "a"}, reasoning_effort="high")),
+    ("O0", "a request of nothing", request()),
+    ("O0", "messages that are no list", {"messages": "Hi"}),
+    ("O0", "a message that is none", ["Hi"]),
+    ("O0", "another role", [{"role": "model", "content": "Hi"}]),
+    ("O0", "a role that is none", [{"role": ["user"], "content": "Hi"}]),
+    ("O0", "another field", [user(id="x")]),
+    ("O0", "calls of the user's", [user(tool_calls=[])]),
+    ("O0", "no content", [{"role": "user"}]),
+    ("O0", "null as content", [user(None)]),
+    ("O0", "an answer of nothing", [{"role": "assistant", "content": None}]),
+    ("O0", "content that is none", [user(7)]),
+    ("O0", "an empty list as content", [user([])]),
+    ("O0", "an empty list of calls", [calls(content="a")]),
+    ("O0", "calls that are no list", [calls(tool_calls="run", content="a")]),
+    ("O0", "a part that is none", [user(["Hi"])]),
+    ("O0", "a part of no type", [user([{"text": "Hi"}])]),
+    ("O0", "a part of another type", [user([{"type": "input_text", "text": "Hi"}])]),
+    ("O0", "a part without its field", [user([{"type": "text"}])]),
+    ("O0", "a part with a field too many", [user([text(id="x")])]),
+    ("O0", "an image without its address", [user([{"type": "image_url", "image_url": {}}])]),
+    ("O0", "another detail", [user([image(detail="max")])]),
+    ("O0", "a file without its source", [user([{"type": "file", "file": {"filename": "a"}}])]),
+    ("O0", "a result without its call", [{"role": "tool", "content": "x"}]),
+    ("O0", "a name that is none", [user(name=7)]),
+    ("O0", "a function without a name", [{"role": "function", "content": "x"}]),
+    ("O0", "a call of another type", [one_call(type="web"), result()]),
+    ("O0", "a call that is none", [calls(tool_calls=["run"])]),
+    ("O0", "arguments that are an object", [one_call(function={"name": "run", "arguments": {}}), result()]),
+    ("O0", "a call without its function", [one_call(function=None), result()]),
+    ("O0", "NaN", [user(name=float("nan"))]),
+    ("O0", "a lone surrogate", [user("\ud800")]),
+    ("O0", "bytes", [user(b"x")]),
+]
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_valid_payloads_pass(name: str) -> None:
+    assert validate_openai_chat(VALID[name]) == []
+
+
+@pytest.mark.parametrize(("rule", "payload"), [pytest.param(rule, payload, id=f"{rule} {name}") for rule, name, payload in INVALID])
+def test_invalid_payloads_break_their_rule(rule: str, payload: Any) -> None:
+    before = copy.deepcopy(payload)
+    violations = validate_openai_chat(payload)
+    assert rule in {violation.rule for violation in violations}
+    assert all(violation.where and violation.message for violation in violations)
+    assert repr(payload) == repr(before)
+
+
+@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
+def test_every_rule_is_broken_by_some_payload_and_is_named_by_its_number(rule: Callable[[schema.Payload], Any]) -> None:
+    number = rule.__name__.partition("_")[0].upper()
+    outcomes = [list(rule(schema.read_payload(payload))) for _, _, payload in INVALID]
+    assert any(outcomes)
+    assert {violation.rule for violations in outcomes for violation in violations} == {number}
+    assert (rule.__doc__ or "").startswith(f"{number}: ")
+
+
+def test_where_is_a_path_into_the_payload() -> None:
+    payload = [user([text(), picture("a.png")]), calls("c1", "c2"), result("c2", [image()])]
+    assert [(violation.rule, violation.where) for violation in validate_openai_chat(payload)] == [
+        ("O1", "messages[1].tool_calls[0]"),
+        ("O2", "messages[2].content[0]"),
+        ("O2", "messages[0].content[1]"),
+    ]
+
+
+@pytest.mark.parametrize("payload", [None, "Hi", {"model": "m"}, 7])
+def test_a_value_that_is_not_a_payload_is_an_error(payload: object) -> None:
+    with pytest.raises(FormatError, match="pass the messages"):
+        validate_openai_chat(payload)
+
+
+def test_any_json_is_validated_without_a_crash() -> None:
+    junk: list[Any] = [
+        None,
+        True,
+        7,
+        "x",
+        [],
+        {},
+        [[]],
+        {"type": []},
+        text(),
+        picture([]),
+        picture("data:,"),
+        {"id": "c", "type": "function"},
+    ]
+    for value in junk:
+        for other in junk:
+            for role in (value, "user", "assistant", "tool", "function"):
+                message = {"role": role, "content": value, "tool_calls": other, "tool_call_id": value, "name": other}
+                validate_openai_chat(
+                    [message, value, {**message, "content": [other], "tool_calls": [value, {"type": "function", "function": other}]}]
+                )
+                validate_openai_chat({"messages": value, "model": other, "reasoning_effort": value})
+
+
+def test_deep_nesting_is_a_violation() -> None:
+    deep: Any = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    assert {violation.rule for violation in validate_openai_chat([user(name=deep)])} == {"O0"}
+    while deep:  # take it apart by hand: the interpreter would need a stack as deep to free it
+        deep = deep.pop("a")
+
+
+def is_obviously_right(messages: list[Json]) -> bool:
+    """True if calls and results keep O1: each block of calls is followed by a result for each call, with the same ids."""
+    place = 0
+    while place < len(messages):
+        wanted = sorted(call["id"] for call in messages[place].get("tool_calls", []))
+        results = messages[place + 1 : place + 1 + len(wanted)]
+        if messages[place]["role"] == "tool" or sorted(entry.get("tool_call_id", "") for entry in results) != wanted:
+            return False
+        place += 1 + len(wanted)
+    return True
+
+
+def mutate(data: st.DataObject, listed: list[Json]) -> list[Json]:
+    """Return the list with one member removed, two swapped, or one repeated."""
+    first, second = (data.draw(st.integers(0, len(listed) - 1)) for _ in range(2))
+    mutant = list(listed)
+    how = data.draw(st.sampled_from(["remove", "swap", "duplicate"]))
+    if how == "remove":
+        del mutant[first]
+    elif how == "swap":
+        mutant[first], mutant[second] = mutant[second], mutant[first]
+    else:
+        mutant.insert(second, mutant[first])
+    return mutant
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(sessions(), st.data())
+def test_a_mutated_payload_is_refused_or_valid(session: Session, data: st.DataObject) -> None:
+    messages = to_openai_chat(session)
+    if not messages:
+        return
+    assert is_obviously_right(messages)
+    mutant = mutate(data, messages)
+    violations = validate_openai_chat(mutant)
+    event(f"refused: {bool(violations)}")
+    assert (not violations) == is_obviously_right(mutant)
+
+
+def test_the_validator_shares_no_code_with_the_converter() -> None:
+    for module in (rules, schema):
+        imports = set(re.findall(r"^ *from (\S+) import", inspect.getsource(module), re.MULTILINE))
+        own_imports = {name for name in imports if name.startswith((".", "session"))}
+        assert own_imports <= {"session.providers.violations", ".schema", "session.errors", "session.providers.encoded_media"}

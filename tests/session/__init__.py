@@ -1,0 +1,1 @@
+"""Tests of `session`: items, logs, forks and merges, files and images."""

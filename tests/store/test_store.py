@@ -1,0 +1,598 @@
+"""Sessions in a file: saved sessions load unchanged, stored ones save every change, and replaced items stay readable."""
+
+import asyncio
+import copy
+import inspect
+import json
+import os
+import pickle
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_window import ContextWindow, ContextWindowManager
+from session import (
+    DuplicateItemError,
+    FormatError,
+    FunctionCall,
+    Message,
+    ReadOnlySession,
+    Session,
+    StoreConflictError,
+    StoreError,
+    UnknownSessionError,
+)
+from session.store import SessionStore, StoredSession
+from tests.session.test_serial import rich_sessions, same
+from tests.support.shell import POSIX
+from tests.support.strategies import sessions
+
+NUMBERS = count()
+
+
+def hurried(store: SessionStore) -> SessionStore:
+    """Return the store without flushing to the disk, which would slow down hundreds of examples."""
+    store._file._connection.execute("PRAGMA synchronous = OFF")
+    return store
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[SessionStore]:
+    with tempfile.TemporaryDirectory() as folder, SessionStore(Path(folder) / "s.db") as store:
+        yield hurried(store)
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The bytes of an empty store: creating one takes longer than most tests."""
+    path = tmp_path_factory.mktemp("empty") / "s.db"
+    SessionStore(path).close()
+    return path.read_bytes()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "sessions.db"
+
+
+@pytest.fixture
+def store(path: Path, empty: bytes) -> Iterator[SessionStore]:
+    path.write_bytes(empty)
+    with SessionStore(path, clock=map(float, count(1)).__next__) as new_store:
+        yield hurried(new_store)
+
+
+def ids(session: Session) -> list[str]:
+    return [item.id for item in session.items]
+
+
+def texts(session: Session) -> list[str]:
+    return [message.text for message in session.messages()]
+
+
+# Round trips
+
+
+@given(drawn=rich_sessions() | sessions(max_steps=6))
+def test_a_loaded_session_equals_the_saved_one(shared: SessionStore, drawn: Session) -> None:
+    drawn.id = f"{next(NUMBERS)} {drawn.id}"
+    shared.save(drawn)
+    loaded = shared.load(drawn.id)
+    same(drawn, loaded)
+    assert json.dumps(loaded.to_dict()) == json.dumps(drawn.to_dict())
+
+
+def test_a_session_is_readable_after_the_store_is_closed_and_reopened(path: Path) -> None:
+    with SessionStore(path) as store:
+        session = store.create("s", metadata={"cwd": "/x"})
+        session.add_message("user", "Hello")
+        session.add_function_call("f", "{}", "c")
+    with SessionStore(path) as store:
+        same(store.load("s"), Session(session.items, id="s", metadata={"cwd": "/x"}))
+
+
+def test_save_writes_new_items_and_returns_their_number(store: SessionStore) -> None:
+    session = Session(id="s")
+    session.add_message("user", "one")
+    assert store.save(session) == 1
+    assert store.save(session) == 0
+    session.add_message("assistant", "two")
+    session.add_message("user", "three")
+    assert store.save(session) == 2
+    same(store.load("s"), session)
+
+
+def test_a_loaded_session_can_be_extended_and_saved(store: SessionStore) -> None:
+    store.create("s").add_message("user", "one")
+    loaded = store.load("s")
+    assert not isinstance(loaded, StoredSession)
+    loaded.add_message("assistant", "two")
+    assert texts(store.load("s")) == ["one"]
+    assert store.save(loaded) == 1
+    assert texts(store.load("s")) == ["one", "two"]
+
+
+def test_changed_metadata_is_written_with_the_next_save(store: SessionStore) -> None:
+    session = store.create("s", metadata={"a": 1})
+    session.metadata["a"] = 2
+    assert session.save() == 0
+    assert store.load("s").metadata == {"a": 2}
+    session.metadata["a"] = {1, 2}
+    with pytest.raises(FormatError, match="metadata"):
+        session.add_message("user", "x")
+    assert store.load("s").metadata == {"a": 2}
+    session.metadata["a"] = 3
+    assert session.save() == 1
+    assert (store.load("s").metadata, texts(store.load("s"))) == ({"a": 3}, ["x"])
+
+
+def test_an_error_names_the_place_of_a_value_that_cannot_be_saved(store: SessionStore) -> None:
+    session = Session([Message("user", "x"), Message("user", "y", extra={"a": [1]})])
+    session.items[1].extra["a"].append({1})
+    with pytest.raises(FormatError, match=r"^items\[1\]\.extra\.a\[1\]: "):
+        store.save(session)
+    assert store.list() == ()
+
+
+@pytest.mark.parametrize("wrong", [None, 5, [], {5: 6}, {"a": float("nan")}])
+def test_metadata_that_could_not_be_read_back_is_not_saved(store: SessionStore, wrong: Any) -> None:
+    session = Session([Message("user", "x")])
+    session.metadata = wrong
+    with pytest.raises(FormatError, match=r"^metadata"):
+        store.save(session)
+    assert store.list() == ()
+
+
+def test_a_session_with_arbitrary_seams_can_be_loaded(store: SessionStore) -> None:
+    session = store.create("s")
+    session.add_message("user", "x", message_id="m")
+    session.restore_seams(frozenset({"m", "nobody"}), 99)
+    loaded = store.load("s")
+    assert (loaded.response_breaks, loaded.settled) == (frozenset("m"), 1)
+
+
+def test_a_read_only_view_can_be_saved(store: SessionStore) -> None:
+    session = Session([Message("user", "x")], id="s")
+    assert store.save(session.read_only()) == 1
+    session.add_message("user", "y")
+    assert store.save(session) == 1
+
+
+@pytest.mark.parametrize("wrong", [None, "s", {}, object()])
+def test_only_sessions_are_saved(store: SessionStore, wrong: Any) -> None:
+    with pytest.raises(FormatError, match=r"^save\.session: "):
+        store.save(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["", 5, None, "\ud800"])
+def test_an_invalid_session_id_is_refused(store: SessionStore, wrong: Any) -> None:
+    session = Session()
+    session.id = wrong
+    with pytest.raises(FormatError, match=r"^Session\.id: "):
+        store.save(session)
+
+
+# Contents
+
+
+def test_list_is_ordered_by_last_save_regardless_of_the_clock(path: Path) -> None:
+    with SessionStore(path, clock=map(float, count(1_000, -1)).__next__) as store:
+        first, second = store.create("one"), store.create("two")
+        second.add_message("user", "  What is in\n\tmain.py? ")
+        first.add_message("assistant", "Hm.")
+        assert [(info.id, info.title, info.items, info.created, info.updated) for info in store.list()] == [
+            ("one", "", 1, 1_000.0, 997.0),
+            ("two", "What is in main.py?", 1, 999.0, 998.0),
+        ]
+        assert store.latest() == store.list()[0]
+
+
+def test_an_empty_store_lists_no_sessions(store: SessionStore) -> None:
+    assert store.list() == ()
+    assert store.latest() is None
+
+
+def test_a_title_is_one_line_of_eighty_characters_at_most(store: SessionStore) -> None:
+    session = store.create()
+    session.add_context("a file")
+    session.add_message("user", " \n" * 1_000_000)
+    session.add_message("user", "word " * 1_000_000)
+    session.add_message("user", "later")
+    (info,) = store.list()
+    assert (len(info.title), info.title[:10], info.title[-2:]) == (80, "word word ", "d…")
+    session.metadata["title"] = "Given"
+    session.save()
+    assert store.list()[0].title == "Given"
+
+
+@pytest.mark.parametrize("ask", ["load", "open", "delete", "revisions"])
+def test_an_unknown_id_raises_an_error_that_names_it(store: SessionStore, ask: str) -> None:
+    with pytest.raises(UnknownSessionError, match="no session has the id 'nobody'") as caught:
+        getattr(store, ask)("nobody")
+    assert (caught.value.session_id, caught.value.path) == ("nobody", store.path)
+    assert isinstance(caught.value, KeyError)
+    with pytest.raises(FormatError, match="session_id"):
+        getattr(store, ask)(5)
+
+
+def test_delete_erases_a_session_from_the_file(store: SessionStore, path: Path) -> None:
+    other, deleted = store.create("kept"), store.create("gone")
+    deleted.add_message("user", "the secret " * 2_000)
+    other.add_message("user", "hello")
+    store.delete("gone")
+    assert [info.id for info in store.list()] == ["kept"]
+    file_bytes = b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert b"the secret" not in file_bytes
+    assert b"hello" in file_bytes
+
+
+def test_saving_a_session_that_was_deleted_meanwhile_is_a_conflict(store: SessionStore) -> None:
+    session = store.create("s")
+    store.delete("s")
+    with pytest.raises(StoreConflictError, match="was deleted"):
+        session.add_message("user", "x")
+    store.save(session.fork())
+    store.create("s").add_message("user", "of another one, under the old id")
+    with pytest.raises(StoreConflictError, match="does not begin with"):
+        session.save()
+
+
+def test_create_refuses_an_id_in_use(store: SessionStore) -> None:
+    store.create("s")
+    with pytest.raises(StoreConflictError, match="already exists"):
+        store.create("s")
+
+
+# Conflicts
+
+
+def test_the_second_of_two_writers_gets_a_conflict_and_can_merge_or_fork(store: SessionStore) -> None:
+    first = store.create("s")
+    first.add_message("user", "first", created_at=1)
+    second = store.open("s")
+    first.add_message("user", "of one", created_at=2)
+    with pytest.raises(StoreConflictError, match="merge") as caught:
+        second.add_message("user", "of two", created_at=3)
+    assert caught.value.session_id == "s"
+    assert texts(second) == ["first", "of two"]
+    assert texts(store.load("s")) == ["first", "of one"]
+    store.save(second.fork())
+    fresh = store.open("s")
+    asyncio.run(fresh.merge(second))
+    assert texts(store.load("s")) == ["first", "of one", "of two"]
+
+
+def test_an_unknown_session_is_saved_if_it_extends_the_stored_one(store: SessionStore, path: Path) -> None:
+    session = store.create("s")
+    session.add_message("user", "one")
+    other = Session.from_dict(session.to_dict())
+    other.add_message("user", "two")
+    with SessionStore(path) as elsewhere:
+        assert elsewhere.save(other) == 1
+    assert texts(store.load("s")) == ["one", "two"]
+    other = Session.from_dict(session.to_dict())
+    other.add_message("user", "three")
+    with pytest.raises(StoreConflictError):
+        store.save(other)
+
+
+def test_repeating_a_save_whose_success_was_not_noticed_is_no_conflict(store: SessionStore) -> None:
+    """Such a save ended with Ctrl-C between the commit and the return: the file has the session's items already."""
+    session = store.create("s")
+    saved = store._saved[session]
+    session.add_message("user", "one")
+    store._saved[session] = saved
+    session.add_message("user", "two")
+    assert texts(store.load("s")) == ["one", "two"]
+
+
+def test_a_view_cannot_overwrite_its_log(store: SessionStore) -> None:
+    session = store.create("s")
+    for text in "abc":
+        session.add_message("user", text)
+    view = Session.showing(session, list(session.items)[1:], breaks=frozenset(), settled=2)
+    with pytest.raises(StoreConflictError, match="this is a view of it"):
+        store.save(view)
+    assert texts(store.load("s")) == ["a", "b", "c"]
+
+
+# Edits
+
+
+def test_a_pin_begins_a_revision_and_the_previous_one_stays_readable(store: SessionStore) -> None:
+    session = store.create("s")
+    first = session.add_message("user", "one")
+    session.add_message("user", "two")
+    session.pin(first.id)
+    session.add_message("user", "three")
+    assert [item.pinned for item in store.load("s").items] == [True, False, False]
+    assert [(revision.number, revision.items, revision.updated) for revision in store.revisions("s")] == [(0, 2, 3.0), (1, 3, 5.0)]
+    assert [item.pinned for item in store.load("s", revision=0).items] == [False, False]
+    same(store.load("s", revision=1), store.load("s"))
+
+
+@pytest.mark.parametrize("wrong", [-1, 2, "0", True, 1.0])
+def test_an_unknown_revision_is_refused(store: SessionStore, wrong: Any) -> None:
+    session = store.create("s")
+    session.pin(session.add_message("user", "one").id)
+    with pytest.raises(FormatError, match=r"^revision: .* lists 0 to 1"):
+        store.load("s", revision=wrong)
+
+
+def test_an_old_revision_cannot_overwrite_the_current_one(store: SessionStore) -> None:
+    session = store.create("s")
+    session.pin(session.add_message("user", "one").id)
+    old = store.load("s", revision=0)
+    old.add_message("user", "two")
+    with pytest.raises(StoreConflictError):
+        store.save(old)
+    store.save(old.fork())
+
+
+async def _summary(prompt: str) -> str:
+    return "They talked."
+
+
+EDITS: dict[str, Any] = {
+    "append": lambda session: session.append(Message("user", "new", id="new")),
+    "add_message": lambda session: session.add_message("system", "new", replace=True),
+    "add_context": lambda session: session.add_context("new"),
+    "add_function_call": lambda session: session.add_function_call("f", "{}", "new"),
+    "add_function_output": lambda session: session.add_function_output("f", "new", "c"),
+    "add_response": lambda session: session.add_response({"role": "assistant", "content": [{"type": "text", "text": "new"}]}),
+    "add_tool_results": lambda session: session.add_tool_results({"c": "new"}),
+    "add_handoff": lambda session: session.add_handoff("new"),
+    "add_config_update": lambda session: session.add_config_update("new"),
+    "pin": lambda session: session.pin("m2"),
+    "unpin": lambda session: session.unpin("m1"),
+    "insert": lambda session: session.insert(Message("user", "new", created_at=1.5)),
+    "insert_many": lambda session: session.insert_many([Message("user", "new", created_at=0.5), Message("user", "new", created_at=9)]),
+    "truncate": lambda session: session.truncate(max_items=3),
+    "summarize": lambda session: asyncio.run(session.summarize(_summary, keep_recent_turns=1)),
+    "merge": lambda session: asyncio.run(session.merge(Session([Message("user", "new", created_at=1.5)]))),
+    "merge_result": lambda session: asyncio.run(session.merge_result(Session([Message("assistant", "new")]))),
+    "merge_with_summary": lambda session: asyncio.run(session.merge_with_summary(Session([Message("user", "x")]), llm=_summary)),
+    "restore_seams": lambda session: session.restore_seams(frozenset({"m3"}), 2, 7),
+}
+"""By method, a call that changes the session made by `talk`."""
+
+
+def talk(session: Session) -> None:
+    session.append(Message("system", "Be brief.", id="m0", created_at=0))
+    for place, role in enumerate(("user", "assistant", "assistant", "user", "assistant"), 1):
+        session.append(Message(role, role, id=f"m{place}", created_at=place, pinned=place == 1))  # type: ignore[arg-type]
+    session.append(FunctionCall("f", "{}", "c", id="m6", created_at=6))
+
+
+def test_every_editing_method_is_tested_below() -> None:
+    refused = {name for name, value in vars(ReadOnlySession).items() if (inspect.getdoc(value) or "").startswith("Raise ReadOnlyError")}
+    assert refused - {"cleanup"} == set(EDITS)
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_every_edit_is_on_disk_when_it_returns(store: SessionStore, name: str) -> None:
+    session = store.create("s")
+    talk(session)
+    before = session.to_dict()
+    EDITS[name](session)
+    assert session.to_dict() != before
+    same(store.load("s"), session)
+    assert store.save(session) == 0
+    assert before["items"] == store.load("s", revision=0).to_dict()["items"][: len(before["items"])]
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_every_edit_of_a_plain_session_can_be_saved(store: SessionStore, name: str) -> None:
+    session = Session(id="s")
+    talk(session)
+    store.save(session)
+    EDITS[name](session)
+    store.save(session)
+    same(store.load("s"), session)
+
+
+def rows_of(store: SessionStore, session: Session) -> list[tuple[Any, ...]]:
+    """Return all journal rows of the session."""
+    key = store._saved[session].key
+    return store._file._connection.execute("SELECT * FROM journal WHERE session = ? ORDER BY number", (key,)).fetchall()
+
+
+@given(data=st.data())
+def test_after_any_edits_the_file_has_the_session_and_all_its_revisions(shared: SessionStore, data: st.DataObject) -> None:
+    session = shared.create(f"any {next(NUMBERS)}")
+    for item in data.draw(sessions(max_steps=6)).items:
+        Session.append(session, item)
+    session.save()
+    logs = [list(session.items)]
+    rows = rows_of(shared, session)
+    for step in range(data.draw(st.integers(1, 6))):
+        length = len(session.items)
+        act = data.draw(st.sampled_from(("append", "pin", "unpin", "insert", "truncate", "system", "breaks", "merge", "title")))
+        item = Message("assistant", act, id=f"n{step}", created_at=data.draw(st.integers(0, 40)))
+        if act in {"pin", "unpin"} and length:
+            getattr(session, act)(data.draw(st.sampled_from(ids(session))))
+        elif act == "truncate":
+            session.truncate(max_items=data.draw(st.integers(0, length)))
+        elif act == "system":
+            session.add_message("system", "x", message_id=f"n{step}", replace=True)
+        elif act == "breaks":
+            session.restore_seams(frozenset(ids(session)[::2]), length)
+        elif act == "merge":
+            asyncio.run(session.merge(Session([item, replace(item, id=f"o{step}")])))
+        elif act == "title":
+            session.metadata["title"] = act
+            session.save()
+        else:
+            getattr(session, "insert" if act == "insert" else "append")(item)
+        if list(session.items)[: len(logs[-1])] != logs[-1]:  # otherwise the log only grew
+            logs.append([])
+        logs[-1] = list(session.items)
+        before, rows = rows, rows_of(shared, session)
+        assert rows[: len(before)] == before
+    same(shared.load(session.id), session)
+    stored = [list(shared.load(session.id, revision=revision.number).items) for revision in shared.revisions(session.id)]
+    assert [revision.items for revision in shared.revisions(session.id)] == list(map(len, stored))
+    assert stored[-1] == logs[-1]
+    assert all(log in stored for log in logs)
+
+
+def test_changes_in_a_together_block_are_written_at_once(store: SessionStore) -> None:
+    session = store.create("s")
+    with session.together():
+        session.add_message("user", "one")
+        with session.together():
+            session.add_message("user", "two")
+        assert len(store.load("s").items) == 0
+    assert len(store.load("s").items) == 2
+    with pytest.raises(DuplicateItemError), session.together():
+        session.append(session.add_message("user", "three"))
+    assert texts(store.load("s")) == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize("time", [0.5, 9], ids=["between", "after"])
+def test_insert_many_writes_all_items_or_none_and_keeps_them_in_memory(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch, time: float
+) -> None:
+    session = store.create("s")
+    session.append(Message("user", "old", created_at=1))
+    tries = []
+
+    def full(_: Session) -> int:
+        tries.append(len(session.items))
+        raise StoreError("s.db", "the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "save", full)
+        with pytest.raises(StoreError, match="the disk is full"):
+            session.insert_many(Message("user", f"new{number}", created_at=time) for number in range(3))
+    assert tries == [4]
+    assert texts(store.load("s")) == ["old"]
+    assert sorted(texts(session)) == ["new0", "new1", "new2", "old"]
+    session.save()
+    same(store.load("s"), session)
+
+
+# Stored sessions and plain ones
+
+
+def test_copies_and_forks_of_a_stored_session_are_plain_sessions(store: SessionStore) -> None:
+    session = store.create("s")
+    session.add_message("user", "one")
+    for copied in (session.copy(), session.fork(), copy.copy(session), copy.deepcopy(session), pickle.loads(pickle.dumps(session))):
+        assert type(copied) is Session
+        copied.add_message("user", "two")
+    assert texts(store.load("s")) == ["one"]
+    assert texts(session) == ["one"]
+
+
+def test_cleanup_frees_the_memory_and_keeps_the_file(store: SessionStore) -> None:
+    session = store.create("s")
+    session.add_message("user", "one")
+    session.cleanup()
+    assert len(session.items) == 0
+    with pytest.raises(StoreError, match="open"):
+        session.add_message("user", "two")
+    assert session not in store._saved
+    assert texts(store.open("s")) == ["one"]
+
+
+def test_using_a_closed_store_raises_store_error(path: Path) -> None:
+    store = SessionStore(path)
+    session = store.create("s")
+    store.close()
+    store.close()
+    for ask in (store.list, lambda: store.load("s"), lambda: session.add_message("user", "x")):
+        with pytest.raises(StoreError, match="was closed"):
+            ask()
+    assert texts(session) == ["x"]
+
+
+def test_a_stored_session_is_managed_like_any_other(store: SessionStore) -> None:
+    session = store.create("s")
+    for number in range(40):
+        session.add_message(("user", "assistant")[number % 2], f"{number} " + "word " * 50)
+    manager = ContextWindowManager(context_window=ContextWindow(max_tokens=1_000), token_counter=len)
+    view = manager.process_session(session)
+    assert 0 < len(view.items) < 40
+    assert list(view.items) == list(manager.process_session(store.load("s")).items)
+    session.add_message("user", "and on")
+    assert manager.process_session(session).items[-1] is session.items[-1]
+    assert store.save(session) == 0
+
+
+def test_cleanup_in_a_together_block_discards_its_changes(store: SessionStore) -> None:
+    session = store.create("s")
+    session.add_message("user", "one")
+    with session.together():
+        session.cleanup()
+    assert texts(store.load("s")) == ["one"]
+
+
+# The file
+
+
+@POSIX
+def test_the_file_is_private_to_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "for it" / "sessions.db"
+    before = os.umask(0)
+    try:
+        with SessionStore(path) as store:
+            store.create().add_message("user", "x")
+            modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(("sessions.db", "sessions.db-wal", "sessions.db-shm"), 0o600)
+
+
+@pytest.mark.parametrize("name", ["a b%20c?mode=memory#x.db", "é日本👍.db", "'; DROP TABLE journal; --"])
+def test_any_file_name_can_be_used(tmp_path: Path, name: str) -> None:
+    if os.name == "nt" and set(name) & set('?*<>"|:'):
+        pytest.skip("no such name there")
+    with SessionStore(tmp_path / name) as store:
+        store.create("s")
+    assert (tmp_path / name).is_file()
+    with SessionStore(str(tmp_path / name)) as store:
+        assert [info.id for info in store.list()] == ["s"]
+
+
+def test_writes_are_flushed_and_do_not_block_readers(path: Path) -> None:
+    with SessionStore(path) as store:
+        connection = store._file._connection
+        assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == b"wal"
+
+
+def test_a_store_can_be_read_with_plain_sqlite_and_json(store: SessionStore, path: Path) -> None:
+    """The data stays accessible without this library."""
+    store.create("s").add_message("user", "hello")
+    connection = sqlite3.connect(path)
+    try:
+        rows = connection.execute("SELECT kind, body FROM journal ORDER BY session, number").fetchall()
+    finally:
+        connection.close()
+    assert [kind for kind, _ in rows] == ["session", "item"]
+    assert json.loads(rows[1][1])["content"] == [{"type": "text", "text": "hello"}]
+
+
+@pytest.mark.parametrize("wrong", [-1, True, "5", None, float("nan"), 10**400])
+def test_an_invalid_waiting_time_is_refused(path: Path, wrong: Any) -> None:
+    with pytest.raises(FormatError, match=r"^SessionStore\.busy_seconds: "):
+        SessionStore(path, busy_seconds=wrong)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("wrong", [None, "now", float("nan"), True])
+def test_an_invalid_clock_writes_nothing(path: Path, wrong: Any) -> None:
+    with SessionStore(path, clock=lambda: wrong) as store:
+        with pytest.raises(FormatError, match=r"^SessionStore\.clock: "):
+            store.create("s")
+        assert store.list() == ()

@@ -1,0 +1,246 @@
+"""Logs whose lines differ in value, strategies that choose lines, and the slow form of the choice, written from its prose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import sqrt
+from typing import TYPE_CHECKING, TypeVar
+
+from hypothesis import strategies as st
+
+from context_window.strategies import DropOldest, Extract, SlidingWindow
+from context_window.trimming.extracts import GAP, extracted, lines_of, texts_of, uncut_lines
+from context_window.trimming.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget, keep_lines
+from context_window.trimming.terms import names_in, weight_of
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
+from session.json_strings import change_strings, string_values
+from session.parts import Part, Text
+from session.session import Session
+from tests.support.strategies import sessions
+from tests.support.twin import cost
+
+if TYPE_CHECKING:
+    from tests.support.strategic import StrategicTwin
+
+T = TypeVar("T")
+
+# Logs
+
+
+@st.composite
+def coded_sessions(draw: st.DrawFn, *, max_steps: int = 24) -> Session:
+    """Random logs in which texts are lines of code: paths and names that come again, in the same lines or others."""
+    log = draw(sessions(max_steps=max_steps))
+    seed = draw(st.integers(0, 9))
+    coded = Session([_coded(item, place + seed) for place, item in enumerate(log.items)], id=log.id)
+    coded.restore_seams(log.response_breaks, 0)
+    return coded
+
+
+def _coded(item: Item, seed: int) -> Item:
+    if isinstance(item, FunctionCall):
+        return replace(item, arguments=change_strings(item.arguments, lambda text: code(len(text), seed) if len(text) > 9 else text))
+    if isinstance(item, Message | FunctionCallOutput):
+        parts: tuple[Part, ...] = tuple(
+            Text(code(len(part.text), seed + place)) if isinstance(part, Text) else part for place, part in enumerate(parts_of_item(item))
+        )
+        return replace(item, output=parts) if isinstance(item, FunctionCallOutput) else replace(item, content=parts)
+    return item
+
+
+def code(size: int, seed: int) -> str:
+    """About so many characters of lines, a few of them blank, equal, or long enough to be cut into pieces."""
+    lines: list[str] = []
+    number = seed
+    while sum(map(len, lines)) < size:
+        number += 1
+        name, path = f"get_{'abcdefg'[number * 5 % 7]}", f"src/m{number * 3 % 5}.py"
+        lines.append(
+            (
+                f"{name} = {path}:{number % 4 * 111}",
+                f"{number}\treturn {name}(row_{number % 6})",
+                "plain words only",
+                "",
+                f"from {path} import {name}, Row{number % 3}",
+                f'{{"{name}": "{path}", ' * 16,
+            )[(number * number + seed) % (6 if size > 800 else 5)]
+        )
+    return "\n".join(lines)[:size]
+
+
+# Strategies
+
+
+def lines_of_old_turns(units: Sequence[MeasuredUnit], budget: StrategyBudget) -> list[Extraction]:
+    """A plain function, as users write them."""
+    return [keep_lines([unit for unit in units if unit.free and unit.age > 0], tokens=budget.target // 4)]
+
+
+def lines_of_results(units: Sequence[MeasuredUnit], budget: StrategyBudget) -> list[Choice | Extraction]:
+    """Two choices of lines, and other choices about the same units after them."""
+    free = [unit for unit in units if unit.free]
+    results = [unit for unit in free if unit.outputs]
+    return [
+        keep_lines(results[:-2], budget.target // 3),
+        keep_lines([unit for unit in free if not unit.outputs], budget.target // 5),
+        *(unit.clear() for unit in results),
+        *(unit.drop() for unit in free),
+    ]
+
+
+PARTS = st.sampled_from((0.0, 0.15, 0.3, 0.5, 0.8, 1.0))
+EXTRACTS = st.one_of(st.just(Extract()), st.builds(Extract, PARTS, PARTS, PARTS))
+EXTRACTING: st.SearchStrategy[Strategy] = st.one_of(
+    EXTRACTS,
+    st.sampled_from([lines_of_old_turns, lines_of_results, SlidingWindow(9, 2) | Extract(), Extract() | DropOldest()]),
+)
+
+
+# The slow choice
+
+
+class SlowChoice:
+    """The lines that stay of some units, found by computing every gain anew at every step."""
+
+    def __init__(self, twin: StrategicTwin, units: Sequence[Sequence[int]]) -> None:
+        self.twin = twin
+        self.units = [[place for place in unit if place in twin.in_view()] for unit in units]
+        chosen_from = {place for unit in self.units for place in unit}
+        self.shown = {name for place in twin.in_view() if place not in chosen_from for name in self.names_shown(place)}
+        self.open: list[list[int]] = []
+        self.chosen: dict[int, list[int]] = {}
+
+    def take(self, room: int) -> None:
+        """Take the line with the highest gain per token, again and again, until it does not fit."""
+        while True:
+            steps = [(place, number, unit) for unit in self.units for place, number in self.steps(unit)]
+            gains = [(self.gain(place, number, unit), place, number, unit) for place, number, unit in steps]
+            useful = [(-gain / price, -place, number, unit) for (gain, price), place, number, unit in gains if gain]
+            if not useful:
+                return
+            _, newness, number, unit = min(useful)
+            price = self.gain(-newness, number, unit)[1]
+            if price > room:
+                return
+            room -= price
+            self.shown.update(self.names_added(-newness, number, unit))
+            if number >= 0:
+                self.chosen.setdefault(-newness, []).append(number)
+            if unit not in self.open:
+                self.open.append(unit)
+
+    def steps(self, unit: list[int]) -> list[tuple[int, int]]:
+        """The lines that may be taken now, and -1 for opening the unit without one."""
+        lines = [(place, number) for place in unit if self.is_cut(place) for number in self.lines(place)]
+        rest = [step for step in lines if step[1] not in self.chosen.get(step[0], [])]
+        return rest if unit in self.open else [(self.head(unit), -1), *rest]
+
+    def head(self, unit: list[int]) -> int:
+        return self.twin.units()[unit[0]][0]
+
+    def gain(self, place: int, number: int, unit: list[int]) -> tuple[float, int]:
+        total = 0.0
+        for name in self.names_added(place, number, unit):
+            if name not in self.shown:
+                total += self.value(name)
+        opening = 0 if unit in self.open else sum(map(self.opening, unit))
+        return total, max(1, opening + (0 if number < 0 else self.price(place, number)))
+
+    def names_added(self, place: int, number: int, unit: list[int]) -> list[str]:
+        own = [] if number < 0 else self.names_of_line(place, number)
+        if unit in self.open:
+            return own
+        opened = [name for member in unit for name in (self.others(member) if self.is_cut(member) else self.names_shown(member))]
+        return list(dict.fromkeys([*opened, *own]))
+
+    def price(self, place: int, number: int) -> int:
+        item = self.twin.items[place]
+        line, gap = self.line(place, number), GAP
+        if isinstance(item, FunctionCall):
+            line, gap = (json.dumps(text, ensure_ascii=item.arguments.isascii())[1:-1] for text in (line, gap))
+        return len(line) + len(gap)
+
+    def opening(self, place: int) -> int:
+        return self.bare(place) if self.is_cut(place) else self.twin.cost(place)
+
+    def bare(self, place: int) -> int:
+        return self.twin.fact(("bare", place), lambda: cost(extracted(self.twin.items[place], ())))
+
+    def is_cut(self, place: int) -> bool:
+        """True if the item is not shown whole or not at all."""
+        if not self.lines(place) or self.bare(place) >= self.twin.cost(place):
+            return False
+        is_call = isinstance(self.twin.items[place], FunctionCall)
+        return not is_call or (self.twin.cost(place) > 200 and self.twin.limits.clear_call_inputs)
+
+    # Lines and names
+
+    def lines(self, place: int) -> list[int]:
+        """The lines that the view shows of an item."""
+        twin = self.twin
+        if place in twin.cleared:
+            return []
+        if place in twin.extracts:
+            return list(twin.extracts[place])
+        item, cut = twin.items[place], twin.cuts.get(place)
+        spans = self.once("spans", place, lambda: lines_of(texts_of(item)))
+        return list(range(len(spans))) if cut is None else uncut_lines(item, spans, cut)
+
+    def line(self, place: int, number: int) -> str:
+        texts = self.once("texts", place, lambda: texts_of(self.twin.items[place]))
+        text, start, end = self.once("spans", place, lambda: lines_of(texts))[number]
+        return texts[text][start:end]
+
+    def names_of_line(self, place: int, number: int) -> list[str]:
+        return list(dict.fromkeys(filter(weight_of, names_in(self.line(place, number)))))
+
+    def names_shown(self, place: int) -> list[str]:
+        is_cleared = place in self.twin.cleared and isinstance(self.twin.items[place], FunctionCallOutput)
+        return [
+            *([] if is_cleared else self.others(place)),
+            *(name for number in self.lines(place) for name in self.names_of_line(place, number)),
+        ]
+
+    def others(self, place: int) -> list[str]:
+        """The names that no extract of the item takes away."""
+        item = self.twin.items[place]
+        texts: list[str] = []
+        if isinstance(item, FunctionCall):
+            texts = [item.name, *(value for value in string_values(item.arguments) if value not in texts_of(item))]
+        elif isinstance(item, Compaction):
+            texts = [item.summary]
+        return [name for text in texts for line in text.split("\n") for name in filter(weight_of, names_in(line))]
+
+    def names(self, place: int) -> list[str]:
+        """All names of an item, each once."""
+
+        def compute() -> list[str]:
+            lines = range(len(lines_of(texts_of(self.twin.items[place]))))
+            return list(dict.fromkeys([*self.others(place), *(name for line in lines for name in self.names_of_line(place, line))]))
+
+        return self.once("names", place, compute)
+
+    def value(self, name: str) -> float:
+        twin = self.twin
+        holders = [place for place in range(twin.length) if name in self.names(place)]
+        items = [twin.items[place] for place in holders]
+        by_call = any(isinstance(item, FunctionCall) for item in items)
+        by_user = any(self.is_user(place) for place in holders)
+        uses = sum(isinstance(item, FunctionCall) or (isinstance(item, Message) and item.role == "assistant") for item in items)
+        age = sum(twin.form(place)[1] for place in range(holders[-1] + 1, twin.length))
+        crowd = len(self.names(holders[-1]))
+        weight = weight_of(name) * (1 + by_user) * (1 + by_call)
+        return weight * (1 + uses) / sqrt((1 + 10 * age / max(1, twin.limits.trigger)) * (1 + crowd))
+
+    def is_user(self, place: int) -> bool:
+        """True for a user's message, but not for a result of a command in a log without calls."""
+        items = self.twin.items
+        item, before = items[place], items[place - 1] if place else None
+        is_answered = isinstance(before, FunctionCall) or (isinstance(before, Message) and before.role == "assistant")
+        is_result = is_answered and place > 2 and not any(isinstance(other, FunctionCall) for other in items[:place])
+        return isinstance(item, Message) and item.role == "user" and not is_result
+
+    def once(self, name: str, place: int, compute: Callable[[], T]) -> T:
+        return self.twin.fact((name, place), compute)

@@ -1,0 +1,37 @@
+"""A gateway on the loopback, between a provider's real client and a strict stub of the provider."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+from context_window import ContextWindow
+from context_window.gateway.app import gateway_app
+from context_window.gateway.ledger import Ledger
+from context_window.gateway.serve import address_of, bound_socket, serving
+
+
+@contextmanager
+def gateway(upstream: str, max_tokens: int | None, *, ledger: Ledger | None = None, **options: Any) -> Iterator[str]:
+    """Run a gateway for as long as the `with` lasts, and give its URL. All providers are at one address."""
+    app = gateway_app(
+        ContextWindow(max_tokens=max_tokens, keep_first_message=True),
+        urls=dict.fromkeys(("anthropic", "openai", "google"), upstream),
+        ledger=ledger,
+        **options,
+    )
+    with bound_socket("127.0.0.1", 0) as listener, serving(app, listener):
+        yield address_of(listener)
+
+
+def breaks(requests: list[list[Any]]) -> int:
+    """Return how many requests do not begin with the messages of the one before."""
+    return sum(later[: len(earlier)] != earlier for earlier, later in pairwise(requests))
+
+
+def bare(message: Any) -> Any:
+    """Return a message of Anthropic's API as blocks without cache marks."""
+    blocks = [{"type": "text", "text": message["content"]}] if isinstance(message["content"], str) else message["content"]
+    return {**message, "content": [{name: value for name, value in block.items() if name != "cache_control"} for block in blocks]}

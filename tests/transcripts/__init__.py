@@ -1,0 +1,1 @@
+"""Tests of `session.transcripts`: one file per log format, and recorded logs."""

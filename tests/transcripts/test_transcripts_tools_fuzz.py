@@ -1,0 +1,152 @@
+"""Logs of the tools with arbitrary values: they are read, or refused with one of our errors, and damage costs only what it touches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from session import Session, TranscriptError
+from session.transcripts import TranscriptAccount, read_account
+from session.units import grouping
+from tests.support.tool_logs import (
+    DOCUMENTS,
+    LINES,
+    Json,
+    check_account,
+    write_document,
+    write_lines,
+)
+
+anything = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+every_line_format = pytest.mark.parametrize("format_name", LINES)
+every_format = pytest.mark.parametrize("format_name", [*LINES, *DOCUMENTS])
+
+WORDS = st.sampled_from(["", "a", "e3", "t1", "text", "user", "assistant", "REDACTED", "\ud800", "x" * 5_000, "data:image/png;base64,AAAA"])
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats() | st.text(max_size=8) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4) | WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+DEEP = "[" * 600 + "]" * 600
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Return the place of every value inside a value: its container, and its key or index."""
+    inside = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    return [(value, key) for key, _ in inside] + [place for _, member in inside for place in places(member)]
+
+
+@st.composite
+def mutated(draw: st.DrawFn, format_name: str) -> bytes:
+    """A valid log with a few values replaced, removed or repeated, and a few bytes damaged."""
+    log: Any = LINES[format_name]() if format_name in LINES else DOCUMENTS[format_name]()
+    for _ in range(draw(st.integers(1, 4))):
+        holder, key = draw(st.sampled_from(places(log)))
+        if draw(st.integers(0, 3)) == 0 and key in (holder if isinstance(holder, dict) else range(len(holder))):
+            del holder[key]
+        elif isinstance(holder, dict) or key < len(holder):
+            holder[key] = draw(ANYTHING)
+        if not places(log):
+            break
+    if isinstance(log, list) and draw(st.booleans()):
+        log = draw(st.permutations(log))
+    text = "\n".join(json.dumps(line) for line in log) if format_name in LINES else json.dumps(log)
+    raw = text.encode("utf-8", "surrogatepass")
+    if draw(st.booleans()):
+        return raw
+    start = draw(st.integers(0, len(raw)))
+    return raw[:start] + draw(st.binary(max_size=4)) + raw[start + draw(st.integers(0, 3)) :]
+
+
+def read_any(path: Path) -> TranscriptAccount | None:
+    try:
+        account = read_account(path)
+    except TranscriptError:
+        return None
+    check_account(account)
+    for session in account.sessions:
+        grouping(session)
+        assert Session.from_dict(session.to_dict()).items == session.items
+    return account
+
+
+@every_format
+@anything
+@given(data=st.data())
+def test_only_our_errors_are_raised_and_every_line_is_accounted_for(tmp_path: Path, format_name: str, data: st.DataObject) -> None:
+    content = data.draw(mutated(format_name))
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(content)
+    account = read_any(path)
+    if account is not None and account.format in LINES:
+        assert {line.line for line in account.lines} == set(range(1, len(content.split(b"\n")) + (not content.endswith(b"\n"))))
+
+
+@every_line_format
+@pytest.mark.parametrize(
+    "damage", ["{", "42", "[]", "null", '{"type":', '{"data": {}}', '{"type":"x","data":7,"payload":7,"message":7}', DEEP]
+)
+def test_a_damaged_line_costs_only_itself(tmp_path: Path, format_name: str, damage: str) -> None:
+    records: list[Any] = LINES[format_name]()
+    intact = read_account(write_lines(tmp_path, records))
+    for place in (1, 4, len(records)):
+        account = read_account(write_lines(tmp_path, [*records[:place], damage, *records[place:]]))
+        assert account.format == format_name
+        assert account.lines[place].fate in ("damaged", "not context")
+        check_account(account)
+        if format_name != "pi" or place > 4:  # before that, pi's compaction counts lines
+            assert [item.type for item in account.sessions[0].items] == [item.type for item in intact.sessions[0].items]
+
+
+@every_line_format
+def test_a_truncated_log_is_read_to_its_end(tmp_path: Path, format_name: str) -> None:
+    raw = write_lines(tmp_path, list(LINES[format_name]())).read_bytes()
+    path = tmp_path / "cut.jsonl"
+    for end in range(0, len(raw), 61):
+        path.write_bytes(raw[:end])
+        read_any(path)
+
+
+@every_format
+def test_deep_and_huge_values_cost_only_their_record(tmp_path: Path, format_name: str) -> None:
+    log: Any = LINES[format_name]() if format_name in LINES else DOCUMENTS[format_name]()
+    text = json.dumps(log) if format_name in DOCUMENTS else "\n".join(map(json.dumps, log))
+    for hostile in (DEEP, "9" * 5_000, "NaN", "-Infinity", '"\\ud800"'):
+        path = tmp_path / "log.jsonl"
+        for marked in ('"look"', '"ls"', '{"x": 1}', '{"p": 1}', '"{}"', " 8,", " 7,", " 5,"):
+            path.write_text(text.replace(marked, f" {hostile}," if marked.endswith(",") else hostile, 1))
+            assert read_any(path) is not None
+
+
+@every_format
+def test_reading_again_gives_equal_sessions(tmp_path: Path, format_name: str) -> None:
+    log: Any = LINES[format_name]() if format_name in LINES else DOCUMENTS[format_name]()
+    path = write_lines(tmp_path, log) if format_name in LINES else write_document(tmp_path, log)
+    first, second = read_account(path), read_account(path)
+    assert first.format == format_name
+    assert [session.to_dict() for session in first.sessions] == [session.to_dict() for session in second.sessions]
+    assert first.lines == second.lines
+
+
+@pytest.mark.parametrize("format_name", DOCUMENTS)
+def test_a_document_on_one_line_equals_an_indented_one(tmp_path: Path, format_name: str) -> None:
+    log: Json = DOCUMENTS[format_name]()
+    (single_line,) = read_account(write_document(tmp_path, log, indent=None)).sessions
+    (indented,) = read_account(write_document(tmp_path, log, indent=4)).sessions
+    assert single_line.to_dict() == indented.to_dict()
+
+
+@pytest.mark.parametrize("format_name", DOCUMENTS)
+def test_invalid_entries_cost_only_themselves(tmp_path: Path, format_name: str) -> None:
+    log: Json = DOCUMENTS[format_name]()
+    log["messages"][1:1] = [None, 1, "x", [], {}, {"info": 1, "parts": 2}, {"info": {}, "parts": [1, {}, {"type": []}]}]
+    account = read_account(write_document(tmp_path, log))
+    assert account.format == format_name
+    check_account(account)
+    assert {line.fate for line in account.lines[1:8]} <= {"damaged", "not context"}
+    assert [line.fate for line in account.lines[1:5]] == ["damaged"] * 4

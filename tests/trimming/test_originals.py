@@ -1,0 +1,101 @@
+"""What a changed output says that it was: a view may be a log, whose outputs are told of and changed again as the originals are."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from context_window.counting.item_tokens import Measurer
+from context_window.trimming.edited_output import WAS, original_of
+from context_window.trimming.placeholders import changed, cleared, output_text
+from context_window.trimming.plan import Cut
+from session import Document, FunctionCallOutput, Image, Session
+from session.parts import Text
+from tests.support.counting import Letters
+
+SHOT = Image(url="https://example.org/a.png", width=30, height=20)
+OUTPUT = FunctionCallOutput("Look", ("a" * 300, SHOT, "b" * 299, SHOT, Document(text="d")), "c", id="o")
+
+
+def truncated(item: FunctionCallOutput, cut: Cut | None, *images: int) -> FunctionCallOutput:
+    found = changed(item, images, cut)
+    assert isinstance(found, FunctionCallOutput)
+    return found
+
+
+def test_however_often_it_was_changed_a_placeholder_tells_what_it_was() -> None:
+    once = truncated(OUTPUT, Cut(40, 30, 0))
+    twice = truncated(once, None, 1)
+    thrice = truncated(twice, Cut(20, 30, 0))
+    for one in (OUTPUT, once, twice, thrice):
+        assert cleared(one) == cleared(OUTPUT)
+
+
+def test_a_second_cut_is_the_cut_of_the_original() -> None:
+    once = truncated(OUTPUT, Cut(40, 30, 0))
+    assert truncated(once, Cut(20, 10, 0)) == truncated(OUTPUT, Cut(20, 10, 0))
+    assert truncated(once, Cut(100, 100, 0)) == once
+    assert output_text(once) == "a" * 40 + "\n[530 characters taken out here; recall id o]\n" + "b" * 30
+
+
+def test_an_image_keeps_its_id_where_texts_beside_it_are_gone() -> None:
+    once = truncated(OUTPUT, Cut(40, 30, 0))
+    assert once.output.index(SHOT) == 1
+    assert truncated(once, None, 2).output[2] == Text("[image 30x20 https://example.org/a.png taken out; recall id o#3]")
+    assert truncated(once, None, 2) == truncated(OUTPUT, Cut(40, 30, 0), 3)
+
+
+def test_what_is_said_lasts_through_a_file() -> None:
+    once = truncated(OUTPUT, Cut(40, 30, 0), 1)
+    (loaded,) = Session.from_dict(json.loads(json.dumps(Session([once]).to_dict()))).items
+    assert isinstance(loaded, FunctionCallOutput)
+    assert original_of(loaded) == original_of(once)
+
+
+def test_a_cut_output_is_as_short_as_it_is_and_can_be_made_shorter() -> None:
+    measurer = Measurer(Letters())
+    once = truncated(OUTPUT, Cut(40, 30, 0), 1, 3)
+    whole = measurer.measure(once).tokens
+    assert measurer.truncated(once, 10**6) == Cut(40, 30, whole)
+    less = measurer.truncated(once, whole - 20)
+    assert whole - 24 <= less.tokens <= whole - 20
+    assert measurer.measure(truncated(once, less)).tokens == less.tokens
+
+
+def test_a_placeholder_is_not_cut() -> None:
+    placeholder = cleared(OUTPUT)
+    tokens = Measurer(Letters()).measure(placeholder).tokens
+    assert Measurer(Letters()).truncated(placeholder, 3) == Cut(0, 0, tokens)
+
+
+@pytest.mark.parametrize(
+    "was",
+    [
+        None,
+        7,
+        {},
+        {**original_of(OUTPUT).to_extra(), "images": "many"},
+        {**original_of(OUTPUT).to_extra(), "length": -1},
+        {**original_of(OUTPUT).to_extra(), "length": True},
+        {**original_of(OUTPUT).to_extra(), "kept": [1]},
+        {**original_of(OUTPUT).to_extra(), "kept": None},
+        {**original_of(OUTPUT).to_extra(), "places": [0]},
+        {**original_of(OUTPUT).to_extra(), "notes": ["x"]},
+    ],
+)
+def test_what_makes_no_sense_is_not_believed(was: object) -> None:
+    damaged = FunctionCallOutput("Look", OUTPUT.output, "c", id="o", extra={WAS: was})
+    assert original_of(damaged) == original_of(OUTPUT)
+
+
+def test_a_forged_length_takes_out_no_less_than_nothing() -> None:
+    note = {**original_of(OUTPUT).to_extra(), "length": 3, "kept": [9, 9], "places": [0]}
+    forged = FunctionCallOutput("Look", "x" * 99, "c", id="o", extra={WAS: note})
+    assert "[0 characters taken out here" in output_text(truncated(forged, Cut(4, 4, 0)))
+
+
+def test_a_note_of_more_text_than_there_is_is_not_believed() -> None:
+    note = {**original_of(OUTPUT).to_extra(), "kept": [100, 0], "places": [0]}
+    forged = FunctionCallOutput("Look", "x" * 99, "c", id="o", extra={WAS: note})
+    assert "[91 characters taken out here" in output_text(truncated(forged, Cut(4, 4, 0)))
