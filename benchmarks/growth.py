@@ -415,6 +415,21 @@ def report_each(items: Callable[[Session, int], Iterator[Any]]) -> Pattern:
     return work
 
 
+def plan_each(items: Callable[[Session, int], Iterator[Any]], budget: int = 10**9) -> Pattern:
+    """Return the pattern that plans the session after every item."""
+
+    def work(n: int, count: Count) -> Work:
+        window_manager, session, total = manager(budget), Session(), Work()
+        for item in items(session, n):
+            session.append(item)
+            window_manager.process_session(session)
+            with count(total):
+                window_manager.plan_session(session)
+        return total
+
+    return work
+
+
 def act_once(items: Callable[[Session, int], Iterator[Any]], act: Callable[[Session], object]) -> Pattern:
     """Return the pattern that does one thing to a complete session."""
 
@@ -513,6 +528,7 @@ PATTERNS: dict[str, Pattern] = {
     **{f"stored after every item: {name}": store_each(items) for name, items in KINDS.items()},
     **{f"{act} after every item: {name}": act_each(KINDS[name], do) for act, do in CONVERSIONS.items() for name in INCREMENTAL},
     **{f"usage after every item: {name}": report_each(KINDS[name]) for name in INCREMENTAL},
+    "plan after every item: turns": plan_each(turns),
     **{f"{act}: {name}": act_once(items, do) for act, do in ACTS.items() for name, items in KINDS.items()},
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from session.units import NONE
@@ -77,15 +77,15 @@ class ReportedTotals:
         anchor = self.anchor
         return 0 if anchor is None else self._corrected(anchor, newer, removed, self._unlogged(view, anchor))
 
-    def untrimmed_correction(self, view: ViewContents, costs: Mapping[int, int]) -> int:
-        """Return the same for a request from which nothing was taken: by position in the log, the local tokens of each item."""
+    def untrimmed_correction(self, view: ViewContents, costs: Sequence[int]) -> int:
+        """Return the same for a request from which nothing was taken: by position, the local tokens of each item; -1 if it is not sent."""
         anchor = self.log_anchor
         if anchor is None:
             return 0
-        newer = sum(cost for place, cost in costs.items() if place >= anchor.place)
-        response = sum(cost + view.free_tokens(place) for place, cost in costs.items() if view.groups.response[place] == anchor.place)
+        newer = [(place, cost) for place, cost in enumerate(costs[anchor.place :], anchor.place) if cost != NONE]
+        response = sum(cost + view.free_tokens(place) for place, cost in newer if view.groups.response[place] == anchor.place)
         unlogged = 0 if view.turn_start > anchor.place else max(0, anchor.output - response)
-        return self._corrected(anchor, newer, 0, unlogged)
+        return self._corrected(anchor, sum(cost for _, cost in newer), 0, unlogged)
 
     def estimate(self, view: ViewContents) -> int:
         """Return the likeliest total of the request with this view, where `ViewContents.total` is an upper bound."""

@@ -316,9 +316,9 @@ class Fold(ViewState):
     def _mark_summarised(self, places: Collection[int]) -> None:
         """Note that a summary stands for these items. The next trim drops them, and what earlier summaries replace of their units."""
         groups, summarised = self.groups, self._summarised
+        self._changed.update(places)
         for place in places:
             if self._hidden[place] and not summarised[place]:
-                self._changed.add(place)
                 for tally in self._tallies():
                     tally.summarised += self.log_form_tokens(place)
                     tally.summarised_items += 1

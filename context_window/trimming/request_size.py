@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from session.units import KIND_CALL, KIND_NOTE, KIND_SILENT, KIND_USER, NONE
 
@@ -26,23 +27,52 @@ def total_with(view: ViewContents, added: int) -> int:
     return max(0, view.counted + added + view.totals.correction(view, newer + added, removed))
 
 
-def untrimmed_overhead(view: ViewContents, costs: Mapping[int, int]) -> int:
-    """Return the overhead of the untrimmed request, including the correction.
+class UntrimmedItems:
+    """The items of a request from which nothing was taken, kept up to date.
 
-    Args:
-        view: The view.
-        costs: Local tokens of each item of that request, by position in the log, in order.
+    Attributes:
+        costs: By position in the log, the local tokens of each item of that request; -1 if the item is in no request.
     """
-    groups, limits = view.groups, view.limits
-    messages = (place for place in costs if groups.kind[place] != KIND_SILENT)
-    first = min(messages, key=view.order_key, default=NONE) if view.moved else next(messages, NONE)
-    unanswered = sum(groups.kind[place] == KIND_CALL and not groups.answered[place] for place in costs)
-    closing = limits.closing if view.needs_closing else 0
-    usage_note = limits.usage_note if view.tally.usage_noted != NONE else 0
-    is_headless = first != NONE and groups.kind[first] not in (KIND_USER, KIND_NOTE)
-    opening = limits.note if view.had_note else limits.preamble if is_headless else 0
-    overhead = limits.overhead + opening + closing + usage_note + limits.synthetic * unanswered
-    return max(-sum(costs.values()), overhead + view.totals.untrimmed_correction(view, costs))
+
+    def __init__(self, view: ViewContents) -> None:
+        self._view = view
+        self.costs = array("q")
+        self._tokens = 0  # the sum of the costs
+        self._speaks = bytearray()  # by position: 1 if the item becomes a message where the log has it
+        self._waits = bytearray()  # by position: 1 if the item is a call without an output
+
+    def append(self) -> None:
+        """Append an item, for now as one that is in no request."""
+        self.costs.append(NONE)
+        self._speaks.append(0)
+        self._waits.append(0)
+
+    def set(self, place: int, cost: int) -> None:
+        """Set the cost of an item: -1 if it is in no request."""
+        groups = self._view.groups
+        self._tokens += max(0, cost) - max(0, self.costs[place])
+        self.costs[place] = cost
+        self._speaks[place] = cost != NONE and groups.kind[place] != KIND_SILENT and place not in self._view.moved
+        self._waits[place] = cost != NONE and groups.kind[place] == KIND_CALL and not groups.answered[place]
+
+    @property
+    def overhead(self) -> int:
+        """The overhead of the request, in tokens, including the correction."""
+        view, groups, limits = self._view, self._view.groups, self._view.limits
+        closing = limits.closing if view.needs_closing else 0
+        usage_note = limits.usage_note if view.tally.usage_noted != NONE else 0
+        first = self._first_spoken()
+        is_headless = first != NONE and groups.kind[first] not in (KIND_USER, KIND_NOTE)
+        opening = limits.note if view.had_note else limits.preamble if is_headless else 0
+        overhead = limits.overhead + opening + closing + usage_note + limits.synthetic * self._waits.count(1)
+        return max(-self._tokens, overhead + view.totals.untrimmed_correction(view, self.costs))
+
+    def _first_spoken(self) -> int:
+        """Return the position of the first item that becomes a message, -1 if there is none."""
+        view = self._view
+        summaries = (place for place in view.moved if self.costs[place] != NONE)
+        unmoved = self._speaks.find(1)
+        return min([unmoved, *summaries] if unmoved != NONE else summaries, key=view.order_key, default=NONE)
 
 
 def room_for(view: ViewContents, places: Sequence[int]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ class Totals(Protocol):
             removed: Local tokens taken from the items before the mark since it was set. Negative if some came back.
         """
 
-    def untrimmed_correction(self, view: ViewContents, costs: Mapping[int, int]) -> int:
+    def untrimmed_correction(self, view: ViewContents, costs: Sequence[int]) -> int:
         """Return the same for a request from which nothing was taken.
 
         Args:
             view: The view.
-            costs: Local tokens of each item of that request, by position in the log.
+            costs: By position in the log, the local tokens of each item of that request; -1 if the item is not in it.
         """
 
 
@@ -46,6 +46,6 @@ class LocalTotals:
         """Return 0."""
         return 0
 
-    def untrimmed_correction(self, _view: ViewContents, _costs: Mapping[int, int]) -> int:
+    def untrimmed_correction(self, _view: ViewContents, _costs: Sequence[int]) -> int:
         """Return 0."""
         return 0

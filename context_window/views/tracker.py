@@ -12,7 +12,7 @@ from session.items import AgentConfigUpdate, Compaction, Item, Message
 from session.removed import Removed
 from session.session import Session
 from session.session_log import recorded_total
-from session.units import HELD, KIND_CALL, NONE, PRIORITY, SUMMARY
+from session.units import NONE
 
 from ..calibration.report_feed import ReportFeed
 from ..calibration.reported_totals import ReportedTotals
@@ -23,11 +23,11 @@ from ..events.definitions import Kind
 from ..events.item_kinds import describe
 from ..trimming.fold import Fold
 from ..trimming.limits import BOUNDLESS, Limits
-from ..trimming.plan import NEVER_SENT, Action, Decision, Plan, Reason
+from ..trimming.plan import Plan
 from ..trimming.refused_parts import NONE_REFUSED, RefusedParts
-from ..trimming.request_size import untrimmed_overhead
+from .item_decisions import ItemDecisions
 from .measured_items import MeasuredItems
-from .view_items import ViewItems, action_of
+from .view_items import ViewItems
 
 
 class SessionTracker:
@@ -87,7 +87,7 @@ class SessionTracker:
         self._view_items = ViewItems(self.fold)
         self._has_hidden_more: bool | None = None
         self._resets: int | None = None
-        self._decisions: tuple[Decision, ...] = ()  # of the last plan
+        self._decisions = ItemDecisions(self.fold, self._measured_items, measurer)
 
     def can_update(self, session: Session) -> bool:
         """True if `update` may be called: the session has only grown since the last update, and that one was not interrupted."""
@@ -224,19 +224,13 @@ class SessionTracker:
     def plan(self) -> Plan:
         """Return the decision about each item, and its reason."""
         self._update_view()
-        replaced = self._replaced_places()
-        earlier = self._decisions
-        self._decisions = decisions = tuple(
-            earlier[place]
-            if place < len(earlier) and self._is_same(earlier[place], place, is_replaced=place in replaced)
-            else self._decision(place, is_replaced=place in replaced)
-            for place in range(len(self.fold))
-        )
-        costs = {place: decision.before for place, decision in enumerate(decisions) if decision.reason not in NEVER_SENT}
+        self._is_consistent = False
+        decisions = self._decisions.update()
+        self._is_consistent = True
         return Plan(
             decisions,
             budget=self.fold.limits.budget,
-            overhead_before=untrimmed_overhead(self.fold, costs),
+            overhead_before=self._decisions.untrimmed.overhead,
             overhead=self.fold.overhead + self.fold.correction,
             breaks=self._view_items.breaks,
             ends=self._view_items.ends,
@@ -265,7 +259,7 @@ class SessionTracker:
         fold = self.fold
         largest = nlargest(limit, fold.visible, key=fold.tokens)
         return [
-            Culprit(self.items[place].id, describe(self.items[place]), fold.tokens(place), self._reason_to_keep(place).value)
+            Culprit(self.items[place].id, describe(self.items[place]), fold.tokens(place), self._decisions.reason_to_keep(place).value)
             for place in largest
         ]
 
@@ -273,81 +267,8 @@ class SessionTracker:
         self._is_consistent = False
         is_other = bool(self._measured_items.noted) or self.fold.tally.usage_noted not in (NONE, self.fold.noted_after + 1)
         is_other = is_other or (self.fold.tally.usage_noted == NONE != self.fold.noted_after)
-        if self._view_items.update(self._measured_items, is_other=is_other) and self._has_hidden_more is not None:
+        changed = self.fold.take_changed()
+        self._decisions.note_changed(changed)
+        if self._view_items.update(self._measured_items, changed, is_other=is_other) and self._has_hidden_more is not None:
             self._has_hidden_more = True
         self._is_consistent = True
-
-    def _replaced_places(self) -> set[int]:
-        """Return the positions of the hidden items that summaries stand for, whether or not a trim hid them before the summary came."""
-        fold = self.fold
-        hidden = [place for place in range(len(fold)) if fold.hidden_reason(place) is not None]
-        heads = {fold.groups.head[place] for place in hidden}
-        replaced_heads = {head for head in heads if fold.groups.unit_protection[head] != HELD and fold.is_summarised(head)}
-        return {place for place in hidden if fold.groups.head[place] in replaced_heads}
-
-    def _is_same(self, decision: Decision, place: int, *, is_replaced: bool) -> bool:
-        """True if the decision of an earlier plan is surely the present one: the item is hidden as before, or unchanged and unprotected."""
-        fold = self.fold
-        if decision.category is not PRIORITY[fold.groups.rank[place]] or fold.free_tokens(place):
-            return False
-        hidden_reason = fold.hidden_reason(place)
-        if hidden_reason is not None:
-            reason = Reason.COMPACTED if is_replaced else hidden_reason
-            return decision.action is Action.DROP and decision.reason is reason and decision.cut == fold.cut(place)
-        return (
-            decision.action is Action.KEEP
-            and decision.reason in (Reason.FITS, Reason.NOT_BY_STRATEGY)
-            and decision.after == fold.tokens(place)
-            and not fold.is_altered(place)
-            and fold.change_reason(place) is None
-            and place not in self._measured_items.noted
-            and not fold.is_protected(place)
-        )
-
-    def _decision(self, place: int, *, is_replaced: bool) -> Decision:
-        fold, item = self.fold, self.items[place]
-        action = action_of(fold, place)
-        if action is Action.KEEP and place in self._measured_items.noted:
-            action = Action.REPLACE_REFUSED
-        has_no_content, is_call = action in (Action.EXTRACT, Action.CLEAR, Action.DROP), fold.groups.kind[place] == KIND_CALL
-        reason = (
-            (Reason.COMPACTED if is_replaced else fold.hidden_reason(place))
-            or fold.change_reason(place)
-            or (Reason.PROVIDER_REFUSED if place in self._measured_items.noted else self._reason_to_keep(place))
-        )
-        return Decision(
-            item.id,
-            describe(item),
-            PRIORITY[fold.groups.rank[place]],
-            action,
-            reason,
-            before=self._measurer.measure(item).tokens - fold.free_tokens(place),
-            after=fold.tokens(place),
-            images=() if has_no_content else fold.replaced_images(place),
-            cut=fold.cut(place) if not has_no_content or (is_call and action is not Action.EXTRACT) else None,
-            superseded_by=self._superseder_id(place) if reason is Reason.SUPERSEDED else None,
-            lines=fold.extract_lines(place) if action is Action.EXTRACT else None,
-            refused=() if has_no_content else self._measured_items.noted.get(place, ()),
-        )
-
-    def _superseder_id(self, place: int) -> str | None:
-        results = self.fold.results
-        return None if results is None else self.items[results.superseder(place)].id
-
-    def _reason_to_keep(self, place: int) -> Reason:
-        """Return the reason why an item is in the view unchanged."""
-        groups, item = self.fold.groups, self.items[place]
-        if not self.fold.is_protected(place):
-            return Reason.NOT_BY_STRATEGY if self.fold.limits.final else Reason.FITS
-        if item.pinned:
-            return Reason.PINNED
-        if groups.protection[place] == HELD:
-            return Reason.SYSTEM
-        if groups.protection[place] == SUMMARY:
-            return Reason.SUMMARY
-        head = groups.head[place]
-        if groups.unit_protection[head] == HELD:
-            return Reason.SYSTEM if groups.always_protected.isdisjoint(groups.members(head)) else Reason.PINNED
-        if self.fold.in_frontier(head):
-            return Reason.FRONTIER
-        return Reason.FIRST_MESSAGE if head == self.fold.first_message else Reason.KEPT_BY_RULE

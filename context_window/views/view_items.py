@@ -81,16 +81,17 @@ class ViewItems:
         self._changed_items: dict[int, tuple[Form, Item]] = {}  # by position: the last form that was not the log's own
         self._is_reduced = bytearray()  # by position: 1 if `reduced` counts the item
 
-    def update(self, log: Items, *, is_other: bool = False) -> bool:
+    def update(self, log: Items, changed: Iterable[int], *, is_other: bool = False) -> bool:
         """Bring the view up to date. Return True if it hides more than before: part of an item that it showed, or a new item.
 
         Args:
             log: The items of the fold.
+            changed: The positions that have changed since the last update (`ViewState.take_changed`).
             is_other: True if the view is not the log even with all of its items: some have notes in place of refused parts, or the line
                 about usage has come or gone.
         """
         fold = self._fold
-        changed, new = fold.take_changed(), range(self._length, len(fold))
+        new = range(self._length, len(fold))
         moved_places = [place for place in new if place in fold.moved]
         if not fold.tally.altered and not is_other and fold.first_moved is None:
             if not self.is_log:

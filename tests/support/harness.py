@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from context_window.counting.item_tokens import Measurer
 from context_window.trimming.limits import Limits
 from context_window.trimming.plan import Plan
+from context_window.views.item_decisions import ItemDecisions
 from context_window.views.tracker import SessionTracker
 from session.session import Session
 from session.session_log import recorded_total
@@ -37,9 +38,16 @@ def process(session: Session, limits: Limits) -> Outcome:
 
 
 def again(tracker: SessionTracker, session: Session) -> Outcome:
-    """As another call of `process_session`."""
+    """As another call of `process_session`. A plan that goes on from the last one equals one from nothing."""
     tracker.update(session)
-    return Outcome(session, tracker.view(session), tracker.plan(), tracker)
+    view, earlier = tracker.view(session), tracker._decisions
+    is_first = not earlier.untrimmed.costs
+    plan = tracker.plan()
+    if not is_first:
+        tracker._decisions = ItemDecisions(tracker.fold, tracker._measured_items, MEASURER)
+        assert plan == tracker.plan()
+        tracker._decisions = earlier
+    return Outcome(session, view, plan, tracker)
 
 
 def can_go_on(log: Session, view: Session) -> bool:

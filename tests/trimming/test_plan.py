@@ -368,3 +368,33 @@ def test_without_limits_nothing_is_ever_trimmed_and_the_rest_stays() -> None:
     free = bounds.boundless()
     assert (free.budget, free.trigger, free.target, free.images_max, free.items_max) == (*[BOUNDLESS] * 4, None)
     assert replace(free, budget=9, trigger=8, target=7, images_max=3, items_max=4) == bounds
+
+
+def test_a_late_answer_changes_the_decision_about_its_call_long_after_that_has_left_the_frontier() -> None:
+    manager, session = ContextWindowManager(context_window=ContextWindow(max_tokens=10_000), token_counter=len), Session()
+    session.add_message("user", "go")
+    call = session.add_function_call("read", {})
+    for number in range(3):
+        session.add_message("user", f"question {number}")
+        session.add_message("assistant", "answer")
+        plan = manager.plan_session(session)
+    assert plan.decisions[1].reason is Reason.FITS
+    session.append(FunctionCallOutput("read", "content", call.call_id, pinned=True))
+    session.add_message("user", "another question")
+    session.add_message("assistant", "answer")
+    later = manager.plan_session(session)
+    assert later.decisions[1].reason is Reason.PINNED
+    assert later.decisions[3:5] == plan.decisions[3:5]
+    assert later.overhead_before < plan.overhead_before  # no converter has to answer the call
+    assert later == ContextWindowManager(context_window=ContextWindow(max_tokens=10_000), token_counter=len).plan_session(session)
+
+
+def test_decisions_about_items_that_did_not_change_are_not_made_again() -> None:
+    manager, session = ContextWindowManager(context_window=ContextWindow(max_tokens=10_000), token_counter=len), Session()
+    for number in range(3):
+        session.add_message("user", f"question {number}")
+        session.add_message("assistant", "answer")
+    first = manager.plan_session(session)
+    session.add_message("user", "one more")
+    second = manager.plan_session(session)
+    assert [one is other for one, other in zip(first, second, strict=False)] == [True] * 4 + [False] * 2
