@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
@@ -210,20 +211,24 @@ def test_the_home_folder_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyP
 # Cost
 
 
+@pytest.mark.no_cover  # the tracer's own memory would count
 def test_a_long_file_takes_little_more_memory_than_its_session(tmp_path: Path) -> None:
     log = Log()
     for turn in range(400):
         log.user(f"{turn} " + "words " * 200)
         log.answer(f"m{turn}", call(f"a{turn}"))
-        log.user([result(f"a{turn}", f"{turn} " * 800)], toolUseResult={"copy": "y" * 4_000})
+        log.user([result(f"a{turn}", f"{turn} " * 800)], toolUseResult={"copy": "y" * 8_000})
     path = log.write(tmp_path)
     del log
     read_transcript(path)  # fills the free lists of the interpreter, which would count as memory of the session
+    gc.collect()
     tracemalloc.start()
     try:
         session = read_transcript(path)
-        session_bytes, peak_bytes = tracemalloc.get_traced_memory()
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+        gc.collect()
+        session_bytes = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
     assert len(session.items) == 1_200
-    assert peak_bytes < 1.5 * session_bytes < path.stat().st_size
+    assert peak_bytes < 1.75 * session_bytes < path.stat().st_size
