@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from threading import Lock, RLock
+from threading import RLock
 
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from session.parts import Document, Image, Part, Text
@@ -35,10 +35,12 @@ from ..trimming.shortened_text import middle_cut
 from ..trimming.view_totals import Measured
 from .anthropic_options import argument_texts
 from .counter import TokenCounter
+from .ctok_counter import CtokCounter
 from .documents import text_of
 from .framing import Framing, framing_of, signature_tokens
 from .gemini_tools import argument_strings, escaped_arguments
 from .text_truncation import longest_cut, longest_length
+from .tiktoken_counter import TiktokenCounter
 
 COUNTERS_REMEMBERED = 8
 """Counters whose results an item keeps. Items must not grow without end in a program that makes a new counter per request."""
@@ -49,43 +51,11 @@ OPENAI_SEAL, OPENAI_SEAL_BYTES = "gAAAA", 765
 LOADED_TOOLS, LOADED_TOOLS_MAX = "loaded_tools", 1_000
 """Name in `extra` of the number of tools that an output loads, and the most that is believed."""
 
-_LOCKS: dict[int, tuple[RLock, list[None]]] = {}
-"""Locks of the items that are being counted, by `id` of the item. The list has an entry per thread that holds or awaits the lock."""
-_LOCKS_GUARD = Lock()
-"""Protects `_LOCKS`. Held only for the moment of looking a lock up."""
-
-
-class _Exclusive:
-    """Lets one thread at a time count an item. Threads that count different items do not wait for each other."""
-
-    __slots__ = ("_key", "_lock", "_threads")
-
-    def __init__(self, item: Item) -> None:
-        """
-        Args:
-            item: The item. The caller keeps it for as long as this is in use.
-        """
-        self._key = id(item)
-
-    def __enter__(self) -> None:
-        with _LOCKS_GUARD:
-            self._lock, self._threads = _LOCKS.setdefault(self._key, (RLock(), []))
-            self._threads.append(None)
-        try:
-            self._lock.acquire()
-        except BaseException:
-            self._leave()
-            raise
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
-        self._leave()
-
-    def _leave(self) -> None:
-        with _LOCKS_GUARD:
-            self._threads.pop()
-            if not self._threads:
-                del _LOCKS[self._key]
+_LOCKS = tuple(RLock() for _ in range(256))
+"""One thread at a time counts an item: the one that holds the lock chosen by the item's `id`. Few, because a lock of its own for each item
+takes as long as everything else besides its tokens."""
+_ALIGNED = 6
+"""Lowest bits of an item's `id`, which say little: items are larger than 64 bytes."""
 
 
 class _Memo:
@@ -136,12 +106,20 @@ class Measurer:
         self._deferred = dict(deferred)
         self._equal_counter = counter  # the counter of the last memo that was used: comparing by `is` is faster than by `==`
         self._framing = framing_of(counter)
+        self._is_own = type(counter) in (TiktokenCounter, CtokCounter)  # then a part that is a text counts as that text
 
     def measure(self, item: Item) -> Measured:
         """Return the item's tokens, and the tokens that a placeholder would save for each image."""
         measured = self._memo(item).measured
         loaded = self._found_tools_tokens(item) if self._deferred else 0
         return measured._replace(tokens=measured.tokens + loaded) if loaded else measured
+
+    def measure_all(self, items: Iterable[Item]) -> list[Measured]:
+        """Return `measure` of each item.
+
+        This is faster than to measure them among other work, which takes the place of the tokenizer's tables in the processor's cache.
+        """
+        return list(map(self.measure, items))
 
     def image_tokens(self, item: Item) -> list[int]:
         """Return the tokens of each image part of the item."""
@@ -253,7 +231,7 @@ class Measurer:
             return latest
         memo = self._find_memo(item)
         if memo is None:
-            with _Exclusive(item):
+            with _LOCKS[(id(item) >> _ALIGNED) % len(_LOCKS)]:
                 memo = self._find_memo(item)  # another thread may have counted the item meanwhile
                 if memo is None:
                     memo = self._count(item)
@@ -308,7 +286,10 @@ class Measurer:
 
     def _count_parts(self, item: Item, parts: tuple[Part, ...], base: int, added: int = 0) -> _Memo:
         if len(parts) == 1 and isinstance(parts[0], Text) and MARK not in item.extra:  # nearly all items
-            tokens = base + self.counter.count_part(_as_sent(parts[0])) + added
+            if self._is_own:
+                tokens = base + self.counter.count_text(escaped(parts[0].text, *ADDED, at_opening=True)) + added
+            else:
+                tokens = base + self.counter.count_part(_as_sent(parts[0])) + added
             return _Memo(self.counter, Measured(tokens), base=base, fixed_parts=added)
         counts = [self.counter.count_part(_as_sent(part)) + self._file_framing(part) for part in parts]
         notes = original_of(item).notes if isinstance(item, FunctionCallOutput) and MARK in item.extra else ()

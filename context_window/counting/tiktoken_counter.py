@@ -47,6 +47,7 @@ class TiktokenCounter:
         self.name = f"tiktoken {short_name}" if ratio == 1 else f"tiktoken {short_name} x {float(ratio):g}"
         self.image_rule = image_rule
         self._ratio = ratio
+        self._is_plain = ratio == 1  # comparing a fraction takes a microsecond
         self._vocabulary = encoding
         self._encoding: tiktoken.Encoding | None = None if encoding == O200K else load(encoding)
         self._count_short = lru_cache(maxsize=4096)(self._count)
@@ -72,16 +73,14 @@ class TiktokenCounter:
         return self.image_rule, self._ratio, self._vocabulary
 
     def _count(self, text: str) -> int:
-        tokens = self._vocabulary_tokens(text)
-        return tokens if self._ratio == 1 else -(-tokens * self._ratio.numerator // self._ratio.denominator)
-
-    def _vocabulary_tokens(self, text: str) -> int:
         encoding = self._encoding
         if encoding is None:
             encoding = self._encoding = o200k()
         if len(text) <= PIECE:
-            return len(encoding.encode_ordinary(text))
-        return sum(len(encoding.encode_ordinary(piece)) for piece in pieces(text))
+            tokens = len(encoding.encode_ordinary(text))
+        else:
+            tokens = sum(len(encoding.encode_ordinary(piece)) for piece in pieces(text))
+        return tokens if self._is_plain else -(-tokens * self._ratio.numerator // self._ratio.denominator)
 
 
 def default_counter(

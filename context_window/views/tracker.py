@@ -108,11 +108,13 @@ class SessionTracker:
         view_total = recorded_total(session)
         view_end = NONE if view_total is None else session.settled - 1
         feed, recorded = self.report_feed, self.report_feed.reports.recorded()
-        fold, measure, breaks, ends = self.fold, self._measurer.measure, session.response_breaks, session.request_ends
-        for place, item in enumerate(self.items[len(fold) :], len(fold)):
+        fold, breaks, ends = self.fold, session.response_breaks, session.request_ends
+        first, new = len(fold), self.items[len(fold) :]
+        if self.refused.since:
+            new = tuple(map(self._measured_items.take, range(first, first + len(new))))  # the items as the model sees them
+        for place, (item, measured) in enumerate(zip(new, self._measurer.measure_all(new), strict=True), first):
             if self.refused.since:
                 self._note_edits(self._measured_items.edits_before(place))
-                item = self._measured_items.take(place)  # noqa: PLW2901 - the item as the model sees it
             replaces: list[int] = []
             if isinstance(item, Compaction):
                 positions = {id: session.position(id) for id in item.replaces}
@@ -120,7 +122,7 @@ class SessionTracker:
                 self._awaited.update(id for id, position in positions.items() if position is None or position > place)
             fold.add(
                 item,
-                measure(item),
+                measured,
                 breaks=bool(breaks) and item.id in breaks,
                 ends=bool(ends) and item.id in ends,
                 replaces=replaces,

@@ -45,7 +45,7 @@ TURN_BREAK = "[Earlier steps of this turn were removed to fit the context window
 not removed when a payload is read: the text then is the user's."""
 
 ADDED = (PREAMBLE, CLOSING, USAGE_NOTE, INTERRUPTED, ELSEWHERE, ATTACHED)
-"""The additions that are removed when a payload is read."""
+"""The additions that are removed when a payload is read. Like the line about removed items, each begins with a bracket."""
 
 SUMMARY_HEADER = "[Conversation Summary]\n"
 """The line before the text of a `Compaction`."""
@@ -85,7 +85,7 @@ def escaped(text: str, *additions: str, at_opening: bool = False) -> str:
         additions: The additions that are possible in its place.
         at_opening: True if the line about removed items is possible there, too.
     """
-    return f"{text} " if _is_addition(text.rstrip(" "), additions, at_opening=at_opening) else text
+    return f"{text} " if text.startswith("[") and _is_addition(text.rstrip(" "), additions, at_opening=at_opening) else text
 
 
 def unescaped(text: str, *additions: str, at_opening: bool = False) -> str:
