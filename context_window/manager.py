@@ -97,7 +97,7 @@ class ContextWindowManager:
         source = SettingsSource(token_counter, api_client, window, tool_texts(tools), checked_options(options))
         self._settings = ActiveSettings(model_config, source, recounted)
         check_listener(on_event)
-        self._trackers = SessionTrackers(window, self.calibration)
+        self._trackers = SessionTrackers(self.calibration)
         self._reports = UsageReports(self.calibration, self._settings, self._trackers)
         self._calls = SessionCalls(window, self._settings, self._trackers, self._reports)
         self._check = ProviderCheck(self._settings.usage, on_event)
@@ -436,6 +436,10 @@ class ContextWindowManager:
             BudgetError: This is not a model's name, or the limits leave no room for the prompt. Nothing changes.
         """
         self._settings.use_model(name)
+
+    def use_extract(self) -> None:
+        """Trim with `Extract()` from now on, unless the window has a strategy. `run_turn` calls this."""
+        self._settings.use_extract()
 
     def count_tools(self, tools: Iterable[Tool], options: RequestOptions = NO_OPTIONS) -> None:
         """Reserve room for these tools and options in every request from now on, if they cost more than those reserved so far.

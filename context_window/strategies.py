@@ -297,26 +297,28 @@ def _own(strategy: Any) -> Strategy:
 # For the settings
 
 
-def parts_of(strategy: Strategy) -> tuple[Strategy, ...]:
-    """Return the strategies of a chain, or the strategy itself."""
+def parts_of(strategy: Strategy | None) -> tuple[Strategy, ...]:
+    """Return the strategies of a chain, or the strategy itself; nothing for None."""
+    if strategy is None:
+        return ()
     return strategy.parts if isinstance(strategy, Chain) else (strategy,)
 
 
-def summarize_of(strategy: Strategy) -> Summarize | None:
+def summarize_of(strategy: Strategy | None) -> Summarize | None:
     """Return the strategy itself or the first one in it that is a `Summarize`; None if there is none."""
     return next((part for part in parts_of(strategy) if isinstance(part, Summarize)), None)
 
 
-def is_final(strategy: Strategy) -> bool:
+def is_final(strategy: Strategy | None) -> bool:
     """True if nothing but the strategy's choices may be taken."""
     return any(getattr(part, "final", False) for part in parts_of(strategy))
 
 
-def advisers_of(strategy: Strategy, *, waits_for_trigger: bool = False) -> Advisers:
+def advisers_of(strategy: Strategy | None, *, waits_for_trigger: bool = False) -> Advisers:
     """Return the strategies that a trim asks, without those that never choose anything.
 
     Args:
-        strategy: The strategy of the window.
+        strategy: The strategy of the window; None if it has none.
         waits_for_trigger: True if a `SlidingWindow` is to move only when the view exceeds its trigger.
     """
     return tuple(

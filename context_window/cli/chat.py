@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import READABLE_FORMATS, Settings, max_tokens_option, read_files_option
+from .options import READABLE_FORMATS, Settings, max_tokens_option, read_files_option, strategy_option
 from .output import BadInputError, show, tolerate_closed_pipe
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ Examples:
 @click.command(epilog=READABLE_FORMATS + EPILOG)
 @click.option("--model", metavar="NAME", help=f"Model to use. Default: ANTHROPIC_MODEL, else {MODEL}; in a replay, the transcript's.")
 @max_tokens_option
+@strategy_option("extract")
 @click.option("--continue", "resume", is_flag=True, help="Continue the last session.")
 @click.option("--replay", "transcript", metavar="TRANSCRIPT", help="Replay a session log instead. Needs no key and no network.")
 @click.option("--auto", is_flag=True, help="With --replay: show all turns without waiting for Enter.")

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from .options import WholeNumber, max_tokens_option
+from .options import WholeNumber, max_tokens_option, named_strategy, strategy_option
 from .output import BAD_INPUT, BadInputError, complain
 
 PORT = 8383
@@ -23,6 +23,7 @@ Examples:
 @click.command(epilog=EPILOG)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND…]")
 @max_tokens_option
+@strategy_option("extract")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen.")
 @click.option("--port", type=WholeNumber(0, 65_535), metavar="N", help=f"Default: {PORT}; any free one with COMMAND.")
 @click.option(
@@ -33,6 +34,7 @@ Examples:
 def gateway(
     command: tuple[str, ...],
     max_tokens: int | None,
+    strategy: str,
     host: str,
     port: int | None,
     upstreams: tuple[str, ...],
@@ -56,7 +58,7 @@ def gateway(
         raise BadInputError(INSTALL) from error
     from ..settings.context_window import ContextWindow
 
-    window = ContextWindow(max_tokens=max_tokens, keep_first_message=True)
+    window = ContextWindow(max_tokens=max_tokens, keep_first_message=True, strategy=named_strategy(strategy))
     ledger = Ledger()
     app = gateway_app(window, urls=_urls(upstreams), ledger=ledger, hosts={*LOCAL_NAMES, host, *names}, strict=strict)
     try:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..events.definitions import Listener
     from ..manager import ContextWindowManager
     from ..settings.budget import ModelConfig
+    from ..trimming.strategy_api import Strategy
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -30,6 +31,10 @@ detected from the content, not from the file name.
 
 """
 """A paragraph for the end of a command's help, before its examples. `session/transcripts/detect.py` detects the formats."""
+
+
+STRATEGIES = ("priority", "extract", "drop-oldest")
+"""Names of strategies on the command line."""
 
 
 class WholeNumber(click.IntRange):
@@ -59,6 +64,26 @@ session_option = click.option(
     "--session", "session_id", metavar="ID", help="Session to use if the transcript has several. The first characters of its id are enough."
 )
 
+
+def strategy_option(default: str) -> Callable[[Command], Command]:
+    """Return the option that names the strategy."""
+    return click.option(
+        "--strategy",
+        type=click.Choice(STRATEGIES),
+        default=default,
+        help="How a full window is trimmed: the lowest category first (priority), all but the most valuable lines (extract), or the oldest "
+        f"first. Default: {default}.",
+    )
+
+
+def named_strategy(name: str) -> Strategy:
+    """Return the strategy that the option names."""
+    from ..strategies import DropOldest, Extract, PriorityTrim
+
+    strategies: dict[str, Callable[[], Strategy]] = {"priority": PriorityTrim, "extract": Extract, "drop-oldest": DropOldest}
+    return strategies[name]()
+
+
 OPTIONS = (
     max_tokens_option,
     click.option("--model", metavar="NAME", help="Model whose limit and tokenizer to use. Default: the one named in the transcript."),
@@ -68,11 +93,7 @@ OPTIONS = (
         metavar="R",
         help="Trim down to this fraction of the budget, so that the next turns need no trim (default 0.65).",
     ),
-    click.option(
-        "--strategy",
-        type=click.Choice(["priority", "extract", "drop-oldest"]),
-        help="How a full window is trimmed: the lowest category first (default), all but the most valuable lines, or the oldest first.",
-    ),
+    strategy_option("priority"),
     click.option("--images-kept", type=WholeNumber(min=0), metavar="N", help="Number of images to keep, newest first (default 1)."),
     session_option,
     read_files_option,
@@ -98,7 +119,7 @@ class Settings:
     max_tokens: int | None = None
     model: str | None = None
     target_ratio: float | None = None
-    strategy: str | None = None
+    strategy: str = "priority"
     images_kept: int | None = None
     session_id: str | None = None
     read_files_below: str | None = None
@@ -119,15 +140,13 @@ class Settings:
         from ..errors import UnknownModelError
         from ..manager import ContextWindowManager
         from ..settings.context_window import ContextWindow
-        from ..strategies import DropOldest, Extract, PriorityTrim
 
         recorded_model = session.metadata.get("model")
         model = self.model or (recorded_model if isinstance(recorded_model, str) and recorded_model else None)
         recorded = recorded_window(session) if self.max_tokens is None and self.model in (None, recorded_model) else None
-        strategies = {"priority": PriorityTrim, "extract": Extract, "drop-oldest": DropOldest}
         options = {
             "target_ratio": self.target_ratio,
-            "strategy": None if self.strategy is None else strategies[self.strategy](),
+            "strategy": named_strategy(self.strategy),
             "images_kept": self.images_kept,
             "max_tool_calls_per_turn": self.max_tool_calls,
             "output_reserve": 0 if recorded is not None and recorded.is_stated else None,

@@ -52,7 +52,7 @@ def gateway_app(
     """Return the gateway as an application for an ASGI server.
 
     Args:
-        window: The limits and the policy of every conversation.
+        window: The limits and the policy of every conversation. Without a strategy, they are trimmed with `Extract()`.
         urls: Other addresses of the upstreams than the providers' own, by name.
         ledger: Where requests are counted.
         hosts: Names by which clients may reach the gateway. Others are refused, so that no browser page can get here by a name of its own.

@@ -26,9 +26,9 @@ class Windows:
     def __init__(self, window: ContextWindow) -> None:
         """
         Args:
-            window: The limits and the policy of every conversation.
+            window: The limits and the policy of every conversation. Without a strategy, they are trimmed with `Extract()`.
         """
-        self._window = window
+        self._window = window.with_extract()
         self._lock = Lock()
         self._trackers: OrderedDict[bytes, ConversationTracker[Json]] = OrderedDict()
 

@@ -88,7 +88,8 @@ async def run_turn(
         result = await run_turn(session, "Plan my trip to Bergen.", model=model, tools=[find_flights, book], manager=manager)
 
     The manager makes a view before each request (`manager.manage`). If the log has outgrown its limits, `model` writes a summary of its
-    older part, unless the window has another summariser or `compaction=False`.
+    older part, unless the window has another summariser or `compaction=False`. If the window has no strategy, the manager trims with
+    `Extract()` from now on.
 
     Calls of one answer run concurrently; one that fails gets an error as its output. Calls beyond `max_tool_calls_per_turn` get an error
     output too, and the model is then asked once more without tools.
@@ -119,6 +120,7 @@ async def run_turn(
     _check(session, model, manager)
     model = with_interceptors(model, interceptors)
     toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+    manager.use_extract()
     manager.count_tools(toolbox.definitions)
     token = object()
     if _ACTIVE_TURNS.setdefault(session, token) is not token:  # one atomic step: threads may call at once

@@ -13,6 +13,7 @@ from ..counting.counter import CharacterCounter, TokenCounter
 from ..counting.overhead import request_overhead
 from ..errors import BudgetError, UnknownModelError
 from ..models import describe_model, similar_names
+from ..strategies import advisers_of
 from ..tools import Tool
 from .budget import ModelConfig, name_and_limit, read_config
 from .context_window import ContextWindow
@@ -90,12 +91,13 @@ class ActiveSettings:
     @property
     def current(self) -> Settings:
         """The settings in use."""
-        if (settings := self._resolved) is not None:
-            return settings
-        settings = self._source.resolve(self._first_config)
-        with self._lock:
-            self._resolved = self._resolved or settings
-            return self._resolved
+        while (settings := self._resolved) is None:
+            source = self._source
+            settings = source.resolve(self._first_config)
+            with self._lock:
+                if source is self._source:
+                    self._resolved = self._resolved or settings
+        return settings
 
     def use_model(self, model: str | ModelConfig | Mapping[str, Any]) -> None:
         """Switch to another model; `ContextWindowManager.use_model` has the details.
@@ -127,6 +129,22 @@ class ActiveSettings:
             return settings, replace(source, tools=tools, options=options)
 
         self._switch(with_tools)
+
+    def use_extract(self) -> None:
+        """Trim with `Extract()` from now on, under every model, unless the window has a strategy."""
+
+        def with_extract(current: Settings, source: SettingsSource) -> tuple[Settings, SettingsSource]:
+            window = source.context_window.with_extract()
+            if window is source.context_window:
+                return current, source
+            limits = replace(current.limits, advisers=advisers_of(window.strategy))
+            return replace(current, window=window, limits=limits), replace(source, context_window=window)
+
+        with self._lock:
+            if self._resolved is None:
+                self._source = replace(self._source, context_window=self._source.context_window.with_extract())
+                return
+        self._switch(with_extract)
 
     def figures(self) -> tuple[Settings, UsageFigures]:
         """Return the settings in use together with the figures counted under them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 
@@ -11,7 +11,7 @@ from session.session import Session
 from session.summarizers import Summarizer, Summarizing, as_summarizer
 
 from ..errors import BudgetError
-from ..strategies import PriorityTrim, check_strategy, is_final
+from ..strategies import Extract, check_strategy, is_final
 from ..trimming.limits import BOUNDLESS
 from ..trimming.strategy_api import Strategy
 from ..trimming.tool_rules import ToolRules, check_rules
@@ -65,7 +65,8 @@ class ContextWindow:
             write files is known by their names (`context_window/trimming/file_access.py`) and by their rules.
         images_kept: Newest image parts that stay if there are too many.
         images_max: Older image parts are replaced if there are more than this; None: the same as `images_kept`.
-        strategy: The trimming strategy: `PriorityTrim()`, another of `context_window.strategies`, or a function of (units, budget).
+        strategy: The trimming strategy: one of `context_window.strategies`, or a function of (units, budget). None: `PriorityTrim()`, but
+            `Extract()` in the chat, the gateway and `run_turn`.
         warn_at: Parts of the budget at which listeners are warned.
         output_reserve: Tokens of a model's window reserved for its answer; None: a default for the model.
         below_price_cliff: True to stay below the prompt size from which a model's price rises.
@@ -91,7 +92,7 @@ class ContextWindow:
     clear_superseded: bool = field(default=False, kw_only=True)
     images_kept: int = field(default=1, kw_only=True)
     images_max: int | None = field(default=None, kw_only=True)
-    strategy: Strategy = field(default_factory=PriorityTrim, kw_only=True)
+    strategy: Strategy | None = field(default=None, kw_only=True)
     warn_at: tuple[float, ...] = field(default=(0.5, 0.75, 0.9), kw_only=True)
     output_reserve: int | None = field(default=None, kw_only=True)
     below_price_cliff: bool = field(default=False, kw_only=True)
@@ -121,7 +122,8 @@ class ContextWindow:
             raise BudgetError("summary_prompt", self.summary_prompt, "pass a text that says what to write, or None")
         if not isinstance(self.shares, Shares):
             raise BudgetError("shares", self.shares, "pass a Shares(system=…, context=…, dialog=…, system_output=…)")
-        check_strategy("strategy", self.strategy)
+        if self.strategy is not None:
+            check_strategy("strategy", self.strategy)
         if self.max_context_items is not None and is_final(self.strategy):
             raise BudgetError(
                 "max_context_items",
@@ -181,6 +183,10 @@ class ContextWindow:
             FormatError: `llm` cannot be called.
         """
         return await _MANAGE[0](self, session, llm)
+
+    def with_extract(self) -> ContextWindow:
+        """Return these settings with `Extract()` as the strategy if none is set. The chat, the gateway and `run_turn` use them so."""
+        return self if self.strategy is not None else replace(self, strategy=Extract())
 
     def usage_noted_from(self, budget: int) -> int:
         """Return the tokens from which a request has the line about usage."""

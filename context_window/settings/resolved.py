@@ -33,6 +33,7 @@ class Settings:
     """The settings of a manager while one model is in use.
 
     Attributes:
+        window: The limits and the policy.
         budget: The budget and the counter.
         overhead: Tokens of requests outside their items.
         measurer: Measures items with that counter.
@@ -42,6 +43,7 @@ class Settings:
         problems: Reasons why a fallback counts, or why the client is not used. Each is removed when its event is emitted.
     """
 
+    window: ContextWindow
     budget: Budget
     overhead: RequestOverhead
     measurer: Measurer
@@ -90,6 +92,7 @@ def resolve_settings(
     overhead = request_overhead(budget.counter, tools, budget.frame, budget.model, options)
     provider, problem = provider_of(api_client, budget, tools)
     return Settings(
+        context_window,
         budget,
         overhead,
         Measurer(budget.counter, overhead.deferred),

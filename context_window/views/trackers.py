@@ -14,7 +14,6 @@ from ..calibration.report_feed import ReportFeed
 from ..calibration.reports import Calibration, Reports
 from ..errors import BudgetError
 from ..settings.budget import limits_of
-from ..settings.context_window import ContextWindow
 from ..settings.resolved import Settings
 from ..trimming.limits import Limits, portion
 from ..trimming.refused_parts import NONE_REFUSED, RefusedParts
@@ -35,13 +34,11 @@ class SessionTrackers:
     off, and when recorded usage reports are replaced.
     """
 
-    def __init__(self, window: ContextWindow, calibration: Calibration) -> None:
+    def __init__(self, calibration: Calibration) -> None:
         """
         Args:
-            window: The limits and the policy.
             calibration: The recorded usage reports.
         """
-        self._window = window
         self._calibration = calibration
         self._states: WeakKeyDictionary[Session, SessionState] = WeakKeyDictionary()
         self._lock = Lock()
@@ -84,7 +81,7 @@ class SessionTrackers:
             settings: The settings in use.
             newest_first: True to take the newest items first.
         """
-        limits = limits_of(settings.budget, self._window, settings.overhead, one_shot=True, newest_first=newest_first)
+        limits = limits_of(settings.budget, settings.window, settings.overhead, one_shot=True, newest_first=newest_first)
         lowered = self._lowered_tokens(session, settings)
         if lowered is not None:
             limits = replace(limits, budget=lowered, trigger=lowered, target=lowered)
@@ -111,7 +108,7 @@ class SessionTrackers:
         tokens = self._lowered_tokens(session, settings)
         if tokens is None:
             return settings.limits
-        trigger, target = self._window.ratios
+        trigger, target = settings.window.ratios
         return replace(settings.limits, budget=tokens, trigger=portion(trigger, tokens), target=portion(target, tokens))
 
     def refused_parts(self, session: Session) -> RefusedParts:
