@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from context_window import Action, ContextWindow, ContextWindowManager, Extract, FunctionCallOutput, Session
+from context_window import (
+    Action,
+    ContextWindow,
+    ContextWindowManager,
+    DropOldest,
+    Extract,
+    FunctionCallOutput,
+    PriorityTrim,
+    Session,
+    Strategy,
+)
 from session.transcripts import read_transcript
 from session.transcripts.detect import FORMATS, GENERIC_FORMATS, TEXT_FORMATS
 from tests.support.claude_lines import Log
@@ -338,6 +348,23 @@ def coded_session() -> Session:
         session.add_function_output("read_file", "\n".join(lines), call.call_id)
     session.add_message("user", "Go on.")
     return session
+
+
+@pytest.mark.parametrize(
+    ("line", "strategy"),
+    [([], Extract()), (["--strategy", "priority"], PriorityTrim()), (["--strategy", "drop-oldest"], DropOldest())],
+    ids=["unset", "priority", "drop-oldest"],
+)
+def test_the_chat_keeps_the_most_valuable_lines_unless_told_otherwise(
+    line: list[str], strategy: Strategy, shell: Shell, tmp_path: Path
+) -> None:
+    session = coded_session()
+    manager = ContextWindowManager(context_window=ContextWindow(max_tokens=3000, keep_first_message=True, strategy=strategy))
+    manager.process_session(session)
+    code, out, err = shell("chat", "--replay", saved(session, tmp_path / "coded.json"), "--auto", "--max-tokens", 3000, *line)
+    assert (code, err) == (0, "")
+    totals = re.findall(r"([\d,]+) of 3,000 tokens", out)
+    assert totals[-1] == f"{manager.get_token_usage()['total']:,}"
 
 
 def test_a_plan_with_extracts_shows_the_largest_as_the_model_sees_it(shell: Shell, tmp_path: Path) -> None:

@@ -11,16 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_window import ContextWindow
+from context_window import ContextWindow, ContextWindowManager, Extract, PriorityTrim, Strategy
 from context_window.gateway.anthropic_messages import AnthropicMessages
 from context_window.gateway.google_contents import GoogleContents
 from context_window.gateway.openai_chat import OpenAIChat
 from context_window.gateway.openai_responses import OpenAIResponses
 from context_window.gateway.windows import Windows
 from context_window.gateway.wire_format import WireFormat
+from context_window.integrations.conversation_tracker import ConversationTracker
 from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
+from tests.support.gateways import bare
 
 Json = dict[str, Any]
+NOTE = 60
+"""Tokens that are reserved for the line about removed items, and more."""
 Step = tuple[str, int, int]
 """A step of a conversation: "user", "say" or "call"; its words; and the number of its calls."""
 
@@ -29,10 +33,16 @@ steps = st.lists(
 )
 
 
+def prose(number: int, words: int) -> str:
+    """Return about so many words. Every fourth line is worth more than the others."""
+    lines = [f"value_{number}_{line} = parse_rows(source)" if line % 4 == 0 else "and so on" for line in range(words // 3)]
+    return "\n".join([f"{number} words", *lines])
+
+
 def anthropic_body(conversation: list[Step]) -> Json:
     messages: list[Json] = [{"role": "user", "content": "Begin."}]
     for number, (kind, words, calls) in enumerate(conversation):
-        text = {"type": "text", "text": f"{number} " + "words " * words}
+        text = {"type": "text", "text": prose(number, words)}
         if kind == "user":
             messages += [{"role": "assistant", "content": "Yes."}, {"role": "user", "content": [text]}]
         elif kind == "say":
@@ -40,7 +50,7 @@ def anthropic_body(conversation: list[Step]) -> Json:
         else:
             ids = [f"c{number}_{index}" for index in range(calls)]
             uses = [{"type": "tool_use", "id": id, "name": "read", "input": {"path": "a" * words}} for id in ids]
-            results = [{"type": "tool_result", "tool_use_id": id, "content": "words " * words} for id in ids]
+            results = [{"type": "tool_result", "tool_use_id": id, "content": prose(number, words)} for id in ids]
             messages += [{"role": "assistant", "content": [{"type": "text", "text": "Look."}, *uses]}, {"role": "user", "content": results}]
     content = messages[-1]["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
@@ -52,7 +62,7 @@ def anthropic_body(conversation: list[Step]) -> Json:
 def chat_body(conversation: list[Step]) -> Json:
     messages: list[Json] = [{"role": "user", "content": "Begin."}]
     for number, (kind, words, calls) in enumerate(conversation):
-        text = f"{number} " + "words " * words
+        text = prose(number, words)
         if kind == "call":
             functions = [{"name": "read", "arguments": json.dumps({"path": "a" * words})} for _ in range(calls)]
             made = [{"id": f"c{number}_{index}", "type": "function", "function": each} for index, each in enumerate(functions)]
@@ -66,7 +76,7 @@ def chat_body(conversation: list[Step]) -> Json:
 def responses_body(conversation: list[Step]) -> Json:
     items: list[Json] = [{"role": "user", "content": "Begin."}]
     for number, (kind, words, calls) in enumerate(conversation):
-        text = f"{number} " + "words " * words
+        text = prose(number, words)
         if kind == "call":
             ids = [f"c{number}_{index}" for index in range(calls)]
             items += [
@@ -81,7 +91,7 @@ def responses_body(conversation: list[Step]) -> Json:
 def google_body(conversation: list[Step]) -> Json:
     contents: list[Json] = [{"role": "user", "parts": [{"text": "Begin."}]}]
     for number, (kind, words, calls) in enumerate(conversation):
-        text = f"{number} " + "words " * words
+        text = prose(number, words)
         if kind == "call":
             made = [{"functionCall": {"name": "read", "args": {"path": "a" * words}}} for _ in range(calls)]
             made[0]["thoughtSignature"] = "c2lnbmVk"  # type: ignore[assignment]
@@ -114,7 +124,7 @@ FORMATS: list[Any] = [
 @pytest.mark.no_cover
 @pytest.mark.parametrize(("wire", "path", "body_of", "validate", "field"), FORMATS)
 @settings(max_examples=max(1, settings().max_examples // 4))  # each example makes a request for every step
-@given(conversation=steps, tokens=st.integers(200, 3_000))
+@given(conversation=steps, tokens=st.integers(200, 3_000), strategy=st.sampled_from([None, PriorityTrim()]))
 def test_every_view_is_valid_and_the_same_in_every_worker(
     wire: WireFormat,
     path: str,
@@ -123,21 +133,58 @@ def test_every_view_is_valid_and_the_same_in_every_worker(
     field: str,
     conversation: list[Step],
     tokens: int,
+    strategy: Strategy | None,
 ) -> None:
-    """Whatever the conversation and the window: the request is valid, all fields but the messages are the client's, the client's objects do
-    not change, and a worker that sees only the last request sends the same as one that has seen all of them."""
-    windows = Windows(ContextWindow(max_tokens=tokens, keep_first_message=True))
+    """Whatever the conversation, the window and the strategy: the request is valid, all fields but the messages are the client's, the
+    client's objects do not change, a request begins with the one before it if that one has room for what is new, and a worker that sees
+    only the last request sends the same as one that has seen all of them."""
+    window = ContextWindow(max_tokens=tokens, keep_first_message=True, strategy=strategy)
+    windows = Windows(window)
     sent: Json = {}
+    bodies: list[Json] = []
     for length in range(1, len(conversation) + 1):
         body = body_of(conversation[:length])
         copy = deepcopy(body)
-        sent = _sent(windows, wire, path, body)
+        previous, sent = sent, _sent(windows, wire, path, body)
+        bodies.append(body)
         assert body == copy
         assert validate(sent) == []
         assert {**sent, field: None} == {**body, field: None}
         assert json.dumps(sent).count("cache_control") <= json.dumps(body).count("cache_control")
-    fresh = Windows(ContextWindow(max_tokens=tokens, keep_first_message=True))
+        if length > 1:
+            extended = {**body, field: [*previous[field], *body[field][len(bodies[-2][field]) :]]}
+            if _tokens(wire, path, extended) + NOTE <= tokens:
+                assert _unmarked(wire, sent[field]) == _unmarked(wire, extended[field])
+    fresh = Windows(window)
     assert _sent(fresh, wire, path, body_of(conversation)) == sent
+
+
+@pytest.mark.parametrize(("wire", "path", "body_of", "validate", "field"), FORMATS)
+def test_without_a_strategy_the_most_valuable_lines_stay(
+    wire: WireFormat, path: str, body_of: Callable[[list[Step]], Json], validate: Callable[[Json], list[object]], field: str
+) -> None:
+    body = body_of([("call", 190, 1)] * 20 + [("user", 10, 1)])
+    unset, extract, priority = (
+        _sent(Windows(ContextWindow(max_tokens=4_000, strategy=strategy)), wire, path, body)
+        for strategy in (None, Extract(), PriorityTrim())
+    )
+    assert unset == extract != priority
+    assert validate(unset) == []
+    assert "[extract; recall id" in json.dumps(unset[field])
+
+
+def _unmarked(wire: WireFormat, messages: list[Json]) -> list[Json]:
+    """Return the messages without Anthropic's cache marks, which move."""
+    return list(map(bare, messages)) if isinstance(wire, AnthropicMessages) else messages
+
+
+def _tokens(wire: WireFormat, path: str, body: Json) -> int:
+    """Return the tokens of a request."""
+    conversation = wire.conversation(path, body)
+    assert conversation is not None
+    manager = ContextWindowManager(conversation.model, context_window=ContextWindow(max_tokens=10**6))
+    ConversationTracker(manager, wire.adapter).fit(conversation.messages, system=conversation.system)
+    return manager.get_token_usage()["total"]
 
 
 def _sent(windows: Windows, wire: WireFormat, path: str, body: Json) -> Json:

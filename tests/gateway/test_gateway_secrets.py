@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from context_window import ContextWindow, Extract, PriorityTrim, Strategy
 from context_window.cli import run
 from tests.gateway.test_gateway_http import long_body, says, upstream_that
 
@@ -69,6 +70,16 @@ def test_wrong_input_is_one_line(line: list[str], problem: str, capsys: pytest.C
     error = capsys.readouterr().err
     assert problem in error
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(("line", "strategy"), [([], Extract()), (["--strategy", "priority"], PriorityTrim())])
+def test_conversations_keep_their_most_valuable_lines_unless_told_otherwise(
+    line: list[str], strategy: Strategy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows: list[ContextWindow] = []
+    monkeypatch.setattr("context_window.gateway.app.gateway_app", lambda window, **_: windows.append(window))
+    assert run(["gateway", "--host", "203.0.113.1", *line]) == 2  # nobody can listen there
+    assert [window.strategy for window in windows] == [strategy]
 
 
 def test_without_its_packages_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,6 +25,15 @@ def test_the_examples_run(name: str) -> None:
         exec(compile(example, name, "exec"), names)
 
 
+def test_the_guide_shows_an_extract_as_the_model_sees_it() -> None:
+    guide = ROOT / "docs/guides/strategies.md"
+    names: dict[str, object] = {}
+    (example,) = (example for example in examples(guide) if "after = " in example)
+    exec(compile(example, str(guide), "exec"), names)
+    assert f"```text\n{names['after']}\n```\n" in guide.read_text(encoding="utf-8"), "replace the block below the example by this text"
+    assert str(names["after"]).splitlines()[2] in str(names["before"]).splitlines()
+
+
 @pytest.mark.parametrize("name", GUIDES)
 def test_a_guide_begins_with_an_example(name: str) -> None:
     assert re.match(r"# .+\n\n```python\n", (ROOT / name).read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("pexpect", reason="needs a pty, which Windows has not")
 
-from context_window import ContextWindow, ContextWindowManager, Session
+from context_window import ContextWindow, ContextWindowManager, Extract, Session
 from context_window.display.lines import width_of
 from context_window.repl.replay import turns_of
 from session.store import SessionStore
@@ -40,7 +40,7 @@ def transcript() -> Session:
 
 def usages(log: Session) -> list[dict[str, int]]:
     """Return the token usage after each turn."""
-    manager = ContextWindowManager(NAME, context_window=ContextWindow(max_tokens=BUDGET))
+    manager = ContextWindowManager(NAME, context_window=ContextWindow(max_tokens=BUDGET, keep_first_message=True, strategy=Extract()))
     grown = Session()
     usages_after_turns = []
     for turn in turns_of(log):

@@ -145,7 +145,6 @@ def test_default_shares() -> None:
         ({"shares": Shares}, r"pass a Shares\("),
         ({"strategy": "sliding window"}, r"pass a PriorityTrim\(\)"),
         ({"strategy": PriorityTrim}, r"pass a PriorityTrim\(\)"),
-        ({"strategy": None}, r"pass a PriorityTrim\(\)"),
         ({"summary_llm": "claude"}, "pass an async function that takes a prompt"),
         ({"strict": "no"}, "strict='no': pass True or False"),
         ({"below_price_cliff": 1}, "below_price_cliff=1: pass True or False"),

@@ -60,7 +60,6 @@ class Waits:
     [
         ("sliding window", r"^strategy=.*: pass a PriorityTrim\(\), another .*, or a function of \(units, budget\)$"),
         (SlidingWindow, r"^strategy=.*: pass a PriorityTrim\(\)"),
-        (None, r"^strategy=None: pass a PriorityTrim\(\)"),
         (5, r"^strategy=5: pass"),
         (lambda: (), r"^strategy=.*: pass a function that can be called with \(units, budget\)$"),
         (lambda _units: (), "pass a function that can be called with"),
