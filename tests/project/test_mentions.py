@@ -11,7 +11,15 @@ from tests.support.project import texts
 FILE = re.compile(r"(?<![\w/.*-])(?:\w+/)*\w+\.py\b")
 MEMBER = re.compile(r"`(_\w+|[A-Z]\w*(?:\.\w+)+)(?:\([^`]*\))?`")
 
-OF_EXAMPLES = {"main.py", "util.py", "secrets.py"}
+OF_EXAMPLES = {
+    "main.py",
+    "util.py",
+    "secrets.py",
+    "src/ledger/rows.py",
+    "tests/test_report.py",
+    "tests/test_rows.py",
+    "tests/test_totals.py",
+}
 """Files of conversations and working directories in examples."""
 
 
