@@ -1,0 +1,122 @@
+"""Compares what libraries take to trim a conversation, and if the result can be sent. benchmarks/README.md has the results.
+
+bash benchmarks/peers/env.sh /tmp/peers                              # the libraries, in an environment of their own
+python -m benchmarks.peers --peers /tmp/peers/bin/python --svg docs/speed.svg
+python -m benchmarks.peers                                           # this library's rows
+python -m benchmarks.peers --quick                                   # in seconds; fails if a ratio is broken
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from .check import broken_ratios, quick_runs
+from .figures import LABELS, OURS, REQUESTS, SIZES, Run, bare_seconds, grow, time_size
+from .plot import plot
+from .processes import Process
+
+PACKAGES = (
+    "langchain-core",
+    "litellm",
+    "llama-index-core",
+    "penguin-ai",
+    "agent-framework-core",
+    "summarization-pydantic-ai",
+    "pydantic-ai-harness",
+    "tiktoken",
+)
+PASSES = 3
+"""Processes in which a conversation is timed; the smallest figure counts. One is enough for times above `SLOW`."""
+SLOW = 5.0
+"""Seconds."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description="Compare libraries on equal conversations.")
+    parser.add_argument("--peers", metavar="PYTHON", help="interpreter of the environment that benchmarks/peers/env.sh makes")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="write the plot of the times")
+    parser.add_argument("--quick", action="store_true", help="only this library, in seconds; fail if a ratio is broken")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        sentences = broken_ratios(*quick_runs())
+        print("\n".join(sentences) or "all ratios hold")
+        return 1 if sentences else 0
+    pythons = {name: sys.executable if name in OURS else options.peers for name in LABELS}
+    pythons = {name: python for name, python in pythons.items() if python}
+    runs = [run for name, python in pythons.items() for size in SIZES if (run := _timed(name, python, size))]
+    grown = {name: run for name, python in pythons.items() if (run := _grown(name, python))}
+    versions = {"context-window": version("context-window")}
+    if options.peers:
+        with Process(options.peers) as process:
+            versions |= process.ask({"versions": PACKAGES}, limit=60) or {}
+    print(f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {', '.join(map(' '.join, versions.items()))}.\n")
+    print(times_table(runs, list(pythons)))
+    print()
+    print(requests_table(grown))
+    if options.svg:
+        options.svg.write_text(plot(runs), "utf-8", newline="\n")
+    return 0
+
+
+def _timed(name: str, python: str, size: int) -> Run | None:
+    """Return the smallest figures of a library, or None if it takes too long."""
+    best: Run | None = None
+    for _ in range(PASSES):
+        with Process(python) as process:
+            run = time_size(process, name, size)
+        if run is None:
+            break
+        best = run if best is None else best.faster(run)
+        if run.cold > SLOW:
+            break
+    print(f"{name}, {size} messages: {f'{best.cold:.3f} s, {best.live * 1e3:.2f} ms' if best else 'too long'}", file=sys.stderr, flush=True)
+    return best
+
+
+def _grown(name: str, python: str) -> Run | None:
+    with Process(python) as process:
+        return grow(process, name)
+
+
+def times_table(runs: Sequence[Run], names: Sequence[str]) -> str:
+    """Return the times as Markdown."""
+    by_place = {(run.peer, run.size): run for run in runs}
+    heads = [
+        f"cold, ms: {SIZES[0]:,}",
+        *(f"{size:,}" for size in SIZES[1:]),
+        f"live, ms: {SIZES[0]:,}",
+        *(f"{size:,}" for size in SIZES[1:]),
+    ]
+    lines = [f"| | {' | '.join(heads)} | tokens kept | over |", f"|---|{'--:|' * (len(heads) + 2)}"]
+    bare = " | ".join(f"{bare_seconds(size) * 1e3:,.0f}" for size in SIZES)
+    lines.append(f"| bare `encode_ordinary` of all texts | {bare} |{' |' * (len(SIZES) + 2)}")
+    for name in names:
+        of_sizes = [by_place.get((name, size)) for size in SIZES]
+        cold = [f"{run.cold * 1e3:,.0f}" if run else "–" for run in of_sizes]
+        live = [f"{run.live * 1e3:,.2f}" if run else "–" for run in of_sizes]
+        last = next((run for run in reversed(of_sizes) if run), None)
+        counts = (
+            [f"{last.tokens:,}", f"{sum(run.over for run in of_sizes if run)} of {sum(run.views for run in of_sizes if run)}"]
+            if last
+            else ["–"] * 2
+        )
+        lines.append(f"| {LABELS[name]} | {' | '.join((*cold, *live, *counts))} |")
+    return "\n".join(lines)
+
+
+def requests_table(grown: dict[str, Run]) -> str:
+    """Return what became of a growing conversation as Markdown."""
+    lines = [f"| of {REQUESTS} requests | orphaned | over | no system prompt | cache lost | tokens kept |", "|---|--:|--:|--:|--:|--:|"]
+    for name, run in grown.items():
+        lines.append(f"| {LABELS[name]} | {run.orphaned} | {run.over} | {run.promptless} | {run.lost} | {run.tokens:,} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
