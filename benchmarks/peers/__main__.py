@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with Process(options.peers) as process:
             versions |= process.ask({"versions": PACKAGES}, limit=60) or {}
     print(f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {', '.join(map(' '.join, versions.items()))}.\n")
-    print(times_table(runs, list(pythons)))
+    print(times_table(runs, list(pythons), [bare_seconds(size) for size in SIZES]))
     print()
     print(requests_table(grown))
     if options.svg:
@@ -84,8 +84,14 @@ def _grown(name: str, python: str) -> Run | None:
         return grow(process, name)
 
 
-def times_table(runs: Sequence[Run], names: Sequence[str]) -> str:
-    """Return the times as Markdown."""
+def times_table(runs: Sequence[Run], names: Sequence[str], bare: Sequence[float]) -> str:
+    """Return the times as Markdown.
+
+    Args:
+        runs: The runs.
+        names: The libraries, in order.
+        bare: Seconds that encoding the texts takes alone, by size.
+    """
     by_place = {(run.peer, run.size): run for run in runs}
     heads = [
         f"cold, ms: {SIZES[0]:,}",
@@ -94,8 +100,8 @@ def times_table(runs: Sequence[Run], names: Sequence[str]) -> str:
         *(f"{size:,}" for size in SIZES[1:]),
     ]
     lines = [f"| | {' | '.join(heads)} | tokens kept | over |", f"|---|{'--:|' * (len(heads) + 2)}"]
-    bare = " | ".join(f"{bare_seconds(size) * 1e3:,.0f}" for size in SIZES)
-    lines.append(f"| bare `encode_ordinary` of all texts | {bare} |{' |' * (len(SIZES) + 2)}")
+    cells = " | ".join(f"{seconds * 1e3:,.0f}" for seconds in bare)
+    lines.append(f"| bare `encode_ordinary` of all texts | {cells} |{' |' * (len(SIZES) + 2)}")
     for name in names:
         of_sizes = [by_place.get((name, size)) for size in SIZES]
         cold = [f"{run.cold * 1e3:,.0f}" if run else "–" for run in of_sizes]

@@ -8,15 +8,16 @@ from typing import Any
 from .figures import Run, bare_seconds, time_size
 from .worker import measure
 
-SIZES = (250, 1_000)
+SIZES = (150, 600)
 BUDGET = 20_000
+STEPS = 5
 PASSES = 2
 COLD = 6.0
 """Multiple of bare encoding that a conversation may take when it is first seen; 2 to 3 on a quiet machine."""
 LIVE = 0.1
-"""Part of that time that one more short message may take; less than .01 on a quiet machine."""
+"""Part of that time that one more short message may take; about .01 on a quiet machine."""
 GROWTH = 4.0
-"""Multiple of the time of a short message that it may take in a conversation of four times the length, where it should be 1."""
+"""Multiple of the time of a short message that it may take in a conversation of four times the length; it should be 1."""
 
 
 class Here:
@@ -32,7 +33,7 @@ def quick_runs() -> tuple[list[Run], float]:
     """Return this library's runs by size, and the seconds that bare encoding takes for the largest."""
     runs = []
     for size in SIZES:
-        passes = [run for _ in range(PASSES) if (run := time_size(Here(), "default", size, budget=BUDGET))]
+        passes = [run for _ in range(PASSES) if (run := time_size(Here(), "default", size, budget=BUDGET, steps=STEPS))]
         runs.append(passes[0].faster(passes[1]))
     return runs, bare_seconds(SIZES[-1])
 
