@@ -12,6 +12,7 @@ import argparse
 import platform
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -33,7 +34,7 @@ PACKAGES = (
 )
 PASSES = 3
 """Processes in which a conversation is timed; the smallest figure counts. One is enough for times above `SLOW`."""
-SLOW = 5.0
+SLOW = 2.0
 """Seconds."""
 
 
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--peers", metavar="PYTHON", help="interpreter of the environment that benchmarks/peers/env.sh makes")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="write the plot of the times")
     parser.add_argument("--quick", action="store_true", help="only this library, in seconds; fail if a ratio is broken")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time; times are processor time, but best with 1")
     options = parser.parse_args(arguments)
     if options.quick:
         sentences = broken_ratios(*quick_runs())
@@ -49,12 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1 if sentences else 0
     pythons = {name: sys.executable if name in OURS else options.peers for name in LABELS}
     pythons = {name: python for name, python in pythons.items() if python}
-    runs = [run for name, python in pythons.items() for size in SIZES if (run := _timed(name, python, size))]
-    grown = {name: run for name, python in pythons.items() if (run := _grown(name, python))}
+    tasks = [(name, python, size) for name, python in pythons.items() for size in SIZES]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        runs = [run for run in pool.map(_timed, *zip(*tasks, strict=True)) if run]
+        grown = {run.peer: run for run in pool.map(_grown, pythons, pythons.values()) if run}
     versions = {"context-window": version("context-window")}
     if options.peers:
         with Process(options.peers) as process:
-            versions |= process.ask({"versions": PACKAGES}, limit=60) or {}
+            versions |= process.ask({"versions": PACKAGES}) or {}
     print(f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {', '.join(map(' '.join, versions.items()))}.\n")
     print(times_table(runs, list(pythons), [bare_seconds(size) for size in SIZES]))
     print()

@@ -37,16 +37,10 @@ SIZES = (1_000, 2_000, 4_000)
 BUDGET = 100_000
 STEPS = 10
 """Short messages after the conversation."""
-STEPS_LIMIT = 20.0
-"""Seconds for all of them."""
-LIMIT = 150.0
-"""Seconds for a conversation and its steps."""
 REQUESTS = 36
 """Successive requests of the growing conversation, of `GROWN` messages in the end, with a budget of `SMALL_BUDGET` tokens."""
-GROWN = 300
-SMALL_BUDGET = 20_000
-GROWN_LIMIT = 900.0
-"""Seconds."""
+GROWN = 200
+SMALL_BUDGET = 10_000
 ORPHANS = "O1"
 """The rule of calls and results."""
 PER_MESSAGE = 3
@@ -56,8 +50,8 @@ PER_MESSAGE = 3
 class Worker(Protocol):
     """`Process`, or another that does tasks."""
 
-    def ask(self, task: dict[str, Any], limit: float) -> dict[str, Any] | None:
-        """Return the answer to a task of `worker.py`, or None if it takes more than the limit, in seconds."""
+    def ask(self, task: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the answer to a task of `worker.py`, or None if it takes too long."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +93,8 @@ def time_size(worker: Worker, peer: str, size: int, budget: int = BUDGET, steps:
         [{"role": role, "content": f"Step {step} is done."}]
         for step, role in zip(range(steps), ("assistant", "user") * steps, strict=False)
     ]
-    task = {"peer": peer, "limit": STEPS_LIMIT}
-    worker.ask(task | {"budget": 2_000, "messages": conversation(40, SEED + 1), "appends": appends[:1]}, LIMIT)  # what loads, loads now
-    answer = worker.ask(task | {"budget": budget, "messages": conversation(size, SEED), "appends": appends}, LIMIT)
+    worker.ask({"peer": peer, "budget": 2_000, "messages": conversation(40, SEED + 1), "appends": appends[:1]})  # what loads, loads now
+    answer = worker.ask({"peer": peer, "budget": budget, "messages": conversation(size, SEED), "appends": appends})
     if answer is None:
         return None
     run = _run(peer, size, budget, answer)
@@ -114,8 +107,8 @@ def grow(worker: Worker, peer: str) -> Run | None:
     cuts = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
     cuts = [*cuts[1 - REQUESTS :], len(messages)]
     appends = [messages[start:end] for start, end in pairwise(cuts)]
-    task = {"peer": peer, "budget": SMALL_BUDGET, "messages": messages[: cuts[0]], "appends": appends, "limit": GROWN_LIMIT}
-    answer = worker.ask(task, GROWN_LIMIT)
+    task = {"peer": peer, "budget": SMALL_BUDGET, "messages": messages[: cuts[0]], "appends": appends}
+    answer = worker.ask(task)
     return None if answer is None else _run(peer, GROWN, SMALL_BUDGET, answer)
 
 

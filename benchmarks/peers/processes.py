@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
-from threading import Timer
 from typing import Any, Self
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -42,25 +42,18 @@ class Process:
         self._process.communicate()
         self._home.cleanup()
 
-    def ask(self, task: dict[str, Any], limit: float) -> dict[str, Any] | None:
-        """Return the answer to a task, or None if there is none within the limit.
-
-        Args:
-            task: The task.
-            limit: Seconds.
+    def ask(self, task: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the answer to a task, or None if the process has taken its limit of processor time.
 
         Raises:
             RuntimeError: The process ended by itself.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        timer = Timer(limit, self._process.kill)
-        timer.start()
         self._process.stdin.write(json.dumps(task) + "\n")
         self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        is_late = not timer.is_alive()
-        timer.cancel()
-        if not line and not is_late:
-            raise RuntimeError(f"the worker has ended; is the environment that of benchmarks/peers/env.sh? The task: {task.get('peer')}")
-        return json.loads(line) if line else None
+        if line := self._process.stdout.readline():
+            return dict(json.loads(line))
+        if self._process.wait() == -signal.SIGPROF:
+            return None
+        raise RuntimeError(f"the worker of {task.get('peer')} has ended; is the environment that of benchmarks/peers/env.sh?")

@@ -1,12 +1,12 @@
 """Times libraries on conversations. Reads a task per line of standard input, and answers each with a line on standard output.
 
-    {"peer": "langchain", "budget": 100000, "messages": [...], "appends": [[...], ...], "limit": 20}
+    {"peer": "langchain", "budget": 100000, "messages": [...], "appends": [[...], ...]}
     -> {"cold": 0.4, "live": [0.1, ...], "views": [[...], ...]}
 
 A task has a conversation in OpenAI's format and what is appended to it, step by step. The answer has the seconds of processor time from
 the library's own messages to the messages that it would send: of the whole conversation, never seen before, and after each step. The views
-are those messages in OpenAI's format. Conversions are not timed. Steps end when they have taken `limit` seconds. `{"versions": [...]}`
-answers with the versions of packages.
+are those messages in OpenAI's format. Conversions are not timed. No step begins after `STEPS_LIMIT`, and
+a process ends by the signal SIGPROF if a task takes more than `LIMIT`. `{"versions": [...]}` answers with the versions of packages.
 
 It runs in an environment with the libraries (`env.sh`) and needs nothing of this project but for this library's own rows.
 """
@@ -17,6 +17,7 @@ import asyncio
 import gc
 import json
 import os
+import signal
 import sys
 import time
 import warnings
@@ -28,6 +29,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 Messages: TypeAlias = list[dict[str, Any]]
+LIMIT, STEPS_LIMIT = 45.0, 15.0
+"""Seconds of processor time for a task, and for its steps."""
 MODEL = "gpt-4o"
 TARGET = 0.65
 """Part of the budget that a trim leaves, where a library leaves that to its user: this library's default."""
@@ -385,7 +388,7 @@ def _encoding() -> Any:
     return tiktoken.get_encoding("o200k_base")
 
 
-def measure(peer: str, budget: int, messages: Messages, appends: Sequence[Messages], limit: float) -> dict[str, Any]:
+def measure(peer: str, budget: int, messages: Messages, appends: Sequence[Messages]) -> dict[str, Any]:
     """Return the seconds and views of a task.
 
     Args:
@@ -393,14 +396,13 @@ def measure(peer: str, budget: int, messages: Messages, appends: Sequence[Messag
         budget: Tokens.
         messages: The conversation.
         appends: Messages of each step after it.
-        limit: Seconds after which no step begins.
     """
     library = PEERS[peer](budget)
     seconds: list[float] = []
     views = []
     gc.collect()
     for new in (messages, *appends):
-        if sum(seconds[1:]) > limit:
+        if sum(seconds[1:]) > STEPS_LIMIT:
             break
         own = library.read(new)
         start = time.process_time()
@@ -417,6 +419,7 @@ def main() -> None:
     answers, sys.stdout = sys.stdout, sys.stderr  # some libraries print
     for line in sys.stdin:
         task = json.loads(line)
+        signal.setitimer(signal.ITIMER_PROF, LIMIT)
         answer = {name: version(name) for name in task["versions"]} if "versions" in task else measure(**task)
         print(json.dumps(answer), file=answers, flush=True)
 
