@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any, Self
+
+from .worker import LATE
 
 WORKER = Path(__file__).with_name("worker.py")
 PROJECT = WORKER.parent.parent.parent
@@ -54,6 +55,6 @@ class Process:
         self._process.stdin.flush()
         if line := self._process.stdout.readline():
             return dict(json.loads(line))
-        if self._process.wait() == -signal.SIGPROF:
+        if self._process.wait() == LATE:
             return None
         raise RuntimeError(f"the worker of {task.get('peer')} has ended; is the environment that of benchmarks/peers/env.sh?")

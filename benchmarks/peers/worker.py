@@ -6,7 +6,7 @@
 A task has a conversation in OpenAI's format and what is appended to it, step by step. The answer has the seconds of processor time from
 the library's own messages to the messages that it would send: of the whole conversation, never seen before, and after each step. The views
 are those messages in OpenAI's format. Conversions are not timed. No step begins after `STEPS_LIMIT`, and
-a process ends by the signal SIGPROF if a task takes more than `LIMIT`. `{"versions": [...]}` answers with the versions of packages.
+a process ends with the status `LATE` if a task takes more than `LIMIT`. `{"versions": [...]}` answers with the versions of packages.
 
 It runs in an environment with the libraries (`env.sh`) and needs nothing of this project but for this library's own rows.
 """
@@ -17,7 +17,6 @@ import asyncio
 import gc
 import json
 import os
-import signal
 import sys
 import time
 import warnings
@@ -26,11 +25,13 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import Any, Protocol, TypeAlias
 
 Messages: TypeAlias = list[dict[str, Any]]
 LIMIT, STEPS_LIMIT = 45.0, 15.0
 """Seconds of processor time for a task, and for its steps."""
+LATE = 75
 MODEL = "gpt-4o"
 TARGET = 0.65
 """Part of the budget that a trim leaves, where a library leaves that to its user: this library's default."""
@@ -412,14 +413,32 @@ def measure(peer: str, budget: int, messages: Messages, appends: Sequence[Messag
     return {"cold": seconds[0], "live": seconds[1:], "views": views}
 
 
+class _Watch:
+    """Ends the process when a task takes too long. A timer of the system would make the clock of processor time coarse."""
+
+    def __init__(self) -> None:
+        self._start = 0.0
+        Thread(target=self._wait, daemon=True).start()
+
+    def begin(self) -> None:
+        """Begin a task."""
+        self._start = time.process_time()
+
+    def _wait(self) -> None:
+        while time.process_time() - self._start < LIMIT:
+            time.sleep(1)
+        os._exit(LATE)
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     if (litellm := find_spec("litellm")) and litellm.origin:  # its package has the vocabularies, so that nothing is downloaded
         os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(litellm.origin).parent / "litellm_core_utils" / "tokenizers")
     answers, sys.stdout = sys.stdout, sys.stderr  # some libraries print
+    watch = _Watch()
     for line in sys.stdin:
         task = json.loads(line)
-        signal.setitimer(signal.ITIMER_PROF, LIMIT)
+        watch.begin()
         answer = {name: version(name) for name in task["versions"]} if "versions" in task else measure(**task)
         print(json.dumps(answer), file=answers, flush=True)
 

@@ -43,11 +43,11 @@ def test_a_broken_ratio_or_promise_has_a_sentence(fault: dict[str, float], sente
     assert sentence in check.broken_ratios([replace(RUN, size=250), replace(RUN, **fault)], 0.1)
 
 
-class _OldestFirst:
-    """A careless library: keeps the last messages, whatever they are."""
+class _Careless:
+    """Keeps the last messages, whatever they are."""
 
-    def __init__(self, budget: int) -> None:
-        self._budget = budget
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
         self._messages: list[Any] = []
 
     def read(self, messages: list[Any]) -> list[Any]:
@@ -55,22 +55,24 @@ class _OldestFirst:
 
     def view(self, new: list[Any]) -> list[Any]:
         self._messages += new
-        return self._messages[-self._budget // 1_000 :]
+        return self._messages[-self._keep :]
 
     def write(self, view: list[Any]) -> list[Any]:
         return view
 
 
 def test_faults_of_views_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(worker.PEERS, "careless", _OldestFirst)
-    run = figures.grow(check.Here(), "careless")
-    assert run.views == figures.REQUESTS == run.promptless
-    assert run.lost == figures.REQUESTS - 1
-    assert run.orphaned > 0
-    assert run.over == 0
+    for keep in (10, 1_000):
+        monkeypatch.setitem(worker.PEERS, f"last {keep}", lambda _, keep=keep: _Careless(keep))
+    views = figures.REQUESTS
+    last_ten = figures.grow(check.Here(), "last 10")
+    assert (last_ten.views, last_ten.promptless, last_ten.lost) == (views, views, views - 1)
+    assert last_ten.orphaned > 0
+    whole = figures.grow(check.Here(), "last 1000")
+    assert (whole.over, whole.promptless, whole.orphaned, whole.lost) == (views, 0, 0, 0)
     ours = figures.grow(check.Here(), "default")
-    assert (ours.views, ours.promptless, ours.orphaned, ours.over) == (figures.REQUESTS, 0, 0, 0)
-    assert ours.lost < figures.REQUESTS / 3
+    assert (ours.over, ours.promptless, ours.orphaned) == (0, 0, 0)
+    assert ours.lost < views / 2
 
 
 def test_tables_and_plot_have_a_row_per_library() -> None:
