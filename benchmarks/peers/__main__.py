@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import repeat
 from pathlib import Path
 
 from .check import broken_ratios, quick_runs
@@ -32,10 +33,8 @@ PACKAGES = (
     "pydantic-ai-harness",
     "tiktoken",
 )
-PASSES = 3
-"""Processes in which a conversation is timed; the smallest figure counts. One is enough for times above `SLOW`."""
 SLOW = 2.0
-"""Seconds."""
+"""Seconds from which a conversation is timed only once."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--peers", metavar="PYTHON", help="interpreter of the environment that benchmarks/peers/env.sh makes")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="write the plot of the times")
     parser.add_argument("--quick", action="store_true", help="only this library, in seconds; fail if a ratio is broken")
+    parser.add_argument("--passes", type=int, default=3, metavar="N", help="processes in which each is timed; the smallest times count")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time; times are processor time, but best with 1")
     options = parser.parse_args(arguments)
     if options.quick:
@@ -51,9 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1 if sentences else 0
     pythons = {name: sys.executable if name in OURS else options.peers for name in LABELS}
     pythons = {name: python for name, python in pythons.items() if python}
-    tasks = [(name, python, size) for name, python in pythons.items() for size in SIZES]
     with ThreadPoolExecutor(options.jobs) as pool:
-        runs = [run for run in pool.map(_timed, *zip(*tasks, strict=True)) if run]
+        runs = [run for runs in pool.map(_timed, pythons, pythons.values(), repeat(options.passes)) for run in runs]
         grown = {run.peer: run for run in pool.map(_grown, pythons, pythons.values()) if run}
     versions = {"context-window": version("context-window")}
     if options.peers:
@@ -68,19 +67,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _timed(name: str, python: str, size: int) -> Run | None:
-    """Return the smallest figures of a library, or None if it takes too long."""
-    best: Run | None = None
-    for _ in range(PASSES):
+def _timed(name: str, python: str, passes: int) -> list[Run]:
+    """Return a library's figures by size, without sizes for which it takes too long."""
+    best: dict[int, Run] = {}
+    for _ in range(passes):
         with Process(python) as process:
-            run = time_size(process, name, size)
-        if run is None:
-            break
-        best = run if best is None else best.faster(run)
-        if run.cold > SLOW:
-            break
-    print(f"{name}, {size} messages: {f'{best.cold:.3f} s, {best.live * 1e3:.2f} ms' if best else 'too long'}", file=sys.stderr, flush=True)
-    return best
+            for size in (size for size in SIZES if size not in best or best[size].cold < SLOW):
+                if (run := time_size(process, name, size)) is None:
+                    return list(best.values())
+                best[size] = best.get(size, run).faster(run)
+                print(f"{name}, {size} messages: {run.cold:.3f} s, {run.live * 1e3:.2f} ms", file=sys.stderr, flush=True)
+    return list(best.values())
 
 
 def _grown(name: str, python: str) -> Run | None:

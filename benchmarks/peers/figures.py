@@ -32,6 +32,7 @@ LABELS = {
 }
 OURS = ("default", "extract")
 SEED = 17
+"""Of the growing conversation. Each size has another, so that no text is seen twice."""
 SIZES = (1_000, 2_000, 4_000)
 """Messages of the conversations that are timed."""
 BUDGET = 100_000
@@ -93,8 +94,8 @@ def time_size(worker: Worker, peer: str, size: int, budget: int = BUDGET, steps:
         [{"role": role, "content": f"Step {step} is done."}]
         for step, role in zip(range(steps), ("assistant", "user") * steps, strict=False)
     ]
-    worker.ask({"peer": peer, "budget": 2_000, "messages": conversation(40, SEED + 1), "appends": appends[:1]})  # what loads, loads now
-    answer = worker.ask({"peer": peer, "budget": budget, "messages": conversation(size, SEED), "appends": appends})
+    worker.ask({"peer": peer, "budget": 2_000, "messages": conversation(40, SEED), "appends": appends[:1]})  # what loads, loads now
+    answer = worker.ask({"peer": peer, "budget": budget, "messages": conversation(size, SEED + size), "appends": appends})
     if answer is None:
         return None
     run = _run(peer, size, budget, answer)
@@ -144,7 +145,7 @@ def texts(message: dict[str, Any]) -> list[str]:
 
 def bare_seconds(size: int, passes: int = 3) -> float:
     """Return the seconds that counting takes alone: all texts of a conversation, encoded one by one."""
-    all_texts = [text for message in conversation(size, SEED) for text in texts(message)]
+    all_texts = [text for message in conversation(size, SEED + size) for text in texts(message)]
     encode = o200k().encode_ordinary
     return min(_seconds(lambda: sum(len(encode(text)) for text in all_texts)) for _ in range(passes))
 

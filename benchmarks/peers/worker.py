@@ -29,7 +29,7 @@ from threading import Thread
 from typing import Any, Protocol, TypeAlias
 
 Messages: TypeAlias = list[dict[str, Any]]
-LIMIT, STEPS_LIMIT = 45.0, 15.0
+LIMIT, STEPS_LIMIT = 30.0, 5.0
 """Seconds of processor time for a task, and for its steps."""
 LATE = 75
 MODEL = "gpt-4o"
