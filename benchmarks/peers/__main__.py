@@ -19,7 +19,7 @@ from itertools import repeat
 from pathlib import Path
 
 from .check import broken_ratios, quick_runs
-from .figures import LABELS, OURS, REQUESTS, SIZES, Run, bare_seconds, grow, time_size
+from .figures import GROWN, LABELS, OURS, REQUESTS, SIZES, Run, bare_seconds, grow, time_size
 from .plot import plot
 from .processes import Process
 
@@ -52,8 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pythons = {name: sys.executable if name in OURS else options.peers for name in LABELS}
     pythons = {name: python for name, python in pythons.items() if python}
     with ThreadPoolExecutor(options.jobs) as pool:
-        runs = [run for runs in pool.map(_timed, pythons, pythons.values(), repeat(options.passes)) for run in runs]
-        grown = {run.peer: run for run in pool.map(_grown, pythons, pythons.values()) if run}
+        runs = [run for runs in pool.map(_measured, pythons, pythons.values(), repeat(options.passes)) for run in runs]
     versions = {"context-window": version("context-window")}
     if options.peers:
         with Process(options.peers) as process:
@@ -61,28 +60,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {', '.join(map(' '.join, versions.items()))}.\n")
     print(times_table(runs, list(pythons), [bare_seconds(size) for size in SIZES]))
     print()
-    print(requests_table(grown))
+    print(requests_table([run for run in runs if run.size == GROWN]))
     if options.svg:
-        options.svg.write_text(plot(runs), "utf-8", newline="\n")
+        options.svg.write_text(plot([run for run in runs if run.size in SIZES]), "utf-8", newline="\n")
     return 0
 
 
-def _timed(name: str, python: str, passes: int) -> list[Run]:
-    """Return a library's figures by size, without sizes for which it takes too long."""
+def _measured(name: str, python: str, passes: int) -> list[Run]:
+    """Return a library's figures: for the growing conversation first, then by size without those for which it takes too long."""
     best: dict[int, Run] = {}
     for _ in range(passes):
         with Process(python) as process:
-            for size in (size for size in SIZES if size not in best or best[size].cold < SLOW):
-                if (run := time_size(process, name, size)) is None:
+            sizes = (size for size in (GROWN, *SIZES) if size not in best or GROWN < size and best[size].cold < SLOW)
+            for size in sizes:
+                if (run := grow(process, name) if size == GROWN else time_size(process, name, size)) is None:
                     return list(best.values())
                 best[size] = best.get(size, run).faster(run)
                 print(f"{name}, {size} messages: {run.cold:.3f} s, {run.live * 1e3:.2f} ms", file=sys.stderr, flush=True)
     return list(best.values())
-
-
-def _grown(name: str, python: str) -> Run | None:
-    with Process(python) as process:
-        return grow(process, name)
 
 
 def times_table(runs: Sequence[Run], names: Sequence[str], bare: Sequence[float]) -> str:
@@ -117,11 +112,11 @@ def times_table(runs: Sequence[Run], names: Sequence[str], bare: Sequence[float]
     return "\n".join(lines)
 
 
-def requests_table(grown: dict[str, Run]) -> str:
+def requests_table(grown: Sequence[Run]) -> str:
     """Return what became of a growing conversation as Markdown."""
     lines = [f"| of {REQUESTS} requests | orphaned | over | no system prompt | cache lost | tokens kept |", "|---|--:|--:|--:|--:|--:|"]
-    for name, run in grown.items():
-        lines.append(f"| {LABELS[name]} | {run.orphaned} | {run.over} | {run.promptless} | {run.lost} | {run.tokens:,} |")
+    for run in grown:
+        lines.append(f"| {LABELS[run.peer]} | {run.orphaned} | {run.over} | {run.promptless} | {run.lost} | {run.tokens:,} |")
     return "\n".join(lines)
 
 

@@ -21,11 +21,9 @@ LABELS = {
     "langchain-exact": "LangChain `trim_messages`, tiktoken",
     "litellm": "LiteLLM `trim_messages`",
     "llama-index": "LlamaIndex `Memory`",
-    "llama-index-buffer": "LlamaIndex `ChatMemoryBuffer`",
     "penguin": "Penguin `ContextWindowManager`",
     "penguin-epoch": "Penguin `ContextEpoch`",
     "agent-framework": "Agent Framework, approximate",
-    "agent-framework-exact": "Agent Framework, tiktoken",
     "summarization": "summarization-pydantic-ai, approximate",
     "harness": "pydantic-ai-harness, approximate",
     "harness-exact": "pydantic-ai-harness, tiktoken",
@@ -38,6 +36,8 @@ SIZES = (1_000, 2_000, 4_000)
 BUDGET = 100_000
 STEPS = 10
 """Short messages after the conversation."""
+LIMIT, GROWN_LIMIT = 20.0, 120.0
+"""Seconds of processor time."""
 REQUESTS = 36
 """Successive requests of the growing conversation, of `GROWN` messages in the end, with a budget of `SMALL_BUDGET` tokens."""
 GROWN = 200
@@ -94,8 +94,10 @@ def time_size(worker: Worker, peer: str, size: int, budget: int = BUDGET, steps:
         [{"role": role, "content": f"Step {step} is done."}]
         for step, role in zip(range(steps), ("assistant", "user") * steps, strict=False)
     ]
-    worker.ask({"peer": peer, "budget": 2_000, "messages": conversation(40, SEED), "appends": appends[:1]})  # what loads, loads now
-    answer = worker.ask({"peer": peer, "budget": budget, "messages": conversation(size, SEED + size), "appends": appends})
+    worker.ask(
+        {"peer": peer, "budget": 2_000, "messages": conversation(40, SEED), "appends": appends[:1], "limit": LIMIT}
+    )  # what loads, loads now
+    answer = worker.ask({"peer": peer, "budget": budget, "messages": conversation(size, SEED + size), "appends": appends, "limit": LIMIT})
     if answer is None:
         return None
     run = _run(peer, size, budget, answer)
@@ -108,7 +110,7 @@ def grow(worker: Worker, peer: str) -> Run | None:
     cuts = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
     cuts = [*cuts[1 - REQUESTS :], len(messages)]
     appends = [messages[start:end] for start, end in pairwise(cuts)]
-    task = {"peer": peer, "budget": SMALL_BUDGET, "messages": messages[: cuts[0]], "appends": appends}
+    task = {"peer": peer, "budget": SMALL_BUDGET, "messages": messages[: cuts[0]], "appends": appends, "limit": GROWN_LIMIT}
     answer = worker.ask(task)
     return None if answer is None else _run(peer, GROWN, SMALL_BUDGET, answer)
 

@@ -43,7 +43,7 @@ def plot(runs: Sequence[Run]) -> str:
     for number, field in enumerate(PANELS):
         lines += _panel(LEFT + number * (PANEL + GAP), field, names, runs)
     sizes = ", ".join(f"{size:,}" for size in SIZES)
-    note = f"Small to large circles: {sizes} messages, trimmed to {BUDGET:,} tokens. No circle: more than half a minute."
+    note = f"Small to large circles: {sizes} messages, trimmed to {BUDGET:,} tokens. No circle: more than 20 seconds."
     lines.append(f'<text class="ink" x="{LEFT - 240}" y="{height - 12}">{note}</text>')
     return "\n".join((*lines, "</svg>", ""))
 

@@ -1,12 +1,12 @@
 """Times libraries on conversations. Reads a task per line of standard input, and answers each with a line on standard output.
 
-    {"peer": "langchain", "budget": 100000, "messages": [...], "appends": [[...], ...]}
+    {"peer": "langchain", "budget": 100000, "messages": [...], "appends": [[...], ...], "limit": 20}
     -> {"cold": 0.4, "live": [0.1, ...], "views": [[...], ...]}
 
 A task has a conversation in OpenAI's format and what is appended to it, step by step. The answer has the seconds of processor time from
 the library's own messages to the messages that it would send: of the whole conversation, never seen before, and after each step. The views
-are those messages in OpenAI's format. Conversions are not timed. No step begins after `STEPS_LIMIT`, and
-a process ends with the status `LATE` if a task takes more than `LIMIT`. `{"versions": [...]}` answers with the versions of packages.
+are those messages in OpenAI's format. Conversions are not timed. A process
+ends with the status `LATE` if a task takes more than its limit, in seconds of processor time. `{"versions": [...]}` answers with the versions of packages.
 
 It runs in an environment with the libraries (`env.sh`) and needs nothing of this project but for this library's own rows.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import math
 import os
 import sys
 import time
@@ -29,9 +30,10 @@ from threading import Thread
 from typing import Any, Protocol, TypeAlias
 
 Messages: TypeAlias = list[dict[str, Any]]
-LIMIT, STEPS_LIMIT = 30.0, 5.0
-"""Seconds of processor time for a task, and for its steps."""
 LATE = 75
+"""The status of a process that has taken too long."""
+STEPS_PART = 0.2
+"""Part of a task's limit after which no step begins."""
 MODEL = "gpt-4o"
 TARGET = 0.65
 """Part of the budget that a trim leaves, where a library leaves that to its user: this library's default."""
@@ -134,14 +136,12 @@ class LiteLLM:
 
 
 class LlamaIndex:
-    """`Memory` of llama-index-core, or the deprecated `ChatMemoryBuffer`. System prompts are the agent's, which sends them itself."""
+    """`Memory` of llama-index-core. System prompts are the agent's, which sends them itself."""
 
-    def __init__(self, budget: int, *, is_deprecated: bool = False) -> None:
-        from llama_index.core.memory import ChatMemoryBuffer, Memory
+    def __init__(self, budget: int) -> None:
+        from llama_index.core.memory import Memory
 
-        memory = ChatMemoryBuffer if is_deprecated else Memory
-        self._memory: Any = memory.from_defaults(token_limit=budget)
-        self._is_deprecated = is_deprecated
+        self._memory: Any = Memory.from_defaults(token_limit=budget)
         self._system: list[Any] = []
 
     def read(self, messages: Messages) -> list[Any]:
@@ -156,10 +156,7 @@ class LlamaIndex:
     def view(self, new: list[Any]) -> list[Any]:
         self._system += [message for message in new if message.role == "system"]
         self._memory.put_messages([message for message in new if message.role != "system"])
-        if not self._is_deprecated:
-            return [*self._system, *self._memory.get()]
-        tokens = sum(count(message.content) for message in self._system)
-        return [*self._system, *self._memory.get(initial_token_count=tokens)]
+        return [*self._system, *self._memory.get()]
 
     def write(self, view: Sequence[Any]) -> Messages:
         return [
@@ -206,12 +203,10 @@ class Penguin:
 class AgentFramework:
     """`ContextWindowCompactionStrategy` of agent-framework-core. Messages keep its notes between requests."""
 
-    def __init__(self, budget: int, *, is_exact: bool = False) -> None:
+    def __init__(self, budget: int) -> None:
         from agent_framework import ContextWindowCompactionStrategy
 
-        tokenizer = _Tokenizer() if is_exact else None
-        options = {"max_context_window_tokens": budget, "max_output_tokens": 0}
-        self._strategy = ContextWindowCompactionStrategy(**options, tokenizer=tokenizer)
+        self._strategy = ContextWindowCompactionStrategy(max_context_window_tokens=budget, max_output_tokens=0)
         self._messages: list[Any] = []
         self._run = asyncio.new_event_loop().run_until_complete
 
@@ -252,11 +247,6 @@ class AgentFramework:
         if not results:
             text = "".join(content.text for content in message.contents if content.type == "text")
             yield {"role": str(message.role), "content": text} | ({"tool_calls": calls} if calls else {})
-
-
-class _Tokenizer:
-    def count_tokens(self, text: str) -> int:
-        return count(text)
 
 
 class PydanticAI:
@@ -366,11 +356,9 @@ PEERS: dict[str, Callable[[int], Peer]] = {
     "langchain-exact": lambda budget: LangChain(budget, is_exact=True),
     "litellm": LiteLLM,
     "llama-index": LlamaIndex,
-    "llama-index-buffer": lambda budget: LlamaIndex(budget, is_deprecated=True),
     "penguin": Penguin,
     "penguin-epoch": lambda budget: Penguin(budget, has_epoch=True),
     "agent-framework": AgentFramework,
-    "agent-framework-exact": lambda budget: AgentFramework(budget, is_exact=True),
     "summarization": Summarization,
     "harness": Harness,
     "harness-exact": lambda budget: Harness(budget, is_exact=True),
@@ -389,7 +377,7 @@ def _encoding() -> Any:
     return tiktoken.get_encoding("o200k_base")
 
 
-def measure(peer: str, budget: int, messages: Messages, appends: Sequence[Messages]) -> dict[str, Any]:
+def measure(peer: str, budget: int, messages: Messages, appends: Sequence[Messages], limit: float) -> dict[str, Any]:
     """Return the seconds and views of a task.
 
     Args:
@@ -397,13 +385,14 @@ def measure(peer: str, budget: int, messages: Messages, appends: Sequence[Messag
         budget: Tokens.
         messages: The conversation.
         appends: Messages of each step after it.
+        limit: Seconds of processor time.
     """
     library = PEERS[peer](budget)
     seconds: list[float] = []
     views = []
     gc.collect()
     for new in (messages, *appends):
-        if sum(seconds[1:]) > STEPS_LIMIT:
+        if sum(seconds[1:]) > STEPS_PART * limit:
             break
         own = library.read(new)
         start = time.process_time()
@@ -417,15 +406,15 @@ class _Watch:
     """Ends the process when a task takes too long. A timer of the system would make the clock of processor time coarse."""
 
     def __init__(self) -> None:
-        self._start = 0.0
+        self._end = math.inf
         Thread(target=self._wait, daemon=True).start()
 
-    def begin(self) -> None:
-        """Begin a task."""
-        self._start = time.process_time()
+    def begin(self, limit: float) -> None:
+        """Begin a task that may take this many seconds of processor time."""
+        self._end = time.process_time() + limit
 
     def _wait(self) -> None:
-        while time.process_time() - self._start < LIMIT:
+        while time.process_time() < self._end:
             time.sleep(1)
         os._exit(LATE)
 
@@ -438,7 +427,7 @@ def main() -> None:
     watch = _Watch()
     for line in sys.stdin:
         task = json.loads(line)
-        watch.begin()
+        watch.begin(task.get("limit", 60))
         answer = {name: version(name) for name in task["versions"]} if "versions" in task else measure(**task)
         print(json.dumps(answer), file=answers, flush=True)
 

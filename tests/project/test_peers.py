@@ -86,7 +86,7 @@ def test_tables_and_plot_have_a_row_per_library() -> None:
     assert table[-3] == "| bare `encode_ordinary` of all texts | 80 | 160 | 320 | | | | | |"
     assert table[-2] == "| context-window | 200 | 200 | 200 | 1.00 | 1.00 | 1.00 | 9 | 0 of 33 |"
     assert table[-1] == "| LiteLLM `trim_messages` | 200 | 200 | – | 1.00 | 1.00 | – | 9 | 0 of 22 |"
-    assert program.requests_table({"default": RUN}).splitlines()[-1] == "| context-window | 0 | 0 | 0 | 0 | 9 |"
+    assert program.requests_table([RUN]).splitlines()[-1] == "| context-window | 0 | 0 | 0 | 0 | 9 |"
     root = ET.fromstring(program.plot(runs))
     assert len(root.findall(".//{*}circle")) == 2 * len(runs)
     assert {"context-window", "LiteLLM trim_messages"} <= {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
