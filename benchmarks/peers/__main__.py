@@ -71,7 +71,7 @@ def _measured(name: str, python: str, passes: int) -> list[Run]:
     best: dict[int, Run] = {}
     for _ in range(passes):
         with Process(python) as process:
-            sizes = (size for size in (GROWN, *SIZES) if size not in best or GROWN < size and best[size].cold < SLOW)
+            sizes = (size for size in (GROWN, *SIZES) if size not in best or (size > GROWN and best[size].cold < SLOW))
             for size in sizes:
                 if (run := grow(process, name) if size == GROWN else time_size(process, name, size)) is None:
                     return list(best.values())
@@ -116,7 +116,8 @@ def requests_table(grown: Sequence[Run]) -> str:
     """Return what became of a growing conversation as Markdown."""
     lines = [f"| of {REQUESTS} requests | orphaned | over | no system prompt | cache lost | tokens kept |", "|---|--:|--:|--:|--:|--:|"]
     for run in grown:
-        lines.append(f"| {LABELS[run.peer]} | {run.orphaned} | {run.over} | {run.promptless} | {run.lost} | {run.tokens:,} |")
+        cells = (LABELS[run.peer], run.orphaned, run.over, run.promptless, run.lost, f"{run.tokens:,}")
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
 

@@ -5,8 +5,8 @@
 
 A task has a conversation in OpenAI's format and what is appended to it, step by step. The answer has the seconds of processor time from
 the library's own messages to the messages that it would send: of the whole conversation, never seen before, and after each step. The views
-are those messages in OpenAI's format. Conversions are not timed. A process
-ends with the status `LATE` if a task takes more than its limit, in seconds of processor time. `{"versions": [...]}` answers with the versions of packages.
+are those messages in OpenAI's format. Conversions are not timed. A process ends with the status `LATE` if a task takes more than its
+limit, in seconds of processor time. `{"versions": [...]}` answers with the versions of packages.
 
 It runs in an environment with the libraries (`env.sh`) and needs nothing of this project but for this library's own rows.
 """
