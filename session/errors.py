@@ -10,12 +10,12 @@ SessionError
 ├── TranscriptError      a file cannot be read as a transcript           (`.path`, `.line`)
 └── StoreError           a store of sessions cannot be used              (`.path`, `.problem`)
     ├── StoreBusyError        another process locked it for too long; nothing was written          (`.seconds`)
-    ├── StoreConflictError    the file has other items than the session; nothing was written       (`.session_id`)
-    ├── StoreDamagedError     the file is damaged, or not a store                                  (`.session_id`)
-    └── UnknownSessionError   the file has no session with this id     (also a KeyError; `.session_id`)
+    ├── StoreConflictError    the store has other items than the session; nothing was written      (`.session_id`)
+    ├── StoreDamagedError     the store is damaged, or is not one                                  (`.session_id`)
+    └── UnknownSessionError   the store has no session with this id    (also a KeyError; `.session_id`)
 
 The first four are mistakes of the caller. SummaryError comes from the summarizer, FormatError from the data, TranscriptError from the
-file, and StoreError from the store's file or the system around it.
+file, and StoreError from the store's file or server, or the system around it.
 """
 
 from __future__ import annotations
@@ -161,10 +161,13 @@ class TranscriptError(SessionError):
 
 
 class StoreError(SessionError):
-    """A store of sessions cannot be used as requested. Sessions in memory are unchanged, and no failed save is in the file.
+    """A store of sessions cannot be used as requested. Sessions in memory are unchanged, and no failed save is in the store.
+
+    One exception: if the connection to a server is lost while a save ends, it may be stored or not. Saving again is right in both
+    cases.
 
     Attributes:
-        path: The file.
+        path: The file, or the server's URL without its password.
         problem: The problem with it.
     """
 
@@ -175,7 +178,7 @@ class StoreError(SessionError):
 
 
 class StoreBusyError(StoreError):
-    """Another process, or another store in this process, locked the file for too long. Nothing was written.
+    """Another process, or another store in this process, locked the store for too long. Nothing was written.
 
     Attributes:
         seconds: Seconds waited.
@@ -183,11 +186,11 @@ class StoreBusyError(StoreError):
 
     def __init__(self, path: str | os.PathLike[str], seconds: float) -> None:
         self.seconds = seconds
-        super().__init__(path, f"another process locked the file for more than {seconds:g} seconds and nothing was written; save again")
+        super().__init__(path, f"another process locked the store for more than {seconds:g} seconds and nothing was written; save again")
 
 
 class StoreConflictError(StoreError):
-    """The file has other items of a session than the session in memory begins with. Nothing was written.
+    """The store has other items of a session than the session in memory begins with. Nothing was written.
 
     Attributes:
         session_id: The session.
@@ -199,25 +202,27 @@ class StoreConflictError(StoreError):
 
 
 class StoreDamagedError(StoreError):
-    """The file is damaged, or is not a store. It was not changed.
+    """The file or the server's tables are damaged, or are not a store. Nothing was changed.
 
     Undamaged sessions still load, and so do earlier revisions of the damaged one. `sqlite3 FILE .recover | sqlite3 NEW` writes a new
-    file with everything that can be recovered: see `session.store`.
+    file with everything that can be recovered: see `session.store`. A server's tables are restored from a backup.
 
     Attributes:
-        session_id: The session that cannot be read, or None if it is the whole file.
+        session_id: The session that cannot be read, or None if it is the whole store.
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: str, session_id: str | None = None) -> None:
         self.session_id = session_id
         where = "" if session_id is None else f"session {short(session_id)} is damaged: "
         scope = "if it was a store, " if session_id is None else "earlier revisions and other sessions may still load; "
-        advice = "run `sqlite3 FILE .recover | sqlite3 NEW` with sqlite.org's sqlite3 and open NEW"
+        is_file = not os.fspath(path).startswith("postgresql://")
+        repair = "run `sqlite3 FILE .recover | sqlite3 NEW` with sqlite.org's sqlite3 and open NEW"
+        advice = repair if is_file else "restore the schema `context_window` from a backup"
         super().__init__(path, f"{where}{problem}; {scope}{advice}")
 
 
 class UnknownSessionError(StoreError, KeyError):
-    """The file holds no session of this id.
+    """The store holds no session of this id.
 
     Attributes:
         session_id: The id that was asked for.

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 
 from session.errors import StoreDamagedError, StoreError
 
+from .dialect import SQLITE, Connection
 from .paths import checked_path, create_if_missing, uri_path
 from .recovered import complete, holds_store
 from .schema import APPLICATION, LOST_AND_FOUND, PAGE_BYTES, SCHEMA, VERSION, is_lost_and_found, is_schema, schema_rows
@@ -35,6 +36,7 @@ class StoreFile:
 
     Attributes:
         path: The file, as an absolute path.
+        dialect: SQLite's SQL.
     """
 
     def __init__(self, path: str | os.PathLike[str], busy_seconds: float) -> None:
@@ -49,6 +51,7 @@ class StoreFile:
             StoreBusyError: Another process locked it for longer than `busy_seconds`.
         """
         self.path = checked_path(path)
+        self.dialect = SQLITE
         self._seconds = busy_seconds
         self._lock = threading.RLock()
         with self._store_errors():
@@ -62,18 +65,18 @@ class StoreFile:
             self._finalizer()
 
     @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
+    def read(self) -> Iterator[Connection]:
         """Give a connection that sees one state of the file, whatever other processes write meanwhile."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
+    def write(self, _session_id: str, /) -> Iterator[Connection]:
         """Give a connection that alone may write. The block's changes are on disk when it ends, or undone if it raises."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
-    def truncate_log(self) -> None:
+    def purge(self) -> None:
         """Empty the write-ahead log, so that deleted data is gone from it too. Does nothing while another process reads."""
         self._reconnect_after_fork()
         with self._lock, self._store_errors():

@@ -55,8 +55,8 @@ class SavedState:
     """The saved state of a session that is in memory.
 
     Attributes:
-        key: The session's key in the file; 0 before the first save.
-        session_id: Its id in the file.
+        key: The session's key in the store; 0 before the first save.
+        session_id: Its id in the store.
         rows: Number of rows in its journal.
         items: The saved log. Unless edited since, these are the same objects as in the session in memory.
         lineage: `Session.lineage` when the session had these items.
@@ -135,10 +135,10 @@ def saved_state(session: Session, stored: Session, *, key: int, rows: int, title
 
     Args:
         session: The session in memory.
-        stored: The session as the file has it.
-        key: Its key in the file.
+        stored: The session as the store has it.
+        key: Its key in the store.
         rows: Number of rows in its journal.
-        title: Its title in the file.
+        title: Its title in the store.
     """
     return SavedState(
         key,

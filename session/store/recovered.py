@@ -13,8 +13,10 @@ from session.sanitize import MAX_COUNT, clean
 from .journal import Row, changes_since
 from .replay import Replay
 from .schema import LOST_AND_FOUND
-from .tables import INSERT_HEAD, INSERT_ROW, SELECT_HEADS, Head, SessionInfo, head_of, row_of
+from .tables import SELECT_HEADS, Head, SessionInfo, head_of, row_of
 
+INSERT_HEAD = "INSERT INTO sessions (key, id, created, updated, title, items, rows, last, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_ROW = "INSERT INTO journal (place, session, number, kind, at, crc, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _HAS_TABLE = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
 _SELECT_LOST = "SELECT * FROM lost_and_found WHERE nfield = ?"
 _MISSING: tuple[Any, ...] = (None,) * 13

@@ -1,34 +1,20 @@
-"""The tables of a store, and the values that tell a store from any other SQLite file (theory of operation, 1)."""
+"""The tables of a file, and the values that tell a store from any other SQLite file (theory of operation, 1)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+from .dialect import SQLITE
+
 APPLICATION = 0x43574D53
-"""SQLite's `application_id` of a store."""
+"""SQLite's `application_id` of a store, and the number that its locks have in PostgreSQL."""
 VERSION = 1
-"""Version of the tables below; SQLite's `user_version`."""
+"""Version of the tables in `dialect.py`; SQLite's `user_version`."""
 PAGE_BYTES = 4096
 """Bytes of a page. Stated, so that `.recover` guesses it right without the first page."""
 
-SCHEMA = {
-    # place: rises over all sessions and is never reused; session: `sessions.key`; number: 0, 1, 2, … within a session;
-    # at: Unix seconds; crc: over all other columns but `place`; body: JSON in UTF-8.
-    "journal": (
-        "CREATE TABLE journal (place INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL, number INTEGER NOT NULL, "
-        "kind TEXT NOT NULL, at REAL NOT NULL, crc INTEGER NOT NULL, body BLOB NOT NULL)"
-    ),
-    # Unique, so that two writers can never both continue from the same row (5).
-    "journal_of_session": "CREATE UNIQUE INDEX journal_of_session ON journal (session, number)",
-    # rows: number of journal rows; last: place of the last one; items: items in the log now.
-    "sessions": (
-        "CREATE TABLE sessions (key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, created REAL NOT NULL, "
-        "updated REAL NOT NULL, title TEXT NOT NULL, items INTEGER NOT NULL, rows INTEGER NOT NULL, last INTEGER NOT NULL, "
-        "crc INTEGER NOT NULL)"
-    ),
-    "sessions_by_last": "CREATE INDEX sessions_by_last ON sessions (last)",
-}
+SCHEMA = SQLITE.schema()
 
 _OWN_ROWS = {
     ("table", "journal", "journal", SCHEMA["journal"]),

@@ -1,10 +1,9 @@
-"""`SessionStore`: the public class. The meaning of rows is in `journal.py`, the connection in `file.py`."""
+"""`SessionStore`: the public class. The meaning of rows is in `journal.py`, the connection in `file.py` and `server.py`."""
 
 from __future__ import annotations
 
 import math
 import os
-import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -13,14 +12,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
-from session.errors import FormatError, StoreConflictError, short
+from session.errors import FormatError, StoreConflictError, StoreError, short
 from session.sanitize import clean
 from session.session import Session
 
+from .dialect import Connection, Database
 from .file import StoreFile
 from .journal import EDIT, Change, SavedState, changes_since, extends, saved_state
+from .postgres_url import is_url
 from .replay import Replay
-from .tables import Head, SessionInfo, Tables
+from .tables import Head, SessionInfo, Tables, checked_id
 
 if TYPE_CHECKING:
     from .stored_session import StoredSession
@@ -45,47 +46,52 @@ class Revision:
 
 
 class SessionStore:
-    """Sessions in one file. Saved data is never overwritten: the log before each edit stays readable.
+    """Sessions in one SQLite file or one PostgreSQL database. Saved data is never overwritten: the log before each edit stays readable.
 
         with SessionStore("sessions.db") as store:
             session = store.create()
             session.add_message("user", "What is in main.py?")  # on disk when this returns
 
+    `SessionStore("postgresql://user@host/database")` is a store for many machines.
+
     A session from `create` or `open` saves itself when it grows or changes; any other session is saved by `save`. A save writes only
     what is new. An edit (a pin, an insertion, a truncation, a summary) begins a new revision.
 
-    Several processes may use one file. If another process has added to a session since you loaded it, your save raises
-    StoreConflictError. Nothing is lost: the file and your session are as they were. Two ways to continue:
+    Several processes may use one store. If another process has added to a session since you loaded it, your save raises
+    StoreConflictError. Nothing is lost: the store and your session are as they were. Two ways to continue:
 
         fresh = store.open(session.id)
         await fresh.merge(session)      # both, ordered by time
         store.save(session.fork())      # or: keep yours as a session of its own
 
-    A store may be used from any thread, one call at a time. Each call waits for the disk, some milliseconds.
+    A store may be used from any thread. Each call waits for the disk, some milliseconds. On a file, calls take turns; on a server, only
+    those that write one session.
 
     Attributes:
-        path: The file. While it is open, SQLite keeps `…-wal` and `…-shm` next to it: to copy an open store, copy these too.
+        path: The file, or the server's URL without its password. While a file is open, SQLite keeps `…-wal` and `…-shm` next to it: to
+            copy an open store, copy these too.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float = 5.0, clock: Callable[[], float] = time.time) -> None:
         """
         Args:
-            path: The file. It and its folder are created if missing, private to their owner.
-            busy_seconds: Seconds to wait for another process, at most 3,600.
+            path: The file; it and its folder are created if missing, private to their owner. Or the URL of a PostgreSQL server, as
+                libpq has it; its schema `context_window` is created if missing.
+            busy_seconds: Seconds to wait for another process, at most 3,600. For a connection to a server the wait is 2 at least.
             clock: Returns the Unix seconds that saves are stamped with. They are for display only.
 
         Raises:
-            StoreError: The file cannot be opened, or was written by a newer release.
+            StoreError: The file cannot be opened, the server cannot be reached or refuses the user, or a newer release wrote to it.
             StoreDamagedError: It is damaged, or not a store.
             StoreBusyError: Another process locked it for longer than `busy_seconds`.
-            FormatError: An argument has the wrong type or is out of range.
+            FormatError: An argument has the wrong type or is out of range, or a URL is not one of a PostgreSQL server.
         """
         if isinstance(busy_seconds, bool) or not isinstance(busy_seconds, int | float) or not 0 <= busy_seconds <= LONGEST_WAIT:
             raise FormatError("SessionStore.busy_seconds", f"{short(busy_seconds)}; pass a number of seconds from 0 to {LONGEST_WAIT:g}")
         self._clock = clock
         self._saved: WeakKeyDictionary[Session, SavedState] = WeakKeyDictionary()
-        self._file = StoreFile(path, float(busy_seconds))
-        self._tables = Tables(self._file.path)
+        self._database = _opened(path, float(busy_seconds))
+        self._tables = Tables(self._database.path, self._database.dialect)
 
     def __enter__(self) -> Self:
         return self
@@ -98,32 +104,32 @@ class SessionStore:
 
     @property
     def path(self) -> str:
-        """The file, as an absolute path."""
-        return self._file.path
+        """The file, as an absolute path; or the server's URL without its password."""
+        return self._database.path
 
     def close(self) -> None:
-        """Close the file. Changing one of its stored sessions afterwards raises StoreError."""
-        self._file.close()
+        """Close the file, or the connections to the server. Changing one of its stored sessions afterwards raises StoreError."""
+        self._database.close()
 
     # Sessions that save themselves
 
     def create(self, session_id: str | None = None, *, metadata: Mapping[str, Any] | None = None) -> StoredSession:
-        """Return a new, empty session that saves itself. It is in the file when this returns.
+        """Return a new, empty session that saves itself. It is in the store when this returns.
 
         Args:
             session_id: Its id; a new one by default.
             metadata: JSON values to store with it.
 
         Raises:
-            StoreConflictError: The file has a session with this id.
-            StoreError: The file cannot be written.
+            StoreConflictError: The store has a session with this id.
+            StoreError: The store cannot be written.
             FormatError: An argument has the wrong type.
         """
         from .stored_session import StoredSession
 
         session = StoredSession(self, Session(id=session_id, metadata=metadata))
         change = changes_since(session, None)
-        with self._file.write() as connection:
+        with self._database.write(change.state.session_id) as connection:
             if self._tables.find_head(connection, session.id) is not None:
                 raise StoreConflictError(self.path, session.id, "already exists; open() it, or leave out the id to get a new one")
             saved = self._tables.add(connection, change, None, self._now())
@@ -134,9 +140,9 @@ class SessionStore:
         """Load a session that saves itself from now on.
 
         Raises:
-            UnknownSessionError: The file has no session with this id.
+            UnknownSessionError: The store has no session with this id.
             StoreDamagedError: The session cannot be read.
-            StoreError: The file cannot be used.
+            StoreError: The store cannot be used.
         """
         from .stored_session import StoredSession
 
@@ -151,16 +157,16 @@ class SessionStore:
     def save(self, session: Session) -> int:
         """Write everything that has changed since the session was saved or loaded, and return the number of items that are new or replaced.
 
-        A session that this store has never seen is saved under an existing id only if it begins with all the items in the file.
+        A session that this store has never seen is saved under an existing id only if it begins with all the items stored there.
 
         Args:
             session: A session. Save the log, not a view: a view has the id of its log but other items.
 
         Raises:
-            StoreConflictError: The file has another log under this id: another process added to it or deleted it, or this is a view or
+            StoreConflictError: The store has another log under this id: another process added to it or deleted it, or this is a view or
                 an edited copy.
-            StoreBusyError: Another process locked the file for longer than `busy_seconds`.
-            StoreError: The file cannot be written.
+            StoreBusyError: Another process locked the store for longer than `busy_seconds`.
+            StoreError: The store cannot be written.
             FormatError: It is not a session, or holds a value that JSON cannot.
         """
         if not isinstance(session, Session):
@@ -173,11 +179,11 @@ class SessionStore:
         change = changes_since(session, saved)
         if not change.rows:
             return 0
-        with self._file.write() as connection:
+        with self._database.write(change.state.session_id) as connection:
             head = self._tables.find_head(connection, session.id)
             if head is None:
                 if saved is not None:
-                    raise StoreConflictError(self.path, session.id, "was deleted from the file; save its fork() to keep it under a new id")
+                    raise StoreConflictError(self.path, session.id, "was deleted from the store; save its fork() to keep it under a new id")
             elif saved is None or (head.key, head.rows) != (saved.key, saved.rows):
                 change = self._changes_since_stored(connection, head, session)
             state = self._tables.add(connection, change, head, self._now()) if change.rows else change.state
@@ -193,12 +199,12 @@ class SessionStore:
                 no edit came after it: otherwise save its fork().
 
         Raises:
-            UnknownSessionError: The file has no session with this id.
+            UnknownSessionError: The store has no session with this id.
             StoreDamagedError: The session cannot be read.
-            StoreError: The file cannot be used.
+            StoreError: The store cannot be used.
             FormatError: There is no such revision.
         """
-        with self._file.read() as connection:
+        with self._database.read() as connection:
             head = self._tables.head(connection, session_id)
             replay = self._tables.replay(connection, head, revision)
         session = self._tables.session(replay, head)
@@ -207,7 +213,7 @@ class SessionStore:
         return session
 
     def let_go(self, session: Session) -> None:
-        """Forget the saved state of a session in memory, and release its items. The file keeps the session."""
+        """Forget the saved state of a session in memory, and release its items. The store keeps the session."""
         self._saved.pop(session, None)
 
     # Contents
@@ -217,9 +223,9 @@ class SessionStore:
 
         Raises:
             StoreDamagedError: The list is damaged.
-            StoreError: The file cannot be used.
+            StoreError: The store cannot be used.
         """
-        with self._file.read() as connection, closing(self._tables.heads(connection)) as heads:
+        with self._database.read() as connection, closing(self._tables.heads(connection)) as heads:
             return tuple(head.info for head in heads)
 
     def latest(self) -> SessionInfo | None:
@@ -227,23 +233,23 @@ class SessionStore:
 
         Raises:
             StoreDamagedError: The list is damaged.
-            StoreError: The file cannot be used.
+            StoreError: The store cannot be used.
         """
-        with self._file.read() as connection, closing(self._tables.heads(connection)) as heads:
+        with self._database.read() as connection, closing(self._tables.heads(connection, only_latest=True)) as heads:
             return next((head.info for head in heads), None)
 
     def revisions(self, session_id: str) -> tuple[Revision, ...]:
         """Return the states of a session's log before each edit, in order, and its state now.
 
         Raises:
-            UnknownSessionError: The file has no session with this id.
+            UnknownSessionError: The store has no session with this id.
             StoreDamagedError: The session cannot be read.
-            StoreError: The file cannot be used.
+            StoreError: The store cannot be used.
         """
         revisions: list[Revision] = []
         replay = Replay()
         updated = 0.0
-        with self._file.read() as connection:
+        with self._database.read() as connection:
             head = self._tables.head(connection, session_id)
             with closing(self._tables.rows(connection, head)) as rows:
                 for number, row, at in rows:
@@ -256,21 +262,21 @@ class SessionStore:
         return (*revisions, Revision(replay.edit_count, len(replay.items), updated))
 
     def delete(self, session_id: str) -> None:
-        """Remove a session and all its revisions for good. Their bytes in the file are overwritten.
+        """Remove a session and all its revisions for good. Their bytes in a file are overwritten; a server frees them when it next vacuums.
 
         Raises:
-            UnknownSessionError: The file has no session with this id.
-            StoreError: The file cannot be written.
+            UnknownSessionError: The store has no session with this id.
+            StoreError: The store cannot be written.
         """
-        with self._file.write() as connection:
+        with self._database.write(checked_id(session_id)) as connection:
             head = self._tables.head(connection, session_id)
             connection.execute("DELETE FROM journal WHERE session = ?", (head.key,))
             connection.execute("DELETE FROM sessions WHERE key = ?", (head.key,))
-        self._file.truncate_log()
+        self._database.purge()
 
     # Inside
 
-    def _changes_since_stored(self, connection: sqlite3.Connection, head: Head, session: Session) -> Change:
+    def _changes_since_stored(self, connection: Connection, head: Head, session: Session) -> Change:
         """Return the rows to add to a stored session whose state this store does not know, or knows no longer.
 
         Raises:
@@ -283,7 +289,7 @@ class SessionStore:
                 if session.origin is not None
                 else "nothing was written: open() it and merge() this one into it, or save this one's fork()"
             )
-            raise StoreConflictError(self.path, session.id, f"has items in the file that this session does not begin with; {advice}")
+            raise StoreConflictError(self.path, session.id, f"has items in the store that this session does not begin with; {advice}")
         return changes_since(session, saved_state(session, stored, key=head.key, rows=head.rows, title=head.info.title))
 
     def _now(self) -> float:
@@ -291,3 +297,13 @@ class SessionStore:
         if isinstance(at, bool) or not isinstance(at, int | float) or not math.isfinite(at):
             raise FormatError("SessionStore.clock", f"{short(at)} is not a number of seconds")
         return float(at)
+
+
+def _opened(address: str | os.PathLike[str], busy_seconds: float) -> Database:
+    if not is_url(address):
+        return StoreFile(address, busy_seconds)
+    try:
+        from .server import StoreServer
+    except ImportError as error:
+        raise StoreError("PostgreSQL", "a store there needs more packages: pip install 'context-window[postgres]'") from error
+    return StoreServer(os.fspath(address), busy_seconds)

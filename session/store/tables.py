@@ -5,7 +5,6 @@ Every cursor is closed when its query is done or fails: an open one keeps a lock
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -16,12 +15,12 @@ from session.errors import FormatError, StoreDamagedError, UnknownSessionError, 
 from session.sanitize import clean
 from session.session import Session
 
+from .dialect import Connection, Dialect
 from .journal import EDIT, KINDS, Change, Row, SavedState, checksum
 from .replay import Replay
 
 SELECT_HEADS = "SELECT key, id, created, updated, title, items, rows, last, crc FROM sessions"
-INSERT_HEAD = "INSERT INTO sessions (key, id, created, updated, title, items, rows, last, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-INSERT_ROW = "INSERT INTO journal (place, session, number, kind, at, crc, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+INSERT_ROW = "INSERT INTO journal (session, number, kind, at, crc, body) VALUES (?, ?, ?, ?, ?, ?)"
 _HEAD_TYPES = (int, bytes, float, float, bytes, int, int, int, int)
 
 
@@ -50,7 +49,7 @@ class Head:
     """A row of the table `sessions`.
 
     Attributes:
-        key: The session's key in the file.
+        key: The session's key in the store.
         info: Its entry in the list of sessions.
         rows: Number of rows in its journal.
         last: Place of the last row.
@@ -69,26 +68,28 @@ class Head:
 
 
 class Tables:
-    """The two tables of a file. Its methods take a connection that is in a transaction."""
+    """The two tables of a store. Its methods take a connection that is in a transaction."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, dialect: Dialect) -> None:
         """
         Args:
-            path: The file, for error messages.
+            path: The store, for error messages.
+            dialect: The database's SQL.
         """
         self.path = path
+        self._dialect = dialect
 
-    def heads(self, connection: sqlite3.Connection) -> Generator[Head, None, None]:
-        """Yield the row of each session, the most recently saved first.
+    def heads(self, connection: Connection, *, only_latest: bool = False) -> Generator[Head, None, None]:
+        """Yield the row of each session, the most recently saved first; or of that one only.
 
         Raises:
             StoreDamagedError: A row is damaged.
         """
-        with closing(connection.execute(f"{SELECT_HEADS} ORDER BY last DESC")) as records:
+        with closing(connection.execute(f"{SELECT_HEADS} ORDER BY last DESC{' LIMIT 1' * only_latest}")) as records:
             for values in records:
                 yield self._checked_head(values)
 
-    def find_head(self, connection: sqlite3.Connection, session_id: str) -> Head | None:
+    def find_head(self, connection: Connection, session_id: str) -> Head | None:
         """Return the row of the session with this id, or None.
 
         Raises:
@@ -97,7 +98,7 @@ class Tables:
         values = connection.execute(f"{SELECT_HEADS} WHERE id = ?", (session_id,)).fetchone()
         return None if values is None else self._checked_head(values)
 
-    def head(self, connection: sqlite3.Connection, session_id: str) -> Head:
+    def head(self, connection: Connection, session_id: str) -> Head:
         """Return the row of the session with this id.
 
         Raises:
@@ -105,14 +106,12 @@ class Tables:
             FormatError: `session_id` is not a str.
             StoreDamagedError: The row is damaged.
         """
-        if not isinstance(session_id, str):
-            raise FormatError("session_id", f"{short(session_id)} is not a session's id")
-        head = self.find_head(connection, clean(session_id))
+        head = self.find_head(connection, checked_id(session_id))
         if head is None:
             raise UnknownSessionError(self.path, session_id)
         return head
 
-    def rows(self, connection: sqlite3.Connection, head: Head) -> Generator[tuple[int, Row, float], None, None]:
+    def rows(self, connection: Connection, head: Head) -> Generator[tuple[int, Row, float], None, None]:
         """Yield number, row and time of all rows of a session, in order.
 
         Raises:
@@ -130,7 +129,7 @@ class Tables:
         if expected != head.rows:
             raise StoreDamagedError(self.path, f"{head.rows - expected} of its {head.rows} rows are missing", head.info.id)
 
-    def replay(self, connection: sqlite3.Connection, head: Head, revision: int | None = None) -> Replay:
+    def replay(self, connection: Connection, head: Head, revision: int | None = None) -> Replay:
         """Return a replay of the session up to the end, or up to the edit that ended a revision (theory of operation, 3).
 
         Raises:
@@ -174,8 +173,8 @@ class Tables:
         place = "" if number is None else f"row {number}: "
         return StoreDamagedError(self.path, f"{place}{error}", head.info.id)
 
-    def add(self, connection: sqlite3.Connection, change: Change, head: Head | None, at: float) -> SavedState:
-        """Add the rows of a change and return the file's state of the session after it.
+    def add(self, connection: Connection, change: Change, head: Head | None, at: float) -> SavedState:
+        """Add the rows of a change and return the stored state of the session after it.
 
         Args:
             connection: A connection in a write transaction.
@@ -187,12 +186,12 @@ class Tables:
         if head is None:  # inserted first, because the checksums of the rows need the key
             statement = "INSERT INTO sessions (id, created, updated, title, items, rows, last, crc) VALUES (?, ?, ?, '', 0, 0, 0, 0)"
             connection.execute(statement, (state.session_id, at, at))
-            state = replace(state, key=_last_place(connection))
-        first = state.rows - len(change.rows)
-        for number, row in enumerate(change.rows, first):
-            crc = checksum(state.key, number, row, at)
-            connection.execute(INSERT_ROW, (None, state.key, number, row.kind, at, crc, row.body))
-        last = _last_place(connection)
+            state = replace(state, key=self._last_key(connection))
+        rows = enumerate(change.rows, state.rows - len(change.rows))
+        connection.executemany(
+            INSERT_ROW, [(state.key, number, row.kind, at, checksum(state.key, number, row, at), row.body) for number, row in rows]
+        )
+        last = self._last_key(connection)
         created = at if head is None else head.info.created
         after = Head(state.key, SessionInfo(state.session_id, state.title, len(state.items), created, at), state.rows, last)
         key, _, _, *values = after.values()
@@ -201,11 +200,26 @@ class Tables:
         )
         return state
 
+    def _last_key(self, connection: Connection) -> int:
+        key: int = connection.execute(self._dialect.last_key).fetchone()[0]
+        return key
+
     def _checked_head(self, values: tuple[Any, ...]) -> Head:
         head = head_of(values)
         if head is None:
             raise StoreDamagedError(self.path, f"row {values[0]} in the list of sessions is damaged")
         return head
+
+
+def checked_id(session_id: object) -> str:
+    """Return the id of a session as the store has it.
+
+    Raises:
+        FormatError: It is not a str.
+    """
+    if not isinstance(session_id, str):
+        raise FormatError("session_id", f"{short(session_id)} is not a session's id")
+    return clean(session_id)
 
 
 def head_of(values: tuple[Any, ...]) -> Head | None:
@@ -235,8 +249,3 @@ def row_of(key: int, values: tuple[Any, ...]) -> Row | None:
     except UnicodeDecodeError:
         return None
     return row if row.kind in KINDS and checksum(key, number, row, at) == crc else None
-
-
-def _last_place(connection: sqlite3.Connection) -> int:
-    place: int = connection.execute("SELECT last_insert_rowid()").fetchone()[0]
-    return place

@@ -527,10 +527,10 @@ def test_a_store_without_a_log_has_a_private_journal(tmp_path: Path, mask: int) 
     """On a disk without shared memory, SQLite keeps a journal instead of a log."""
     with umask(mask), SessionStore(tmp_path / "sessions.db") as store:
         store.create("kept")
-        with store._file.read() as connection:
+        with store._database.read() as connection:
             pass
         assert connection.execute("PRAGMA journal_mode = DELETE").fetchone() == (b"delete",)
-        with store._file.write() as connection:
+        with store._database.write("kept") as connection:
             connection.execute("UPDATE sessions SET updated = updated + 1")
             modes = {file.name: mode(file) for file in tmp_path.iterdir()}
     assert modes == dict.fromkeys(("sessions.db", "sessions.db-journal"), 0o600)

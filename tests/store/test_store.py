@@ -40,7 +40,7 @@ NUMBERS = count()
 
 def hurried(store: SessionStore) -> SessionStore:
     """Return the store without flushing to the disk, which would slow down hundreds of examples."""
-    store._file._connection.execute("PRAGMA synchronous = OFF")
+    store._database._connection.execute("PRAGMA synchronous = OFF")
     return store
 
 
@@ -402,7 +402,7 @@ def test_every_edit_of_a_plain_session_can_be_saved(store: SessionStore, name: s
 def rows_of(store: SessionStore, session: Session) -> list[tuple[Any, ...]]:
     """Return all journal rows of the session."""
     key = store._saved[session].key
-    return store._file._connection.execute("SELECT * FROM journal WHERE session = ? ORDER BY number", (key,)).fetchall()
+    return store._database._connection.execute("SELECT * FROM journal WHERE session = ? ORDER BY number", (key,)).fetchall()
 
 
 @given(data=st.data())
@@ -566,7 +566,7 @@ def test_any_file_name_can_be_used(tmp_path: Path, name: str) -> None:
 
 def test_writes_are_flushed_and_do_not_block_readers(path: Path) -> None:
     with SessionStore(path) as store:
-        connection = store._file._connection
+        connection = store._database._connection
         assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
         assert connection.execute("PRAGMA journal_mode").fetchone()[0] == b"wal"
 

@@ -75,13 +75,13 @@ FORKING = """
 import os
 store = SessionStore(path)
 session = store.create("parent")
-before = store._file._connection
+before = store._database._connection
 child = os.fork()
 if not child:
     code = 1
     try:
         store.create("child").add_message("user", "of the child")
-        code = int(store._file._connection is before)
+        code = int(store._database._connection is before)
         store.close()
     finally:
         os._exit(code)
@@ -263,7 +263,7 @@ def test_a_save_can_run_in_a_thread_of_an_event_loop(tmp_path: Path) -> None:
 @contextmanager
 def full(store: SessionStore) -> Iterator[None]:
     """Let the file grow no further, as on a full disk."""
-    connection = store._file._connection
+    connection = store._database._connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages}")
     yield
@@ -282,7 +282,7 @@ def test_a_full_disk_raises_store_error_and_loses_nothing(tmp_path: Path) -> Non
 def test_an_item_too_large_for_a_row_raises_store_error(tmp_path: Path) -> None:
     with SessionStore(tmp_path / "s.db") as store:
         session = store.create("s")
-        store._file._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000)
+        store._database._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000)
         with pytest.raises(StoreError, match="too large for one row"):
             session.add_message("user", "x" * 20_000)
         assert texts(store.load("s")) == []
@@ -293,7 +293,7 @@ def test_an_item_too_large_for_a_row_raises_store_error(tmp_path: Path) -> None:
 
 def work(store: SessionStore, session: Session) -> tuple[int, int, int]:
     """Return the cost of one more item: statements, bytes written, and function calls."""
-    connection = store._file._connection
+    connection = store._database._connection
     log = Path(f"{store.path}-wal")
     statements: list[str] = []
     calls = 0
@@ -315,7 +315,7 @@ def work(store: SessionStore, session: Session) -> tuple[int, int, int]:
 
 def test_one_more_item_costs_the_same_in_a_long_session(tmp_path: Path) -> None:
     with SessionStore(tmp_path / "s.db") as store:
-        store._file._connection.execute("PRAGMA wal_autocheckpoint = 0")
+        store._database._connection.execute("PRAGMA wal_autocheckpoint = 0")
         costs = []
         for name, length in (("short", 10), ("long", 3_000)):
             session = store.create(name)
@@ -336,10 +336,10 @@ def test_a_pin_in_a_long_session_writes_only_the_item(tmp_path: Path) -> None:
         with session.together():
             for number in range(2_000):
                 session.add_message("user", f"{number} " + "x" * 500)
-        store._file._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        store._database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         session.pin(session.items[1_000].id)
         assert 0 < Path(f"{store.path}-wal").stat().st_size < 10 * 4_200
-        rows = store._file._connection.execute("SELECT kind, body FROM journal ORDER BY place DESC LIMIT 2").fetchall()
+        rows = store._database._connection.execute("SELECT kind, body FROM journal ORDER BY place DESC LIMIT 2").fetchall()
     assert rows[0] == (b"edit", b'{"of":[2000,1],"runs":[[0,1000],[2000,2001],[1001,2000]]}')
     assert json.loads(rows[1][1])["pinned"] is True
 
