@@ -1,12 +1,10 @@
-"""Sessions in a file: saved sessions load unchanged, stored ones save every change, and replaced items stay readable."""
+"""The contract of a store, on both databases. Those of a file alone: `test_store_file.py`."""
 
 import asyncio
 import copy
 import inspect
 import json
-import os
 import pickle
-import sqlite3
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
@@ -32,16 +30,13 @@ from session import (
 )
 from session.store import SessionStore, StoredSession
 from tests.session.test_serial import rich_sessions, same
-from tests.support.shell import POSIX
+from tests.support.postgres import PostgresServer
+from tests.support.stores import hurried
 from tests.support.strategies import sessions
 
 NUMBERS = count()
-
-
-def hurried(store: SessionStore) -> SessionStore:
-    """Return the store without flushing to the disk, which would slow down hundreds of examples."""
-    store._database._connection.execute("PRAGMA synchronous = OFF")
-    return store
+ON_SERVER = settings(max_examples=10)
+"""The values are the same as in a file, and only the way there is another one."""
 
 
 @pytest.fixture(scope="module")
@@ -50,23 +45,9 @@ def shared() -> Iterator[SessionStore]:
         yield hurried(store)
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The bytes of an empty store: creating one takes longer than most tests."""
-    path = tmp_path_factory.mktemp("empty") / "s.db"
-    SessionStore(path).close()
-    return path.read_bytes()
-
-
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "sessions.db"
-
-
-@pytest.fixture
-def store(path: Path, empty: bytes) -> Iterator[SessionStore]:
-    path.write_bytes(empty)
-    with SessionStore(path, clock=map(float, count(1)).__next__) as new_store:
+def store(address: str) -> Iterator[SessionStore]:
+    with SessionStore(address, clock=map(float, count(1)).__next__) as new_store:
         yield hurried(new_store)
 
 
@@ -81,21 +62,32 @@ def texts(session: Session) -> list[str]:
 # Round trips
 
 
-@given(drawn=rich_sessions() | sessions(max_steps=6))
-def test_a_loaded_session_equals_the_saved_one(shared: SessionStore, drawn: Session) -> None:
+def check_saved_equals_loaded(store: SessionStore, drawn: Session) -> None:
     drawn.id = f"{next(NUMBERS)} {drawn.id}"
-    shared.save(drawn)
-    loaded = shared.load(drawn.id)
+    store.save(drawn)
+    loaded = store.load(drawn.id)
     same(drawn, loaded)
     assert json.dumps(loaded.to_dict()) == json.dumps(drawn.to_dict())
 
 
-def test_a_session_is_readable_after_the_store_is_closed_and_reopened(path: Path) -> None:
-    with SessionStore(path) as store:
+@given(drawn=rich_sessions() | sessions(max_steps=6))
+def test_a_loaded_session_equals_the_saved_one(shared: SessionStore, drawn: Session) -> None:
+    check_saved_equals_loaded(shared, drawn)
+
+
+@ON_SERVER
+@given(drawn=rich_sessions() | sessions(max_steps=6))
+def test_a_loaded_session_equals_the_one_saved_on_a_server(postgres: PostgresServer, drawn: Session) -> None:
+    with SessionStore(postgres.url()) as store:
+        check_saved_equals_loaded(store, drawn)
+
+
+def test_a_session_is_readable_after_the_store_is_closed_and_reopened(new_address: str) -> None:
+    with SessionStore(new_address) as store:
         session = store.create("s", metadata={"cwd": "/x"})
         session.add_message("user", "Hello")
         session.add_function_call("f", "{}", "c")
-    with SessionStore(path) as store:
+    with SessionStore(new_address) as store:
         same(store.load("s"), Session(session.items, id="s", metadata={"cwd": "/x"}))
 
 
@@ -183,8 +175,8 @@ def test_an_invalid_session_id_is_refused(store: SessionStore, wrong: Any) -> No
 # Contents
 
 
-def test_list_is_ordered_by_last_save_regardless_of_the_clock(path: Path) -> None:
-    with SessionStore(path, clock=map(float, count(1_000, -1)).__next__) as store:
+def test_list_is_ordered_by_last_save_regardless_of_the_clock(address: str) -> None:
+    with SessionStore(address, clock=map(float, count(1_000, -1)).__next__) as store:
         first, second = store.create("one"), store.create("two")
         second.add_message("user", "  What is in\n\tmain.py? ")
         first.add_message("assistant", "Hm.")
@@ -223,15 +215,13 @@ def test_an_unknown_id_raises_an_error_that_names_it(store: SessionStore, ask: s
         getattr(store, ask)(5)
 
 
-def test_delete_erases_a_session_from_the_file(store: SessionStore, path: Path) -> None:
+def test_a_deleted_session_is_gone_and_the_others_stay(store: SessionStore) -> None:
     other, deleted = store.create("kept"), store.create("gone")
-    deleted.add_message("user", "the secret " * 2_000)
+    deleted.add_message("user", "the secret")
     other.add_message("user", "hello")
     store.delete("gone")
     assert [info.id for info in store.list()] == ["kept"]
-    file_bytes = b"".join(file.read_bytes() for file in path.parent.iterdir())
-    assert b"the secret" not in file_bytes
-    assert b"hello" in file_bytes
+    assert texts(store.load("kept")) == ["hello"]
 
 
 def test_saving_a_session_that_was_deleted_meanwhile_is_a_conflict(store: SessionStore) -> None:
@@ -270,12 +260,12 @@ def test_the_second_of_two_writers_gets_a_conflict_and_can_merge_or_fork(store: 
     assert texts(store.load("s")) == ["first", "of one", "of two"]
 
 
-def test_an_unknown_session_is_saved_if_it_extends_the_stored_one(store: SessionStore, path: Path) -> None:
+def test_an_unknown_session_is_saved_if_it_extends_the_stored_one(store: SessionStore, address: str) -> None:
     session = store.create("s")
     session.add_message("user", "one")
     other = Session.from_dict(session.to_dict())
     other.add_message("user", "two")
-    with SessionStore(path) as elsewhere:
+    with SessionStore(address) as elsewhere:
         assert elsewhere.save(other) == 1
     assert texts(store.load("s")) == ["one", "two"]
     other = Session.from_dict(session.to_dict())
@@ -402,17 +392,29 @@ def test_every_edit_of_a_plain_session_can_be_saved(store: SessionStore, name: s
 def rows_of(store: SessionStore, session: Session) -> list[tuple[Any, ...]]:
     """Return all journal rows of the session."""
     key = store._saved[session].key
-    return store._database._connection.execute("SELECT * FROM journal WHERE session = ? ORDER BY number", (key,)).fetchall()
+    with store._database.read() as connection:
+        return connection.execute("SELECT * FROM journal WHERE session = ? ORDER BY number", (key,)).fetchall()
 
 
 @given(data=st.data())
 def test_after_any_edits_the_file_has_the_session_and_all_its_revisions(shared: SessionStore, data: st.DataObject) -> None:
-    session = shared.create(f"any {next(NUMBERS)}")
+    check_edits(shared, data)
+
+
+@ON_SERVER
+@given(data=st.data())
+def test_after_any_edits_the_server_has_the_session_and_all_its_revisions(postgres: PostgresServer, data: st.DataObject) -> None:
+    with SessionStore(postgres.url()) as store:
+        check_edits(store, data)
+
+
+def check_edits(store: SessionStore, data: st.DataObject) -> None:
+    session = store.create(f"any {next(NUMBERS)}")
     for item in data.draw(sessions(max_steps=6)).items:
         Session.append(session, item)
     session.save()
     logs = [list(session.items)]
-    rows = rows_of(shared, session)
+    rows = rows_of(store, session)
     for step in range(data.draw(st.integers(1, 6))):
         length = len(session.items)
         act = data.draw(st.sampled_from(("append", "pin", "unpin", "insert", "truncate", "system", "breaks", "merge", "title")))
@@ -435,11 +437,11 @@ def test_after_any_edits_the_file_has_the_session_and_all_its_revisions(shared: 
         if list(session.items)[: len(logs[-1])] != logs[-1]:  # otherwise the log only grew
             logs.append([])
         logs[-1] = list(session.items)
-        before, rows = rows, rows_of(shared, session)
+        before, rows = rows, rows_of(store, session)
         assert rows[: len(before)] == before
-    same(shared.load(session.id), session)
-    stored = [list(shared.load(session.id, revision=revision.number).items) for revision in shared.revisions(session.id)]
-    assert [revision.items for revision in shared.revisions(session.id)] == list(map(len, stored))
+    same(store.load(session.id), session)
+    stored = [list(store.load(session.id, revision=revision.number).items) for revision in store.revisions(session.id)]
+    assert [revision.items for revision in store.revisions(session.id)] == list(map(len, stored))
     assert stored[-1] == logs[-1]
     assert all(log in stored for log in logs)
 
@@ -504,8 +506,8 @@ def test_cleanup_frees_the_memory_and_keeps_the_file(store: SessionStore) -> Non
     assert texts(store.open("s")) == ["one"]
 
 
-def test_using_a_closed_store_raises_store_error(path: Path) -> None:
-    store = SessionStore(path)
+def test_using_a_closed_store_raises_store_error(address: str) -> None:
+    store = SessionStore(address)
     session = store.create("s")
     store.close()
     store.close()
@@ -534,65 +536,3 @@ def test_cleanup_in_a_together_block_discards_its_changes(store: SessionStore) -
     with session.together():
         session.cleanup()
     assert texts(store.load("s")) == ["one"]
-
-
-# The file
-
-
-@POSIX
-def test_the_file_is_private_to_its_owner(tmp_path: Path) -> None:
-    path = tmp_path / "made" / "for it" / "sessions.db"
-    before = os.umask(0)
-    try:
-        with SessionStore(path) as store:
-            store.create().add_message("user", "x")
-            modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
-        assert path.parent.stat().st_mode & 0o777 == 0o700
-    finally:
-        os.umask(before)
-    assert modes == dict.fromkeys(("sessions.db", "sessions.db-wal", "sessions.db-shm"), 0o600)
-
-
-@pytest.mark.parametrize("name", ["a b%20c?mode=memory#x.db", "é日本👍.db", "'; DROP TABLE journal; --"])
-def test_any_file_name_can_be_used(tmp_path: Path, name: str) -> None:
-    if os.name == "nt" and set(name) & set('?*<>"|:'):
-        pytest.skip("no such name there")
-    with SessionStore(tmp_path / name) as store:
-        store.create("s")
-    assert (tmp_path / name).is_file()
-    with SessionStore(str(tmp_path / name)) as store:
-        assert [info.id for info in store.list()] == ["s"]
-
-
-def test_writes_are_flushed_and_do_not_block_readers(path: Path) -> None:
-    with SessionStore(path) as store:
-        connection = store._database._connection
-        assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
-        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == b"wal"
-
-
-def test_a_store_can_be_read_with_plain_sqlite_and_json(store: SessionStore, path: Path) -> None:
-    """The data stays accessible without this library."""
-    store.create("s").add_message("user", "hello")
-    connection = sqlite3.connect(path)
-    try:
-        rows = connection.execute("SELECT kind, body FROM journal ORDER BY session, number").fetchall()
-    finally:
-        connection.close()
-    assert [kind for kind, _ in rows] == ["session", "item"]
-    assert json.loads(rows[1][1])["content"] == [{"type": "text", "text": "hello"}]
-
-
-@pytest.mark.parametrize("wrong", [-1, True, "5", None, float("nan"), 10**400])
-def test_an_invalid_waiting_time_is_refused(path: Path, wrong: Any) -> None:
-    with pytest.raises(FormatError, match=r"^SessionStore\.busy_seconds: "):
-        SessionStore(path, busy_seconds=wrong)
-    assert not path.exists()
-
-
-@pytest.mark.parametrize("wrong", [None, "now", float("nan"), True])
-def test_an_invalid_clock_writes_nothing(path: Path, wrong: Any) -> None:
-    with SessionStore(path, clock=lambda: wrong) as store:
-        with pytest.raises(FormatError, match=r"^SessionStore\.clock: "):
-            store.create("s")
-        assert store.list() == ()

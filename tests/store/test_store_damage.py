@@ -29,7 +29,7 @@ from session.store import SessionStore
 from session.store.journal import Row, checksum
 from session.store.replay import Replay, edit_runs
 from session.store.schema import APPLICATION, SCHEMA, VERSION
-from tests.store.test_store import hurried
+from tests.support.stores import hurried, raw
 
 PAGE = 4096
 
@@ -289,7 +289,7 @@ def test_a_file_with_duplicate_tables_is_refused(tmp_path: Path, name: str) -> N
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sqlite3 cannot turn triggers off before Python 3.12")
 def test_triggers_and_views_are_turned_off(tmp_path: Path) -> None:
     with SessionStore(tmp_path / "s.db") as store:
-        connection: Any = store._database._connection
+        connection: Any = raw(store)
         assert not connection.getconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_TRIGGER)  # type: ignore[attr-defined, unused-ignore]
         assert not connection.getconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW)  # type: ignore[attr-defined, unused-ignore]
 
@@ -303,7 +303,7 @@ def test_a_file_with_statistics_tables_is_accepted(tmp_path: Path) -> None:
         connection.execute("VACUUM")
     with SessionStore(path) as store:
         store.open("s").add_message("user", "x")
-        assert store._database._connection.execute("PRAGMA journal_mode").fetchone()[0] == b"wal"
+        assert raw(store).execute("PRAGMA journal_mode").fetchone()[0] == b"wal"
 
 
 def test_a_file_of_a_newer_version_is_refused_and_unchanged(files: Files, folder: Path) -> None:
@@ -356,7 +356,7 @@ def forged(path: Path, *rows: tuple[str, bytes | str]) -> None:
     with SessionStore(path) as store:
         store.create("s")
         head = Head(1, SessionInfo("s", "", 0, 1.0, 1.0), len(rows), len(rows))
-        connection = store._database._connection
+        connection = raw(store)
         connection.execute("DELETE FROM journal")
         for number, (kind, body) in enumerate(rows):
             data = body.encode() if isinstance(body, str) else body

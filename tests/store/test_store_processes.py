@@ -1,4 +1,7 @@
-"""A store used by several processes, some of which are killed: every save that returned is there, and conflicts raise our own errors."""
+"""A store used by several processes, some of which are killed: every save that returned is there, and conflicts raise our own errors.
+
+The server itself is killed in `test_store_server.py`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ import pytest
 from session import Session, StoreBusyError, StoreConflictError, StoreError
 from session.store import SessionStore
 from tests.support.shell import HERE, POSIX
+from tests.support.stores import raw
 
 STARTED = """
 import asyncio, sys
@@ -38,6 +42,23 @@ with SessionStore(path) as store:
         session.add_message("user", f"{number} " + "x" * (number % 7) * 1_500)
         number += 1
         say(number)
+"""
+
+HALFWAY = """
+from session.store.tables import Tables
+add = Tables.add
+def add_and_wait(*values):
+    state = add(*values)
+    say("halfway")
+    sys.stdin.readline()
+    return state
+with SessionStore(path) as store:
+    session = store.open(session_id)
+    for number in range(3):
+        session.add_message("user", str(number))
+        say(number)
+    Tables.add = add_and_wait
+    session.add_message("user", "never acknowledged")
 """
 
 MANY = """
@@ -75,13 +96,16 @@ FORKING = """
 import os
 store = SessionStore(path)
 session = store.create("parent")
-before = store._database._connection
+def connection():
+    fields = vars(store._database)
+    return fields.get("_connection") or fields.get("_pool")
+before = connection()
 child = os.fork()
 if not child:
     code = 1
     try:
         store.create("child").add_message("user", "of the child")
-        code = int(store._database._connection is before)
+        code = int(connection() is before)
         store.close()
     finally:
         os._exit(code)
@@ -92,9 +116,9 @@ say(status, *sorted(info.id for info in store.list()))
 
 
 @contextmanager
-def process(code: str, path: Path, name: str) -> Iterator[subprocess.Popen[str]]:
+def process(code: str, address: str, name: str) -> Iterator[subprocess.Popen[str]]:
     """Run code in another Python process, which is killed at the end."""
-    command = [sys.executable, "-c", STARTED + code, str(path), name]
+    command = [sys.executable, "-c", STARTED + code, address, name]
     with subprocess.Popen(command, cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as started:
         try:
             yield started
@@ -127,45 +151,56 @@ def texts(session: Session) -> list[str]:
     return [message.text for message in session.messages()]
 
 
-def test_every_save_that_returned_survives_a_kill(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    with SessionStore(path) as store:
+def test_every_save_that_returned_survives_a_kill(address: str) -> None:
+    with SessionStore(address) as store:
         store.create("s")
     had = 0
-    for kill_after in (1, 4, 13, 2, 9):
-        with process(TALKING, path, "s") as talking:
+    for kill_after in (13, 14):
+        with process(TALKING, address, "s") as talking:
             acknowledged = [int(line(talking)) for _ in range(kill_after)][-1]
             talking.kill()  # at any point, perhaps in the middle of the next save
             talking.wait()
-        with SessionStore(path) as store:
+        with SessionStore(address) as store:
             session = store.load("s")
             assert len(session.items) >= acknowledged == had + kill_after
             assert [text.split(" ")[0] for text in texts(session)] == [str(number) for number in range(len(session.items))]
             had = len(session.items)
-    with SessionStore(path) as store:
+    with SessionStore(address) as store:
         assert sum(item.pinned for item in store.load("s").items) >= 2
         assert len(store.revisions("s")) >= 3
 
 
-def test_several_processes_can_create_and_write_one_file_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
+def test_a_kill_in_the_middle_of_a_save_leaves_nothing_of_it(address: str) -> None:
+    with SessionStore(address) as store:
+        store.create("s")
+    with process(HALFWAY, address, "s") as writing:
+        assert [line(writing) for _ in range(4)] == ["0", "1", "2", "halfway"]
+        writing.kill()
+        writing.wait()
+    with SessionStore(address, busy_seconds=60) as store:
+        session = store.open("s")
+        assert texts(session) == ["0", "1", "2"]
+        session.add_message("user", "by the next writer")
+        assert texts(store.load("s"))[3:] == ["by the next writer"]
+
+
+def test_several_processes_can_create_and_write_one_store_at_once(new_address: str) -> None:
     names = ["a", "b", "c"]
-    with process(MANY, path, "a") as a, process(MANY, path, "b") as b, process(MANY, path, "c") as c:
+    with process(MANY, new_address, "a") as a, process(MANY, new_address, "b") as b, process(MANY, new_address, "c") as c:
         let_go(a, b, c)
         ended(a, b, c)
-    with SessionStore(path) as store:
+    with SessionStore(new_address) as store:
         assert sorted(info.id for info in store.list()) == names
         assert [texts(store.load(name)) for name in names] == [[str(number) for number in range(20)]] * 3
 
 
-def test_two_processes_on_one_session_lose_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    with SessionStore(path) as store:
+def test_two_processes_on_one_session_lose_nothing(address: str) -> None:
+    with SessionStore(address) as store:
         store.create("both")
-    with process(SHARING, path, "a") as a, process(SHARING, path, "b") as b:
+    with process(SHARING, address, "a") as a, process(SHARING, address, "b") as b:
         let_go(a, b)
         ended(a, b)
-    with SessionStore(path) as store:
+    with SessionStore(address) as store:
         merged = texts(store.load("both"))
     assert sorted(merged) == sorted(f"{name} {number}" for name in "ab" for number in range(12))
     for name in "ab":
@@ -173,11 +208,10 @@ def test_two_processes_on_one_session_lose_nothing(tmp_path: Path) -> None:
 
 
 @POSIX
-def test_a_forked_process_opens_its_own_connection(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    with process(FORKING, path, "s") as forking:
+def test_a_forked_process_opens_its_own_connection(address: str) -> None:
+    with process(FORKING, address, "s") as forking:
         assert ended(forking) == ["0 child parent"]
-    with SessionStore(path) as store:
+    with SessionStore(address) as store:
         assert [texts(store.load(name)) for name in ("child", "parent")] == [["of the child"], ["of the parent"]]
 
 
@@ -190,16 +224,13 @@ def locked(path: Path) -> Iterator[None]:
         other.execute("ROLLBACK")
 
 
-def test_a_lock_timeout_raises_store_busy_error_and_loses_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    with SessionStore(path, busy_seconds=0.05) as store:
+def test_a_lock_timeout_raises_store_busy_error_and_loses_nothing(address: str) -> None:
+    with SessionStore(address, busy_seconds=0.05) as store, SessionStore(address) as other:
         session = store.create("s")
-        with locked(path):
+        with other._database.write("s"):
             with pytest.raises(StoreBusyError, match=r"more than 0\.05 seconds.*save again") as caught:
                 session.add_message("user", "one")
-            assert (caught.value.seconds, caught.value.path) == (0.05, str(path))
-            with pytest.raises(StoreBusyError):
-                store.create("t")
+            assert (caught.value.seconds, caught.value.path) == (0.05, store.path)
             with pytest.raises(StoreBusyError):
                 store.delete("s")
             assert texts(store.load("s")) == []  # readers need no lock
@@ -231,8 +262,8 @@ def test_a_save_continues_when_the_lock_is_released(tmp_path: Path) -> None:
         assert texts(store.load("s")) == ["one"]
 
 
-def test_threads_that_share_a_store_take_turns(tmp_path: Path) -> None:
-    with SessionStore(tmp_path / "s.db") as store:
+def test_threads_can_share_a_store(address: str) -> None:
+    with SessionStore(address) as store:
         faults: list[BaseException] = []
 
         def talk(name: str) -> None:
@@ -252,8 +283,8 @@ def test_threads_that_share_a_store_take_turns(tmp_path: Path) -> None:
         assert [len(store.load(name).items) for name in "abc"] == [10, 10, 10]
 
 
-def test_a_save_can_run_in_a_thread_of_an_event_loop(tmp_path: Path) -> None:
-    with SessionStore(tmp_path / "s.db") as store:
+def test_a_save_can_run_in_a_thread_of_an_event_loop(address: str) -> None:
+    with SessionStore(address) as store:
         session = Session(id="s")
         session.add_message("user", "one")
         assert asyncio.run(asyncio.to_thread(store.save, session)) == 1
@@ -263,7 +294,7 @@ def test_a_save_can_run_in_a_thread_of_an_event_loop(tmp_path: Path) -> None:
 @contextmanager
 def full(store: SessionStore) -> Iterator[None]:
     """Let the file grow no further, as on a full disk."""
-    connection = store._database._connection
+    connection = raw(store)
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages}")
     yield
@@ -282,7 +313,7 @@ def test_a_full_disk_raises_store_error_and_loses_nothing(tmp_path: Path) -> Non
 def test_an_item_too_large_for_a_row_raises_store_error(tmp_path: Path) -> None:
     with SessionStore(tmp_path / "s.db") as store:
         session = store.create("s")
-        store._database._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000)
+        raw(store).setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 10_000)
         with pytest.raises(StoreError, match="too large for one row"):
             session.add_message("user", "x" * 20_000)
         assert texts(store.load("s")) == []
@@ -293,7 +324,7 @@ def test_an_item_too_large_for_a_row_raises_store_error(tmp_path: Path) -> None:
 
 def work(store: SessionStore, session: Session) -> tuple[int, int, int]:
     """Return the cost of one more item: statements, bytes written, and function calls."""
-    connection = store._database._connection
+    connection = raw(store)
     log = Path(f"{store.path}-wal")
     statements: list[str] = []
     calls = 0
@@ -315,7 +346,7 @@ def work(store: SessionStore, session: Session) -> tuple[int, int, int]:
 
 def test_one_more_item_costs_the_same_in_a_long_session(tmp_path: Path) -> None:
     with SessionStore(tmp_path / "s.db") as store:
-        store._database._connection.execute("PRAGMA wal_autocheckpoint = 0")
+        raw(store).execute("PRAGMA wal_autocheckpoint = 0")
         costs = []
         for name, length in (("short", 10), ("long", 3_000)):
             session = store.create(name)
@@ -336,17 +367,16 @@ def test_a_pin_in_a_long_session_writes_only_the_item(tmp_path: Path) -> None:
         with session.together():
             for number in range(2_000):
                 session.add_message("user", f"{number} " + "x" * 500)
-        store._database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        raw(store).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         session.pin(session.items[1_000].id)
         assert 0 < Path(f"{store.path}-wal").stat().st_size < 10 * 4_200
-        rows = store._database._connection.execute("SELECT kind, body FROM journal ORDER BY place DESC LIMIT 2").fetchall()
+        rows = raw(store).execute("SELECT kind, body FROM journal ORDER BY place DESC LIMIT 2").fetchall()
     assert rows[0] == (b"edit", b'{"of":[2000,1],"runs":[[0,1000],[2000,2001],[1001,2000]]}')
     assert json.loads(rows[1][1])["pinned"] is True
 
 
-def test_two_stores_in_one_process_conflict_too(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    with SessionStore(path) as first, SessionStore(path) as second:
+def test_two_stores_in_one_process_conflict_too(address: str) -> None:
+    with SessionStore(address) as first, SessionStore(address) as second:
         mine = first.create("s")
         theirs = second.open("s")
         mine.add_message("user", "mine")

@@ -20,6 +20,7 @@ from tests.store.test_store_damage import (
     database,
     put,
 )
+from tests.support.stores import raw
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +211,7 @@ def test_a_recovered_file_is_an_ordinary_store_afterwards(files: Files, tmp_path
     path = recovered_file(tmp_path, files, *LOSE_JOURNAL, *LOSE_SESSIONS)
     with SessionStore(path) as store:
         store.create("new").append(Message("user", [Image(data=b"x", width=1, height=1)]))
-        connection = store._database._connection
+        connection = raw(store)
         assert connection.execute("PRAGMA journal_mode").fetchone()[0] == b"wal"
         assert connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION
         assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'lost_and_found'").fetchone()[0] == 0
