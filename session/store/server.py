@@ -136,8 +136,10 @@ class StoreServer:
             except PoolClosed:
                 raise StoreError(self.path, "the store was closed; make a new SessionStore") from None
             except PoolTimeout:
+                connection = None
+            if connection is None:
                 self._connect().close()  # raises the reason, if it is the server
-                raise StoreBusyError(self.path, self._patience) from None
+                raise StoreBusyError(self.path, self._patience)
             try:
                 with self._store_errors(connection):
                     connection.execute(begin.encode())
@@ -168,7 +170,8 @@ class StoreServer:
         try:
             return psycopg.connect(**self._arguments)
         except psycopg.Error as error:
-            raise unreachable_error(self.path, error, self._password) from None
+            refusal = unreachable_error(self.path, error, self._password)
+        raise refusal  # not above, where psycopg's error would stay attached to it: that one holds the password
 
     @property
     def _lock_timeout(self) -> int:

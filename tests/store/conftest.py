@@ -32,12 +32,15 @@ def new_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "SQLite":
         return str(tmp_path / "sessions.db")
     server: PostgresServer = request.getfixturevalue("postgres")
-    return server.empty()
+    return server.without_store()
 
 
-@pytest.fixture
-def address(new_address: str, empty_file: bytes) -> str:
+@pytest.fixture(params=DATABASES)
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a store without sessions."""
-    if not new_address.startswith("postgresql:"):
-        Path(new_address).write_bytes(empty_file)
-    return new_address
+    if request.param == "SQLite":
+        path = tmp_path / "sessions.db"
+        path.write_bytes(request.getfixturevalue("empty_file"))
+        return str(path)
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.with_empty_store()

@@ -14,8 +14,10 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
+from session.store import SessionStore
+
 PASSWORD = "p@ss/w%rd:"
-"""The password of the server's owner, with every character that a URL gives a meaning to."""
+"""The password of the user `guarded`, with every character that a URL gives a meaning to."""
 SECONDS = 60
 """Seconds that the server may take to start or to end on a busy machine."""
 SETTINGS = (
@@ -41,15 +43,16 @@ class PostgresServer:
         self._user = _unprivileged_user()
         if self._user is not None:
             shutil.chown(self.folder, self._user)
-        password = self.folder / "password"
-        password.write_text(PASSWORD)
-        options = ("--no-sync", "--no-locale", "--encoding=UTF8", "--username=owner", "--auth=scram-sha-256", f"--pwfile={password}")
+        options = ("--no-sync", "--no-locale", "--encoding=UTF8", "--username=owner", "--auth=trust")
         initdb = [str(programs / "initdb"), "-D", str(self._data), *options]
         subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, user=self._user, extra_groups=self._groups, cwd=self.folder)
+        # The owner needs no password: checking one takes longer than most tests.
+        (self._data / "pg_hba.conf").write_text("local all guarded scram-sha-256\nlocal all all trust\n")
         self.start()
+        self.run(f"CREATE ROLE guarded LOGIN PASSWORD '{PASSWORD}'")
 
-    def url(self, *, user: str = "owner", password: str = PASSWORD, database: str = "postgres") -> str:
-        return f"postgresql://{user}:{quote(password, safe='')}@/{database}?host={self.folder}"
+    def url(self, *, user: str = "owner", password: str = PASSWORD) -> str:
+        return f"postgresql://{user}:{quote(password, safe='')}@/postgres?host={self.folder}"
 
     def connect(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(self.url(), autocommit=True)
@@ -59,9 +62,15 @@ class PostgresServer:
             for statement in statements:
                 connection.execute(statement.encode())
 
-    def empty(self) -> str:
-        """Remove any store, and return the URL."""
+    def without_store(self) -> str:
+        """Remove the store, if there is one, and return the URL."""
         self.run("DROP SCHEMA IF EXISTS context_window CASCADE")
+        return self.url()
+
+    def with_empty_store(self) -> str:
+        """Remove all sessions, and return the URL."""
+        SessionStore(self.url()).close()
+        self.run("DELETE FROM context_window.journal; DELETE FROM context_window.sessions")
         return self.url()
 
     def start(self) -> None:
