@@ -1,10 +1,11 @@
-"""Sessions on disk: one SQLite file that holds many sessions.
+"""Sessions on disk: one SQLite file, or one schema of a PostgreSQL database, that holds many sessions.
 
 Theory of operation. Comments in this folder refer to the numbers.
 
 1. Layout. Table `journal` has one row per event of a session, and table `sessions` has one row per session: its title, its counts
    and the position of its last journal row. `sessions` only repeats what the journal says, so that listing is cheap. The file's
-   `application_id` and `user_version` tell a store from any other SQLite file (`schema.py`).
+   `application_id` and `user_version` tell a store from any other SQLite file (`schema.py`). 1 to 9 say how a file is; 10 says how
+   a server differs.
 2. Rows are only added. A new item adds one row. An edit (a pin, an insertion, a truncation, a summary) adds a row for each new item
    and one `edit` row that says which runs of the old log and of the new items make up the log now (`journal.py`). No row is ever
    changed, and only `delete` removes rows: all of one session, overwritten with zeros.
@@ -33,9 +34,15 @@ Theory of operation. Comments in this folder refer to the numbers.
 9. `.recover` needs a `sqlite3` program compiled with SQLITE_ENABLE_DBPAGE_VTAB. The downloads from sqlite.org have it; the packages
    of Debian 12 and Ubuntu 24.04 do not. Those print "SQL logic error" or "no such table: sqlite_dbpage" and leave NEW without any
    session. FILE is never changed by `.recover`. NEW is created with your umask: `chmod 600 NEW` if others use the machine.
+10. PostgreSQL. The rows and their meaning are the same, in the schema `context_window`, whose table `store` holds the version. Texts are
+    bytes there, since PostgreSQL's text holds no NUL. A writer takes a lock on its session alone, which ends with the transaction
+    or the connection, so a killed writer leaves neither rows nor a lock. A commit waits until the server has flushed its log, even
+    where the server is set otherwise. A connection lost during a commit leaves it unknown whether the rows are stored. Saving again
+    finds out: if they are, it adds only what comes after them. Deleted rows are the server's to erase, and damage is repaired from a backup.
 
-`store.py` has the public class, `stored_session.py` the session that saves itself, `file.py` the connection and its transactions,
-`paths.py` the creation of the file, `sqlite_errors.py` the translation of SQLite's errors.
+`store.py` has the public class, `stored_session.py` the session that saves itself, `tables.py` the SQL that both databases share and
+`dialect.py` their differences. For SQLite, `file.py` has the connection and its transactions, `paths.py` the creation of the file and
+`sqlite_errors.py` the translation of its errors; for PostgreSQL these are `server.py`, `postgres_url.py` and `postgres_errors.py`.
 """
 
 from .store import Revision, SessionStore
