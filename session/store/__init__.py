@@ -38,7 +38,8 @@ Theory of operation. Comments in this folder refer to the numbers.
     bytes there, since PostgreSQL's text holds no NUL. A writer takes a lock on its session alone, which ends with the transaction
     or the connection, so a killed writer leaves neither rows nor a lock. A commit waits until the server has flushed its log, even
     where the server is set otherwise. A connection lost during a commit leaves it unknown whether the rows are stored. Saving again
-    finds out: if they are, it adds only what comes after them. Deleted rows are the server's to erase, and damage is repaired from a backup.
+    finds out: if they are, it adds only what comes after them. Deleted rows are the server's to erase, and damage is repaired from
+    a backup.
 
 `store.py` has the public class, `stored_session.py` the session that saves itself, `tables.py` the SQL that both databases share and
 `dialect.py` their differences. For SQLite, `file.py` has the connection and its transactions, `paths.py` the creation of the file and
