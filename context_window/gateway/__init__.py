@@ -11,6 +11,7 @@
    save work, so workers are interchangeable. No summary is written: a summary is not a function of the request.
 5. The upstream's answer is relayed as it comes: status, headers and bytes (`relay.py`). Only a refusal of a prompt that is too long is
    read: a smaller view is sent once, before the client has seen anything. The worker then keeps the conversation below that size.
+   Other workers learn it from a refusal of their own (docs/limits.md).
 6. Whatever goes wrong here, the client's own request goes upstream unchanged, unless the gateway is strict.
 7. Nothing of a request is logged, stored or shown. `ledger.py` counts: numbers only.
 """
