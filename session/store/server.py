@@ -196,7 +196,7 @@ class StoreServer:
             if self._has_version(connection):
                 return
             # Not `IF NOT EXISTS`, which needs the right to create one even where it exists.
-            if not _exists(connection, "pg_namespace WHERE nspname = 'context_window'"):
+            if not _any_row(connection, "SELECT 1 FROM pg_namespace WHERE nspname = 'context_window'"):
                 connection.execute("CREATE SCHEMA context_window")
             connection.execute("SET LOCAL search_path = context_window")
             for statement in POSTGRES.schema().values():
@@ -205,7 +205,7 @@ class StoreServer:
             connection.execute("INSERT INTO store VALUES (%s)", (VERSION,))
 
     def _has_version(self, connection: psycopg.Connection[TupleRow]) -> bool:
-        return _exists(connection, "pg_tables WHERE schemaname = 'context_window' AND tablename = 'store'")
+        return _any_row(connection, "SELECT 1 FROM pg_tables WHERE schemaname = 'context_window' AND tablename = 'store'")
 
     @contextmanager
     def _store_errors(self, connection: psycopg.Connection[TupleRow]) -> Iterator[None]:
@@ -238,10 +238,9 @@ def _encoded(values: Sequence[Any]) -> list[Any]:
     return [value.encode() if isinstance(value, str) else value for value in values]
 
 
-def _exists(connection: psycopg.Connection[TupleRow], rows: str) -> bool:
-    """True if there are such rows now. `to_regclass` would answer as at the beginning of the transaction, before the wait for a lock."""
-    row = connection.execute(f"SELECT EXISTS (SELECT FROM {rows})".encode()).fetchone()
-    return row is not None and bool(row[0])
+def _any_row(connection: psycopg.Connection[TupleRow], query: str) -> bool:
+    """True if the catalog has such rows now. `to_regclass` would answer as before the transaction waited for its lock."""
+    return connection.execute(query.encode()).fetchone() is not None
 
 
 def _roll_back(connection: psycopg.Connection[TupleRow]) -> None:
