@@ -23,6 +23,8 @@ CODE = {
     "ContextWindowManager('gpt-5')": f"{IMPORT}; ContextWindowManager('gpt-5')",
     "ContextWindowManager('claude-sonnet-4-5')": f"{IMPORT}; ContextWindowManager('claude-sonnet-4-5')",
     "the first count of a short text": f"{IMPORT}; ContextWindowManager('gpt-5').process_session(Session([Message('user', 'Hello')]))",
+    "context-window statusline": "import io, sys; sys.argv = ['', 'statusline']; sys.stdin = io.TextIOWrapper(io.BytesIO(b'{}'));"
+    " from context_window.__main__ import main; main()",
     "context-window --help": "from context_window.cli import main; main(['--help'])",
 }
 

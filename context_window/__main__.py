@@ -1,6 +1,23 @@
-"""`python -m context_window`: the command line."""
+"""The program `context-window`, also `python -m context_window`: the status line by itself, everything else through the command line."""
 
-from .cli import main
+import sys
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Run the program and exit with its code.
+
+    `context-window statusline` runs after every message of an assistant. It does without the command line, which takes longer to load
+    than the status line takes.
+    """
+    if sys.argv[1:] == ["statusline"]:
+        from .statusline import main as print_status_line
+
+        sys.exit(print_status_line())
+    from .cli import main as run_command_line
+
+    run_command_line()
+
 
 if __name__ == "__main__":
     main()

@@ -35,6 +35,7 @@ from .output import (
 )
 from .plan import plan
 from .process import process
+from .statusline import statusline
 from .usage import usage
 
 EPILOG = """\b
@@ -62,7 +63,7 @@ def commands(context: click.Context) -> None:
         context.exit(BAD_INPUT)
 
 
-for command in (demo, usage, plan, process, convert, models, chat, gateway):
+for command in (demo, usage, plan, process, convert, models, chat, gateway, statusline):
     commands.add_command(command)
 
 

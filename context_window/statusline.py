@@ -1,0 +1,184 @@
+"""Claude Code's status line: how full the window is, how long it will last, and how much of the last request came from the cache.
+
+Claude Code runs a command after each of its messages, passes it JSON on standard input, and shows the first line that it prints. The
+command must start fast, so this module imports only what a few lines of JSON need: no tokenizer, no session, no command line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from session.printable import short_name
+
+TAIL_BYTES = 512 * 1024
+"""Bytes read from the end of a transcript, at most. They hold the last dozens of requests."""
+STEPS_FOR_FORECAST = 4
+"""Steps from one request to the next that must be known before anything is forecast."""
+REQUESTS_LOOKED_AT = 20
+"""Newest requests whose growth counts."""
+NAME_MAX = 40
+"""Characters of a model's name that are shown."""
+WARNED_FROM, ALARMED_FROM = 0.7, 0.9
+"""Parts of the window from which its figures are yellow, and red."""
+YELLOW, RED, PLAIN = "\033[33m", "\033[31m", "\033[0m"
+
+
+class Request(NamedTuple):
+    """The tokens of one request and its answer, as the provider reported them."""
+
+    fresh: int
+    """Input tokens that the cache had no part in."""
+    written: int
+    """Input tokens written to the cache."""
+    read: int
+    """Input tokens read from the cache."""
+    output: int
+
+    @property
+    def input(self) -> int:
+        """Tokens of the whole prompt."""
+        return self.fresh + self.written + self.read
+
+    @property
+    def filled(self) -> int:
+        """Tokens of the window that are filled after the answer."""
+        return self.input + self.output
+
+
+def status_line(status: object, *, colours: bool = False) -> str:
+    """Return the line for what Claude Code passed, without a line break. Fields that are absent or unusable are left out.
+
+    The forecast is the room that is left, divided by the mean growth of the last requests in the transcript. After a compaction, only the
+    requests since then count.
+
+    Args:
+        status: The JSON value from standard input.
+        colours: True to colour a window that is nearly full, with terminal sequences.
+    """
+    fields = _object(status)
+    window = _object(fields.get("context_window"))
+    requests = list(_last_requests(fields.get("transcript_path")))
+    last = _request(window.get("current_usage")) or (requests[-1] if requests else None)
+    size = _count(window.get("context_window_size"))
+    parts = [_name(_object(fields.get("model")))]
+    if last is not None:
+        parts.append(_fill(last.filled, size, colours=colours))
+        parts.append(f"cache {100 * last.read // last.input}%" if last.input else "")
+        parts.append(_forecast(requests, size - last.filled) if size else "")
+    parts.append(_money(_object(fields.get("cost")).get("total_cost_usd")))
+    return " · ".join(part for part in parts if part) or "no request yet"
+
+
+def main() -> int:
+    """Print the status line for the JSON on standard input. Return the exit code: 0, or 2 for anything but a JSON object."""
+    try:
+        status = json.loads(sys.stdin.buffer.read())
+    except (ValueError, RecursionError):
+        status = None
+    if not isinstance(status, dict):
+        sys.stderr.write("context-window: statusline expects the JSON object that Claude Code passes to its status line command\n")
+        return 2
+    line = status_line(status, colours=not os.environ.get("NO_COLOR"))
+    sys.stdout.buffer.write(line.encode() + b"\n")
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _name(model: dict[str, Any]) -> str:
+    name = model.get("display_name") or model.get("id")
+    return short_name(name, NAME_MAX) if isinstance(name, str) else ""
+
+
+def _fill(filled: int, size: int, *, colours: bool) -> str:
+    if not size:
+        return _thousands(filled)
+    text = f"{_thousands(filled)} of {_thousands(size)} ({filled / size:.0%})"
+    if not colours or filled < WARNED_FROM * size:
+        return text
+    return f"{RED if filled >= ALARMED_FROM * size else YELLOW}{text}{PLAIN}"
+
+
+def _forecast(requests: list[Request], room: int) -> str:
+    newest = requests[-REQUESTS_LOOKED_AT:]
+    for place in range(len(newest) - 1, 0, -1):
+        if newest[place].input < newest[place - 1].input:  # a compaction, or a step back
+            newest = newest[place:]
+            break
+    steps = len(newest) - 1
+    if steps < STEPS_FOR_FORECAST or newest[-1].input == newest[0].input:
+        return ""
+    left = max(0, room) * steps // (newest[-1].input - newest[0].input)
+    return f"room for about {left} more request{'' if left == 1 else 's'}"
+
+
+def _money(dollars: object) -> str:
+    amount = _number(dollars)
+    return "" if amount is None else f"${amount:,.2f}"
+
+
+def _thousands(tokens: int) -> str:
+    if tokens < 1_000:
+        return str(tokens)
+    return f"{tokens / 1_000:.0f}k" if tokens < 999_500 else f"{tokens / 1_000_000:.2g}M"
+
+
+def _last_requests(path: object) -> Iterator[Request]:
+    """Yield the newest requests of the main conversation, oldest first. Nothing, if there is no such file or it cannot be read."""
+    last_id = None
+    last = None
+    for line in _last_lines(path):
+        try:
+            record = _object(json.loads(line))
+        except (ValueError, RecursionError):  # the first line may be cut off, the last may be half written
+            continue
+        message = _object(record.get("message"))
+        request = _request(message.get("usage"))
+        if record.get("type") != "assistant" or record.get("isSidechain") or request is None or not request.input:
+            continue
+        if last is not None and message.get("id") != last_id:  # Claude Code writes a line for each block of an answer
+            yield last
+        last_id, last = message.get("id"), request
+    if last is not None:
+        yield last
+
+
+def _last_lines(path: object) -> list[bytes]:
+    if not isinstance(path, str) or "\0" in path:
+        return []
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would never end
+            return []
+        with open(path, "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            return file.read(TAIL_BYTES).split(b"\n")
+    except (OSError, ValueError):
+        return []
+
+
+def _request(usage: object) -> Request | None:
+    if not isinstance(usage, dict):
+        return None
+    names = "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"
+    return Request(*(_count(usage.get(name)) for name in names))
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: object) -> int:
+    number = _number(value)
+    return 0 if number is None else int(number)
+
+
+def _number(value: object) -> float | None:
+    """Return a number from 0 to a billion, or None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1e9:
+        return None
+    return value

@@ -1,0 +1,142 @@
+"""Claude Code's status line: true figures, one line for any input, and no more imports than it needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_window.statusline import status_line
+
+
+def usage(read: int, written: int = 0, fresh: int = 0, output: int = 0) -> dict[str, int]:
+    return {
+        "input_tokens": fresh,
+        "cache_creation_input_tokens": written,
+        "cache_read_input_tokens": read,
+        "output_tokens": output,
+    }
+
+
+def answer(name: str, tokens: dict[str, int], **fields: Any) -> str:
+    return json.dumps({"type": "assistant", "message": {"id": name, "usage": tokens}, **fields})
+
+
+def transcript(folder: Path, lines: list[str]) -> str:
+    path = folder / "log.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def run(text: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "context_window", "statusline"]
+    return subprocess.run(command, input=text.encode(), capture_output=True, check=False, env={**os.environ, **environment})
+
+
+def test_all_figures(tmp_path: Path) -> None:
+    """Ten requests grow by 2,000 tokens each: 100,000 free tokens are room for 50 more."""
+    lines = [answer(f"m{number}", usage(60_000 + 2_000 * number)) for number in range(9)]
+    lines += [answer("m9", usage(75_000, written=2_000, fresh=1_000, output=22_000))]
+    status = {
+        "model": {"display_name": "Opus"},
+        "context_window": {"context_window_size": 200_000},
+        "transcript_path": transcript(tmp_path, lines),
+        "cost": {"total_cost_usd": 1234.5},
+    }
+    assert status_line(status) == "Opus · 100k of 200k (50%) · cache 96% · room for about 50 more requests · $1,234.50"
+
+
+def test_the_figures_that_are_passed_win_over_those_of_the_transcript(tmp_path: Path) -> None:
+    window = {"context_window_size": 1_000_000, "current_usage": usage(2_000, fresh=500, output=100)}
+    status = {"context_window": window, "transcript_path": transcript(tmp_path, [answer("m", usage(9))])}
+    assert status_line(status) == "3k of 1M (0%) · cache 80%"
+
+
+def test_a_compaction_begins_the_forecast_anew(tmp_path: Path) -> None:
+    """Five requests of 100,000 more tokens each, then a compaction, then four steps of 1,000."""
+    lines = [answer(f"a{number}", usage(100_000 * number)) for number in range(1, 6)]
+    lines += [answer(f"b{number}", usage(10_000 + 1_000 * number)) for number in range(5)]
+    status = {"context_window": {"context_window_size": 20_000}, "transcript_path": transcript(tmp_path, lines)}
+    assert "room for about 6 more requests" in status_line(status)
+    status["transcript_path"] = transcript(tmp_path, lines[:-1])
+    assert "room" not in status_line(status)
+
+
+def test_repeated_lines_sub_agents_and_damaged_lines_do_not_count(tmp_path: Path) -> None:
+    lines = []
+    for number in range(1, 6):
+        tokens = usage(1_000 * number)
+        lines += [answer(f"m{number}", tokens)] * 3 + [answer("other", usage(900_000), isSidechain=True), '{"type": "assis', "[]", "null"]
+    status = {"context_window": {"context_window_size": 10_000}, "transcript_path": transcript(tmp_path, lines)}
+    assert status_line(status) == "5k of 10k (50%) · cache 100% · room for about 5 more requests"
+
+
+def test_only_the_end_of_a_long_transcript_is_read(tmp_path: Path) -> None:
+    lines = [json.dumps({"type": "user", "message": {"content": "x" * 1_000}})] * 1_000 + [answer("m", usage(5_000))]
+    assert status_line({"transcript_path": transcript(tmp_path, lines)}) == "5k · cache 100%"
+    assert status_line({"transcript_path": transcript(tmp_path, lines[::-1])}) == "no request yet"
+
+
+def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    paths: list[object] = [str(tmp_path), str(tmp_path / "none"), "a\0b", 7, None]
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        paths.append(str(tmp_path / "pipe"))
+    for path in paths:
+        assert status_line({"transcript_path": path, "cost": {"total_cost_usd": 0}}) == "$0.00"
+
+
+@pytest.mark.parametrize(("filled", "colour"), [(139_999, ""), (140_000, "\033[33m"), (180_000, "\033[31m")])
+def test_a_window_that_is_nearly_full_is_coloured(filled: int, colour: str) -> None:
+    window = {"context_window_size": 200_000, "current_usage": usage(filled)}
+    line = status_line({"context_window": window}, colours=True)
+    assert line.startswith(colour)
+    assert ("\033[0m" in line) == bool(colour)
+    assert "\033" not in status_line({"context_window": window})
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+@given(st.data())
+def test_any_json_gives_one_printable_line(data: st.DataObject) -> None:
+    names = ["display_name", "id", "context_window_size", "current_usage", "total_cost_usd", "input_tokens", "output_tokens"]
+    objects = st.dictionaries(st.sampled_from([*names[:-2], "x"]), VALUES | st.dictionaries(st.sampled_from(names), VALUES))
+    status = data.draw(st.dictionaries(st.sampled_from(["model", "context_window", "cost", "transcript_path"]), objects | VALUES))
+    line = status_line(status)
+    assert line
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null", "\x00", "[" * 100_000])
+def test_anything_but_an_object_is_refused_in_one_line(text: str) -> None:
+    result = run(text)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert result.stderr.startswith(b"context-window: ")
+    assert result.stderr.count(b"\n") == 1
+
+
+def test_the_program_prints_it_without_loading_the_command_line() -> None:
+    window = {"context_window_size": 100, "current_usage": usage(95)}
+    result = run(json.dumps({"model": {"id": "ä"}, "context_window": window}), NO_COLOR="1", PYTHONPROFILEIMPORTTIME="1")
+    assert result.stdout.decode() == "ä · 95 of 100 (95%) · cache 100%\n"
+    loaded = {line.rpartition(b"|")[2].strip() for line in result.stderr.splitlines()}
+    assert b"context_window.statusline" in loaded
+    assert loaded.isdisjoint({b"click", b"rich", b"pydantic", b"tiktoken", b"context_window.cli", b"session.items"})
+    assert b"\033[31m" in run(json.dumps({"context_window": window}), NO_COLOR="").stdout
+
+
+def test_the_command_says_how_to_install_it() -> None:
+    command = [sys.executable, "-m", "context_window", "statusline", "--help"]
+    assert '"statusLine": {"type": "command"' in subprocess.run(command, capture_output=True, text=True, check=True).stdout
