@@ -25,7 +25,7 @@ from context_window import (
 )
 from context_window.events.definitions import Event, Kind, Kinds, Stage, Trimmed
 from context_window.events.item_kinds import ORDER, kind_of
-from session import Item
+from session import Compaction, Item
 from tests.support.counting import Letters
 from tests.support.managing import session_of
 from tests.support.strategies import sessions
@@ -117,7 +117,7 @@ def test_kinds_of_cleared_outputs_and_dropped_units() -> None:
 
 @given(st.data())
 def test_the_kinds_of_a_trim_are_those_of_the_decisions_that_take_something_out(data: st.DataObject) -> None:
-    """Regardless of appends, edits and calls between two trims."""
+    """Regardless of appends, edits and calls between two trims. What a summary replaced does not count: `Compacted` is about it."""
     log = data.draw(sessions(max_steps=16))
     events: list[Event] = []
     manager = make_manager(events, data.draw(st.integers(1, 1 + sum(map(cost, log.items)))))
@@ -134,13 +134,34 @@ def test_the_kinds_of_a_trim_are_those_of_the_decisions_that_take_something_out(
             kinds = Counter(
                 kind_of(item)
                 for item, decision in zip(session.items, manager.plan_session(session, one_shot=ask == "trim"), strict=True)
-                if decision.action is not Action.KEEP
+                if decision.action is not Action.KEEP and not (decision.action is Action.DROP and item.id in replaced(session))
             )
             for event in trims(events):
                 label("told")
                 assert dict(event.kinds) == kinds
                 assert event.items == kinds.total()
                 assert [kind for kind, _ in event.kinds] == sorted(kinds, key=ORDER.index)
+
+
+def replaced(session: Session) -> set[str]:
+    """Ids of the items that summaries stand for."""
+    return {item_id for item in session.items if isinstance(item, Compaction) for item_id in item.replaces}
+
+
+def test_a_summary_of_what_was_dropped_before_takes_it_from_the_kinds() -> None:
+    events: list[Event] = []
+    manager, session = make_manager(events, 1), Session()
+    old, _ = session.add_message("user", "long ago"), session.add_message("user", "now")
+    for name in ("first", "second"):
+        call = session.add_function_call(name, {})
+        session.add_function_output(name, "x", call.call_id)
+    manager.process_session(session)
+    assert trims(events)[-1].kinds == (("message", 1), ("call", 1), ("output", 1))
+    session.append(Compaction("it is long ago", [old.id]))
+    call = session.add_function_call("third", {})
+    session.add_function_output("third", "x", call.call_id)
+    manager.process_session(session)
+    assert trims(events)[-1].kinds == (("call", 2), ("output", 2))
 
 
 def test_counting_kinds_looks_at_items_that_enter_leave_or_change_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -11,7 +13,9 @@ from context_window.calibration.reported_totals import ReportedTotals
 from context_window.trimming.calibration_rule import CalibrationRule
 from context_window.trimming.limits import Limits
 from context_window.views.tracker import SessionTracker
+from session.items import Message
 from session.session import Session
+from session.usage import Usage
 from tests.support.anchored import fold_anchored
 from tests.support.harness import MEASURER, again, copy_of, process
 from tests.support.strategies import limits, reported, sessions
@@ -56,6 +60,30 @@ def test_calibrated_twin(data: st.DataObject) -> None:
     event(f"trimmed: {bool(tracker.fold.tally.altered)}")
 
 
+def turn(log: Session, size: int, reported: int, output: int = 0) -> None:
+    """Append a question of that many characters, and an answer whose request was reported to cost that much."""
+    log.add_message("user", "q" * size)
+    log.append(Message("assistant", "a", usage=Usage(reported, 0, 0, output)))
+
+
+@pytest.mark.parametrize(
+    ("turns", "question"),
+    [
+        pytest.param([(10, 30, 500)], 10, id="hidden reasoning that left with its turn"),
+        pytest.param([(10, 30)], 9_000, id="more than 5,000 new tokens"),
+        pytest.param([(10, 30), (100, 239), (100, 248)], 50, id="an excess that the next report takes back"),
+    ],
+)
+def test_calibrated_twin_of_a_small_log(turns: list[tuple[int, ...]], question: int) -> None:
+    """Rules of calibration that random logs seldom reach."""
+    log = Session()
+    for figures in turns:
+        turn(log, *figures)
+    log.add_message("user", "q" * question)
+    bounds = Limits(100_000, 100_000, 65_000, (Fraction(1, 4),) * 4, drops_thinking=True, calibration=CalibrationRule(prior_score=100))
+    compare(SessionTracker(log, bounds, MEASURER), log, Facts())
+
+
 def compare(tracker: SessionTracker, log: Session, facts: Facts) -> None:
     outcome = again(tracker, log)
     twin = fold_anchored(log, tracker.fold.limits, facts)
@@ -80,7 +108,7 @@ def test_calibrated_views_say_what_they_cost(drawn: tuple[Session, Limits]) -> N
     """a view within its limits, reprocessed by the same function and policy, is unchanged: reports of other requests do not count"""
     log, bounds = drawn[0], replace(drawn[1], drops_thinking=False)  # a view may lack the question that made reasoning free
     first = process(log, bounds)
-    if first.view is log or first.plan.over_budget:
+    if first.view is log or not first.is_settled:
         return
     second = process(first.view, bounds)
     assert second.total == first.total

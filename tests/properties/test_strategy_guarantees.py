@@ -108,9 +108,7 @@ def test_idempotent(data: st.DataObject) -> None:
     bounds = decided_by(data.draw(strategies(NAMED)), data.draw(limits(sum(map(cost, log.items)))))
     for make in (process, trim):
         outcome = make(log, bounds)
-        tally = outcome.tracker.fold.tally
-        within = outcome.total <= bounds.trigger and (tally.images <= bounds.images_max or bounds.final)
-        if within and (bounds.items_max is None or sum(tally.items) <= bounds.items_max):
+        if outcome.is_settled:
             assert make(outcome.view, bounds).view is outcome.view
 
 

@@ -63,13 +63,32 @@ class Report:
 
 
 @dataclass
+class Step:
+    """The increase from one reported request to the next. Amounts are tokens.
+
+    Attributes:
+        request: The earlier request, as reported.
+        local: The increase by the local count.
+        reported: The increase as reported.
+    """
+
+    request: int
+    local: int
+    reported: int
+
+    def is_taken_back_by(self, after: Step) -> bool:
+        """True if this one was too high by more than half of its count, and the next lacks that, give or take a quarter of it."""
+        excess, lack = self.reported - self.local, after.local - after.reported
+        is_next = after.request == self.request + self.reported
+        return is_next and excess > Fraction(self.local, 2) and abs(lack - excess) <= Fraction(excess, 4)
+
+
+@dataclass
 class AnchoredTwin(Twin):
     """A view whose total starts from reports."""
 
     last: Request | None = None
-    scores: list[Fraction] = field(default_factory=list)
-    ratios: list[int] = field(default_factory=list)
-    increments: list[tuple[int, int]] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     edit_count: int = 0
     reports: list[Report | None] = field(default_factory=list)
 
@@ -92,8 +111,8 @@ class AnchoredTwin(Twin):
         return {place: self.cost(place) for place in self.in_view()}
 
     def unlogged(self) -> int:
-        """Tokens of the reported response that the local count lacks."""
-        if self.last is None:
+        """Tokens of the reported response that the local count lacks. Once its turn is over, they have left with its reasoning."""
+        if self.last is None or (self.limits.drops_thinking and self.turn() > self.last.place):
             return 0
         response = next((response for response in self.responses() if response[0] == self.last.place), [])
         return max(0, self.last.output - sum(cost(self.items[place]) for place in response))
@@ -111,11 +130,18 @@ class AnchoredTwin(Twin):
         back = sum(tokens for place, tokens in costs.items() if place < self.last.place and place not in before)
         return sum(tokens - costs.get(place, 0) for place, tokens in before.items()) - back
 
+    def latest_steps(self) -> list[tuple[int, int, int]]:
+        """Of the latest steps: the request before, the local and the reported tokens. A report much too high counts only in part."""
+        rule = self.limits.calibration
+        assert rule is not None
+        return [(step.request, step.local, min(step.reported, rule.max_ratio * step.local)) for step in self.steps[-rule.max_samples :]]
+
     def score(self) -> Fraction:
         """Margin above the local count of what was added, as a part of `scale`."""
         rule = self.limits.calibration
         assert rule is not None
-        scores = sorted(self.scores[-rule.max_samples :])
+        excesses = ((1000 * (reported - local), scale(request, local)) for request, local, reported in self.latest_steps())
+        scores = sorted(Fraction(ceil(Fraction(excess, size)), 1000) for excess, size in excesses)
         rank = ceil(Fraction(rule.coverage, 1000) * (len(scores) + 1))
         if rank <= len(scores):
             return max(scores[rank - 1], Fraction(rule.min_score, 1000))
@@ -123,21 +149,16 @@ class AnchoredTwin(Twin):
 
     def ratio(self) -> Fraction:
         """Median of reported by local tokens in earlier increments; 0 while there are fewer than five."""
-        assert self.limits.calibration is not None
-        ratios = sorted(self.ratios[-self.limits.calibration.max_samples :])
+        ratios = sorted(1000 * reported // local for _, local, reported in self.latest_steps())
         return Fraction(ratios[len(ratios) // 2], 1000) if len(ratios) >= 5 else Fraction(0)
 
     def average(self) -> Fraction | None:
         """Reported by local tokens of the latest increments together; None while they are too few or too small."""
-        rule = self.limits.calibration
+        rule, amounts = self.limits.calibration, self.latest_steps()
         assert rule is not None
-        amounts = self.increments[-rule.max_samples :]
-        local = sum(counted for counted, _ in amounts)
-        return (
-            Fraction(sum(reported for _, reported in amounts), local)
-            if len(amounts) >= rule.worth_samples and local >= rule.worth_tokens
-            else None
-        )
+        total = sum(local for _, local, _ in amounts)
+        is_known = len(amounts) >= rule.worth_samples and total >= rule.worth_tokens
+        return Fraction(sum(reported for _, _, reported in amounts), total) if is_known else None
 
     def bound(self, new: int, removed: int) -> int:
         """Upper bound on the request, with so many local tokens added and removed since the anchor."""
@@ -206,12 +227,11 @@ class AnchoredTwin(Twin):
             return
         last, is_exact = self.last, sent_count in (None, request.local)
         if is_exact and last is not None and last.is_exact and last.edits == request.edits and new > 0 and tokens > last.tokens:
-            assert self.limits.calibration is not None
-            reported = min(tokens - last.tokens, self.limits.calibration.max_ratio * new)
-            thousandths = ceil(Fraction(1000 * (reported - new)) / scale(last.tokens, new))
-            self.scores.append(Fraction(thousandths, 1000))
-            self.ratios.append(1000 * reported // new)
-            self.increments.append((new, reported))
+            step = Step(last.tokens, new, tokens - last.tokens)
+            if self.steps and self.steps[-1].is_taken_back_by(step):  # the two count as one
+                high = self.steps.pop()
+                step = Step(high.request, high.local + step.local, high.reported + step.reported)
+            self.steps.append(step)
         difference = 0 if sent_count is None else request.local - sent_count
         cost_here = tokens + Report(tokens, sent_count or 0, sent_count or 0, 0).reported_worth(difference)
         self.last = Request(request.place, cost_here, output, request.item_costs, request.local, request.edits, is_exact)
@@ -230,7 +250,7 @@ class AnchoredTwin(Twin):
     def forget(self) -> None:
         self.reports.append(None)
         self.last = None
-        self.scores, self.ratios, self.increments = [], [], []
+        self.steps = []
 
 
 def judged(reports: list[Report | None]) -> tuple[bool, Report | None]:
@@ -289,7 +309,8 @@ def evidence(before: Report, report: Report) -> int:
 
 
 def scale(anchored: int, new: int) -> int:
-    return new + anchored // 20 + 20
+    """Tokens that an error is divided by. Over more than 5,000 new ones, errors cancel out."""
+    return min(new, 5_000) + anchored // 20 + 20
 
 
 def fold_anchored(session: Session, limits: Limits, facts: Facts | None = None) -> AnchoredTwin:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from context_window.counting.item_tokens import Measurer
-from context_window.trimming.limits import Limits
+from context_window.trimming.limits import BOUNDLESS, Limits
 from context_window.trimming.plan import Plan
 from context_window.views.item_decisions import ItemDecisions
 from context_window.views.tracker import SessionTracker
@@ -30,6 +30,21 @@ class Outcome:
     @property
     def total(self) -> int:
         return self.tracker.fold.total
+
+    @property
+    def is_settled(self) -> bool:
+        """True if the view, used as a log, has to stay as it is.
+
+        Not if it exceeds a limit; nor if it has lost the response that the log ends in, where the line about usage is then due.
+        """
+        fold = self.tracker.fold
+        bounds, tally = fold.limits, fold.tally
+        if self.total > bounds.trigger or (tally.images > bounds.images_max and not bounds.final):
+            return False
+        if bounds.items_max is not None and sum(tally.items) > bounds.items_max:
+            return False
+        ends_alike = len({request_points(session)[-1] == len(session.items) for session in (self.log, self.view)}) == 1
+        return ends_alike or bounds.usage_noted_from == BOUNDLESS
 
 
 def process(session: Session, limits: Limits) -> Outcome:

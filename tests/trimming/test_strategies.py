@@ -1,6 +1,7 @@
 """The strategies are checked themselves: what the properties are tried on must trim, and must reach the hard corners.
 
-The examples are the same on every run; `--hypothesis-show-statistics` tells how often each corner is reached.
+The examples are the same on every run of the profile `ci`. In others they depend on the modules that are loaded, and the counts of some
+corners vary by a factor of three. So the bounds are far below the usual counts, which `--hypothesis-show-statistics` tells.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ LEAST_OFTEN: dict[str, float] = {
     **{f"{manner}: {action.name}": 1 / 20 for manner in MANNERS for action in (Action.CLEAR, Action.DROP, Action.TRUNCATE)},
     **{f"{manner}: {Action.REPLACE_IMAGES.name}": 1 / 50 for manner in MANNERS},
     **{f"{manner}: over budget all the same": 1 / 20 for manner in MANNERS},
-    **{f"{manner}: cleared call": 1 / 50 for manner in MANNERS},
+    **{f"{manner}: cleared call": 1 / 100 for manner in MANNERS},
     "trims before the last response": 1 / 5,
     # The frontier
     "drops unread CONTEXT": 1 / 50,
-    "replaces some unread images": 1 / 50,
+    "replaces some unread images": 1 / 100,
     "truncates a function_call": 1 / 20,
-    "truncates a message": 1 / 20,
+    "truncates a message": 1 / 50,
     "process: fits": 1 / 20,
     "trim: fits": 1 / 20,
     # Logs
@@ -61,7 +62,7 @@ LEAST_OFTEN: dict[str, float] = {
     "output after its response is no longer the last": 1 / 50,
     "call in flight": 1 / 20,
     "call interrupted in the middle": 1 / 20,
-    "output without a call": 1 / 100,
+    "output without a call": 1 / 250,
     "second output of a call": 1 / 250,
     "call id used again": 1 / 50,
     "failed call": 1 / 20,
@@ -87,7 +88,7 @@ LEAST_OFTEN: dict[str, float] = {
     "budget of more than twice the log": 1 / 50,
     "shares all of 0": 1 / 500,
     "a share of all": 1 / 500,
-    "no images kept": 1 / 20,
+    "no images kept": 1 / 50,
     "items limited": 1 / 20,
     "trims to less than what calls for one": 1 / 5,
     "thinking bound": 1 / 20,
