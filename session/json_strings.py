@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_LITERAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)  # several times as fast as one alternative per character
 _AFTER_KEY = re.compile(r"\s*:")
 
 
