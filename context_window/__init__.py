@@ -24,7 +24,7 @@ from session.lazy import lazy_names as _lazy_names
 if TYPE_CHECKING:
     from session import *  # noqa: F403 - all public names of `session` are exported here too
 
-    from .counting import CharacterCounter, CtokCounter, TiktokenCounter, TokenCounter
+    from .counting import CharacterCounter, CtokCounter, GigatokenCounter, TiktokenCounter, TokenCounter
     from .errors import (
         BudgetError,
         CompactionError,
@@ -86,7 +86,7 @@ else:
         __name__,
         {
             "session": " ".join(_session_names),
-            ".counting": "CharacterCounter CtokCounter TiktokenCounter TokenCounter",
+            ".counting": "CharacterCounter CtokCounter GigatokenCounter TiktokenCounter TokenCounter",
             ".errors": (
                 "BudgetError CompactionError ContextOverflowError ContextWindowError CountingError RecallError StrategyError "
                 "UnknownModelError"
@@ -142,6 +142,7 @@ __all__ = [
     "DropOldest",
     "Extract",
     "Extraction",
+    "GigatokenCounter",
     "GoogleModel",
     "Interceptor",
     "MeasuredUnit",

@@ -39,6 +39,7 @@ from .ctok_counter import CtokCounter
 from .documents import text_of
 from .framing import Framing, framing_of, signature_tokens
 from .gemini_tools import argument_strings, escaped_arguments
+from .gigatoken_counter import GigatokenCounter
 from .text_truncation import longest_cut, longest_length
 from .tiktoken_counter import TiktokenCounter
 
@@ -106,7 +107,7 @@ class Measurer:
         self._deferred = dict(deferred)
         self._equal_counter = counter  # the counter of the last memo that was used: comparing by `is` is faster than by `==`
         self._framing = framing_of(counter)
-        self._is_own = type(counter) in (TiktokenCounter, CtokCounter)  # then a part that is a text counts as that text
+        self._is_own = type(counter) in (TiktokenCounter, GigatokenCounter, CtokCounter)  # then a part that is a text counts as that text
 
     def measure(self, item: Item) -> Measured:
         """Return the item's tokens, and the tokens that a placeholder would save for each image."""

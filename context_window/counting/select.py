@@ -19,6 +19,7 @@ from ..errors import BudgetError, ContextWindowError
 from ..models import Model
 from .counter import CallableCounter, CharacterCounter, CheckedCounter, TokenCounter, expected_error_of
 from .ctok_counter import CtokCounter, ctok_counter, has_ctok
+from .gigatoken_counter import GigatokenCounter
 from .images import ImageRule, estimated_image_tokens
 from .tiktoken_counter import TiktokenCounter, default_counter
 from .vocabulary import CACHED, GEMINI, O200K, has_encoding, o200k
@@ -32,7 +33,7 @@ UNKNOWN_ERROR = 0.15
 STAND_IN_ERROR = 0.10
 """Assumed error of o200k for OpenAI models before 4o. An allowance, not a measurement, and too small for Asian scripts."""
 
-TRUSTED_COUNTERS = (TiktokenCounter, CharacterCounter, CallableCounter, CheckedCounter, CtokCounter)
+TRUSTED_COUNTERS = (TiktokenCounter, CharacterCounter, CallableCounter, CheckedCounter, CtokCounter, GigatokenCounter)
 """Our own counters. Their results need no check."""
 
 

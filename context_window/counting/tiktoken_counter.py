@@ -46,9 +46,9 @@ class TiktokenCounter:
         short_name = encoding.removesuffix("_base") if isinstance(encoding, str) else ""
         self.name = f"tiktoken {short_name}" if ratio == 1 else f"tiktoken {short_name} x {float(ratio):g}"
         self.image_rule = image_rule
-        self._ratio = ratio
+        self.ratio = ratio
         self._is_plain = ratio == 1  # comparing a fraction takes a microsecond
-        self._vocabulary = encoding
+        self.vocabulary = encoding
         self._encoding: tiktoken.Encoding | None = None if encoding == O200K else load(encoding)
         self._count_short = lru_cache(maxsize=4096)(self._count)
 
@@ -70,17 +70,18 @@ class TiktokenCounter:
         return type(self), self._values()
 
     def _values(self) -> tuple[ImageRule, Fraction, str]:
-        return self.image_rule, self._ratio, self._vocabulary
+        return self.image_rule, self.ratio, self.vocabulary
 
     def _count(self, text: str) -> int:
+        tokens = self._tokens(text) if len(text) <= PIECE else sum(map(self._tokens, pieces(text)))
+        return tokens if self._is_plain else -(-tokens * self.ratio.numerator // self.ratio.denominator)
+
+    def _tokens(self, text: str) -> int:
+        """Return the vocabulary's tokens of a text of at most `PIECE` characters."""
         encoding = self._encoding
         if encoding is None:
             encoding = self._encoding = o200k()
-        if len(text) <= PIECE:
-            tokens = len(encoding.encode_ordinary(text))
-        else:
-            tokens = sum(len(encoding.encode_ordinary(piece)) for piece in pieces(text))
-        return tokens if self._is_plain else -(-tokens * self._ratio.numerator // self._ratio.denominator)
+        return len(encoding.encode_ordinary(text))
 
 
 def default_counter(

@@ -114,10 +114,10 @@ def _load_own(name: str, pattern: str) -> tiktoken.Encoding:
 def _loaded(name: str, pattern: str) -> tiktoken.Encoding:
     import tiktoken  # 30 ms and a compiled extension: imported only when something is counted
 
-    return tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=_ranks(), special_tokens=SPECIAL)
+    return tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=token_ranks(), special_tokens=SPECIAL)
 
 
-def _ranks() -> dict[bytes, int]:
+def token_ranks() -> dict[bytes, int]:
     """Return the rank of each token.
 
     Layout of the file, in order of rank: the 256 tokens of one byte, then the others with a byte 255 between two of them. No longer token

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window import CharacterCounter, CtokCounter, TiktokenCounter, TokenCounter
+from context_window import CharacterCounter, CtokCounter, GigatokenCounter, TiktokenCounter, TokenCounter
 from context_window.counting import CallableCounter
 from context_window.counting.counter import CheckedCounter, expected_error_of
 from context_window.counting.images import claude_high_tokens
@@ -28,7 +28,10 @@ COUNTERS: dict[str, TokenCounter] = {
 if find_spec("ctok") is not None:  # else `test_ctok_is_among_them` says why it is not
     COUNTERS |= {"ctok 3.0": CtokCounter("3.0"), "ctok 4.7": CtokCounter("4.7"), "ctok 4.8": CtokCounter("4.8", claude_high_tokens)}
 
-CEILING = dict.fromkeys(COUNTERS, Fraction(1)) | {"tiktoken times a ratio": Fraction("1.46")}
+if find_spec("gigatoken") is not None:
+    COUNTERS |= {"gigatoken": GigatokenCounter(), "gigatoken times a ratio": GigatokenCounter(claude_high_tokens, Fraction("1.46"))}
+
+CEILING = dict.fromkeys(COUNTERS, Fraction(1)) | {name: Fraction("1.46") for name in COUNTERS if name.endswith("times a ratio")}
 CEILING |= {name: Fraction(3) for name in COUNTERS if name.startswith("ctok")}
 """Tokens that a UTF-8 byte may cost. ctok's are above 1: a capital of two bytes can be six, with the marks of its word and case."""
 

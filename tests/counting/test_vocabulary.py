@@ -37,7 +37,7 @@ def test_the_encoding_is_tiktokens_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def load(url: str, *, expected_hash: str) -> dict[bytes, int]:
         requests["hash"] = expected_hash
-        return vocabulary._ranks()
+        return vocabulary.token_ranks()
 
     openai_public = import_module("tiktoken_ext.openai_public")
     monkeypatch.setattr(openai_public, "load_tiktoken_bpe", load)
@@ -58,7 +58,7 @@ def test_a_damaged_or_missing_vocabulary_says_to_install_again(
         (tmp_path / "data" / vocabulary.FILE).write_bytes(content[:-1] + last)
     monkeypatch.setattr(vocabulary, "files", lambda package: tmp_path)
     with pytest.raises(ContextWindowError, match=f"{problem}.*reinstall context-window"):
-        vocabulary._ranks()
+        vocabulary.token_ranks()
 
 
 def test_threads_that_come_first_together_load_the_vocabulary_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,8 +73,8 @@ def test_threads_that_come_first_together_load_the_vocabulary_once(monkeypatch: 
         together.wait()
         return TiktokenCounter().count_text("hello world")
 
-    ranks = vocabulary._ranks
-    monkeypatch.setattr(vocabulary, "_ranks", load)
+    ranks = vocabulary.token_ranks
+    monkeypatch.setattr(vocabulary, "token_ranks", load)
     monkeypatch.setattr(vocabulary, "_loaded", cache(vocabulary._loaded.__wrapped__))
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(count, range(8))) == [2] * 8

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 SLOW = {
-    *("PIL", "anthropic", "ctok", "genai_prices", "pathspec", "prompt_toolkit"),
+    *("PIL", "anthropic", "ctok", "genai_prices", "gigatoken", "pathspec", "prompt_toolkit"),
     *("pydantic", "re2", "rich", "tiktoken", "tinytag", "wcwidth"),
 }
 

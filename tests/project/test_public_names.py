@@ -69,6 +69,7 @@ OWN_NAMES = [
     "CounterFellBack",
     "CountingError",
     "CtokCounter",
+    "GigatokenCounter",
     "Decision",
     "DropOldest",
     "Extract",
