@@ -1,12 +1,14 @@
 """Measure the engine's speed and memory, and if they grow with the session. Compare figures only within one run.
 
-    python benchmarks/speed.py
+    python -m benchmarks.speed
 
 - append: append one item and call `process_session`, with 1,000 and with 100,000 items in the session. Three cases: below the trigger;
   with a small budget, after many trims; the same with reported usage on each answer. The ratio of both sizes should be near 1.
 - fold: replay 100,000 items from the beginning, with their token counts cached.
 - memory: bytes that the manager keeps per item.
-- counting: whole items compared with bare `encode_ordinary` on the same texts, and a second count compared with the first.
+- a session never seen: `process_session` on made-up sessions that look like recorded ones (`sessions.py`), and the conversion of its view,
+  in multiples of bare `encode_ordinary` over the same texts. By processor time, the smallest of several runs. With gigatoken too, if it is
+  installed.
 """
 
 from __future__ import annotations
@@ -15,20 +17,21 @@ import gc
 import statistics
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from rich.console import Console
 from rich.table import Table
 
-from context_window import ContextWindow, ContextWindowManager
-from context_window.counting.item_tokens import Measurer
-from context_window.counting.tiktoken_counter import TiktokenCounter
+from benchmarks.sessions import conversation
+from context_window import ContextWindow, ContextWindowManager, GigatokenCounter, TiktokenCounter
+from context_window.counting.gigatoken_counter import has_gigatoken
 from context_window.counting.vocabulary import o200k
 from session import FunctionCall, FunctionCallOutput, Message, MessageCategory, Session, Usage
 
 SHORT, LONG = 1_000, 100_000
 APPENDS = 3_000
 BUDGETS = {"under the trigger": 10**9, "after many trims": 20_000}
+COLD_SESSIONS, COLD_MESSAGES, COLD_RUNS, COLD_MODEL = 3, 1_000, 5, "gpt-5"
 REPORTED = "after many trims, with reports"
 
 
@@ -104,27 +107,57 @@ def bytes_per_item(budget: int) -> float:
     return (after - before) / LONG
 
 
-def counting() -> tuple[float, float]:
-    """Return the speed of counting whole items as a fraction of bare encoding, and of a second count as a multiple of the first."""
-    source = "".join(f"def function_{n}(argument: int) -> int:\n    return argument * {n} + len('some text')\n\n" for n in range(400))
-    texts = [source[start : start + 4_000] for start in range(0, len(source) - 4_000, 100)]
-    encode = o200k().encode_ordinary
-    for text in texts[:50]:
-        encode(text)
-    start = time.perf_counter()
-    for text in texts:
-        len(encode(text))
-    bare = time.perf_counter() - start
-    measurer = Measurer(TiktokenCounter())
-    items = [Message("user", text) for text in texts]
-    start = time.perf_counter()
-    for item in items:
-        measurer.measure(item)
-    first = time.perf_counter() - start
-    start = time.perf_counter()
-    for item in items:
-        measurer.measure(item)
-    return bare / first, first / (time.perf_counter() - start)
+def processor_time(work: Callable[[Session], object], sessions: Callable[[], list[Session]]) -> float:
+    """Return the smallest processor time, in seconds, of some work on all of these sessions, made anew for each run."""
+    times = []
+    for _ in range(COLD_RUNS):
+        fresh = sessions()
+        gc.collect()
+        start = time.process_time()
+        for session in fresh:
+            work(session)
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def texts_of(session: Session) -> Iterator[str]:
+    """Yield the texts whose tokens a session costs."""
+    for item in session.items:
+        if isinstance(item, FunctionCall):
+            yield from (item.name, item.arguments)
+        elif isinstance(item, FunctionCallOutput):
+            yield from (item.name, item.text)
+        elif isinstance(item, Message):
+            yield item.text
+
+
+def never_seen() -> Table:
+    """Return the table of the work on sessions that no counter has seen."""
+
+    def sessions() -> list[Session]:
+        return [Session.from_openai(conversation(COLD_MESSAGES, seed)) for seed in range(COLD_SESSIONS)]
+
+    def processed(counter: TiktokenCounter | None, budget: int) -> Callable[[Session], Session]:
+        window = ContextWindow(max_tokens=budget)
+        return lambda session: ContextWindowManager(COLD_MODEL, counter, context_window=window).process_session(session)
+
+    encode, whole = o200k().encode_ordinary, 10**8
+    half = ContextWindowManager(COLD_MODEL).get_token_usage(sessions()[0])["total"] // 2
+    bare = processor_time(lambda session: [len(encode(text)) for text in texts_of(session)], sessions)
+    works: dict[str, Callable[[Session], object]] = {}
+    counters: dict[str, TiktokenCounter | None] = {"": None}
+    if has_gigatoken():
+        counters[" with gigatoken"] = GigatokenCounter.for_model(COLD_MODEL)
+    for name, counter in counters.items():
+        works[f"process_session{name}, the whole session in view"] = processed(counter, whole)
+        works[f"process_session{name}, half of it in view"] = processed(counter, half)
+    works["to_openai_messages"] = Session.to_openai_messages
+    works["to_anthropic_messages"] = Session.to_anthropic_messages
+    table = Table("", "of bare encoding", title=f"{COLD_SESSIONS} sessions of {COLD_MESSAGES:,} messages, never seen")
+    table.add_row("bare encode_ordinary", f"1.00 ({bare * 1e3:.0f} ms)")
+    for name, work in works.items():
+        table.add_row(name, f"{processor_time(work, sessions) / bare:.2f}")
+    return table
 
 
 def main() -> None:
@@ -141,10 +174,7 @@ def main() -> None:
     table.add_row("replay from the beginning, seconds", *(f"{fold_time(budget):.2f}" for budget in BUDGETS.values()))
     table.add_row("kept by the manager, bytes per item", *(f"{bytes_per_item(budget):.0f}" for budget in BUDGETS.values()))
     console.print(table)
-    fraction, multiple = counting()
-    console.print(
-        f"counting whole items: {fraction:.2f} of bare encode_ordinary's speed; a second count {multiple:,.0f} x as fast as the first"
-    )
+    console.print(never_seen())
 
 
 if __name__ == "__main__":
