@@ -11,7 +11,7 @@ from inspect import isclass, iscoroutinefunction, signature
 from itertools import islice
 from typing import Any
 
-from session.items import MessageCategory
+from session.items import Message, MessageCategory
 from session.summarizers import Summarizer, Summarizing, as_summarizer
 
 from .errors import BudgetError
@@ -34,8 +34,8 @@ WHOLE_PART = 0.2
 """Part of the window for the first user message, and for other short ones, that `Extract` keeps whole."""
 MOST_FILLED = 0.85
 """Part of the window that may be in use after lines of new units were chosen. Above it, lines of all units are chosen anew."""
-LEAST_ROOM = 0.35
-"""Part of the room that whole units leave which the chosen lines may have in any case."""
+LEAST_ROOM = 0.2
+"""Part of the window that the chosen lines may have in any case, however much the model has not read yet."""
 
 
 class Composable:
@@ -135,12 +135,13 @@ class Extract(Composable):
 
         ContextWindow(strategy=Extract())
 
-    Whole stay: protected units, the first user message up to a fifth of the window, the newest short user messages up to another fifth,
-    and a tail of the newest units. The tail includes what the model is about to read. Of all other units that are still whole, the most
+    Whole stay: protected units, the first user message and the first that begins a turn, each up to a fifth of the window, the newest short
+    user messages up to another fifth, and a tail of the newest units. The tail includes what the model is about to read. Of all other units that are still whole, the most
     valuable lines stay (`keep_lines`), a quarter of their tokens. Earlier extracts then stay as they are, and so does the request up to
     there: the provider's cache holds it. If there is no room for that, lines are chosen again, from the extracts too.
 
-    All parts are of the tokens above which a view is trimmed. If the view is still too large, `PriorityTrim` follows.
+    All parts are of the tokens above which a view is trimmed. If the view is still larger than the budget, outputs and calls that the model
+    has not read yet are truncated: one large output must not cost everything before it. If even that is not enough, `PriorityTrim` follows.
 
     Attributes:
         tail: Part of the window for the newest units.
@@ -156,6 +157,11 @@ class Extract(Composable):
         for name in ("tail", "fresh", "room"):
             check_ratio(f"Extract.{name}", getattr(self, name), zero=True)
 
+    @property
+    def shortens_unread(self) -> bool:
+        """True: what it leaves is worth more than the middle of a large output."""
+        return True
+
     def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> list[Extraction]:
         """Choose lines of the units that are still whole, or of all."""
         if not budget.excess:
@@ -170,18 +176,18 @@ class Extract(Composable):
         if old and base + old_tokens + fresh_room <= MOST_FILLED * window and budget.target < budget.trigger:
             return [keep_lines(fresh, fresh_room, Reason.OVER_BUDGET)]
         goal = int(self.room * window) if budget.target < budget.trigger else budget.target
-        return [keep_lines(older, max(goal - base, int(LEAST_ROOM * (window - base))), Reason.OVER_BUDGET)]
+        return [keep_lines(older, max(goal - base, int(LEAST_ROOM * window)), Reason.OVER_BUDGET)]
 
     def _older_units(self, units: Sequence[MeasuredUnit], window: int) -> list[MeasuredUnit]:
         """Return the units whose lines are chosen from, oldest first."""
-        first = next((unit.head for unit in units if unit.begins_turn and unit.tokens <= WHOLE_PART * window), None)
+        firsts = {next((unit.head for unit in units if is_one(unit)), None) for is_one in (_is_of_user, _begins_turn)}
         older = []
         tail, messages = self.tail * window, WHOLE_PART * window
         is_tail = True
         for unit in reversed(units):
             if unit.protected is Reason.FRONTIER:
                 tail -= unit.tokens
-            if not unit.free or unit.head == first:
+            if not unit.free or (unit.head in firsts and unit.tokens <= WHOLE_PART * window):
                 continue
             tail -= unit.tokens
             is_tail = is_tail and tail >= 0
@@ -288,6 +294,15 @@ class Chain(Composable):
             yield from part(units, budget)
 
 
+def _is_of_user(unit: MeasuredUnit) -> bool:
+    """True for a message in the user's role, context included: instructions that a tool sends before the first question."""
+    return isinstance(unit.contents[0], Message) and unit.contents[0].role == "user"
+
+
+def _begins_turn(unit: MeasuredUnit) -> bool:
+    return unit.begins_turn
+
+
 def _own(strategy: Any) -> Strategy:
     """Return the object as a strategy: `Composable` itself has no `__call__`, its subclasses have."""
     typed: Strategy = strategy
@@ -327,6 +342,7 @@ def advisers_of(strategy: Strategy | None, *, waits_for_trigger: bool = False) -
             _name_of(part),
             above_units=None if waits_for_trigger and isinstance(part, SlidingWindow) else getattr(part, "above_units", None),
             takes_system=getattr(part, "takes_system", False),
+            shortens_unread=getattr(part, "shortens_unread", False),
         )
         for part in parts_of(strategy)
         if not isinstance(part, PriorityTrim | NeverTrim)
@@ -353,7 +369,7 @@ def check_strategy(name: str, strategy: object) -> None:
     units = getattr(strategy, "above_units", None)
     if units is not None and (type(units) is not int or units < 0):
         raise BudgetError(f"{name}.above_units", units, "make it None, or a whole number of 0 or more")
-    for attribute in ("final", "takes_system"):
+    for attribute in ("final", "takes_system", "shortens_unread"):
         if not isinstance(value := getattr(strategy, attribute, False), bool):
             raise BudgetError(f"{name}.{attribute}", value, "make it True or False")
 

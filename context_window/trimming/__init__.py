@@ -29,7 +29,9 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
          items after the last response are dropped; images except the newest `images_kept` become placeholders; outputs, then string
          values in call arguments, then the user's messages are truncated in the middle. Each kind shares the room: none gets more while
          another one that needs more has less. Messages get the target's part of it (`shrink_frontier`).
-    A view that only its strategies may trim ends after step 4 and step 6, and skips step 3.
+    A view that only its strategies may trim ends after step 4 and step 6, and skips step 3. With a strategy that says so
+    (`shortens_unread`), outputs and calls of the frontier are truncated right before step 7, if that is enough for the budget. Steps 7 and
+    8 are then skipped: one large output does not cost everything that the strategy has left.
 4.  The end of the log is a provisional request point (`conclude`): nobody knows yet if the model is called there. If the next item begins
     a response, the trim becomes final. If not, it is undone. For this, sums are copied before the trim and every other change is recorded.
 5.  Tokens are taken in two passes. The first takes from a category only while it is above its share of the goal, the second without that

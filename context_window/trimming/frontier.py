@@ -36,6 +36,17 @@ def shrink_frontier(view: ViewState) -> None:
         view.exhausted = len(view)
 
 
+def shorten_unread(view: ViewState) -> bool:
+    """Truncate outputs, then calls, if the view then fits its budget, and return True if it fits. Nothing is changed if it would not."""
+    if view.total > view.limits.budget:
+        unread = sorted((*outputs_of(view), *calls_of(view)))
+        if room_for(view, unread) < sum(_smallest_cut(view, place) for place in unread):
+            return False
+        shorten_all(view, outputs_of(view))
+        shorten_all(view, calls_of(view))
+    return view.total <= view.limits.budget
+
+
 def drop_context(view: ViewState) -> None:
     """Drop the frontier's items of category CONTEXT until the view fits. The last user message and all that belongs to a response stay.
 

@@ -196,6 +196,8 @@ class Strategy(Protocol):
     - `above_units`: It is also asked within the limits if the view has more units than this, without those of SYSTEM.
     - `final`: True if nothing else may be taken. The view may then stay too large, which is an error if the window is `strict`.
     - `takes_system`: True if it may drop units that are protected only by their category, SYSTEM.
+    - `shortens_unread`: True if outputs and calls that the model has not read yet are truncated, where that is enough, before anything else
+      is taken of what the strategy has left.
     """
 
     def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> Iterable[Choice | Extraction]:
@@ -217,12 +219,14 @@ class Adviser:
         name: Its name in error messages.
         above_units: It is also asked within the limits if the view has more units than this, without those of SYSTEM. None: never.
         takes_system: True if it may drop units that are protected only by their category.
+        shortens_unread: True if the frontier's outputs and calls are truncated before anything that it has left is taken.
     """
 
     strategy: Strategy
     name: str
     above_units: int | None = None
     takes_system: bool = False
+    shortens_unread: bool = False
 
 
 Advisers: TypeAlias = tuple[Adviser, ...]

@@ -8,7 +8,7 @@ from itertools import dropwhile
 
 from session.units import CONTEXT, DIALOG, FREE, HELD, KIND_CALL, NONE, SYSTEM_OUTPUT
 
-from .frontier import shrink_frontier
+from .frontier import shorten_unread, shrink_frontier
 from .limits import portion
 from .plan import Reason
 from .results_by_rule import ResultsByRule
@@ -53,6 +53,8 @@ def _take_items_by_priority(view: ViewState) -> None:
 def _take_tokens_by_priority(view: ViewState) -> None:
     """Take tokens, then parts of the frontier (steps 7 and 8)."""
     limits = view.limits
+    if any(adviser.shortens_unread for adviser in limits.advisers) and shorten_unread(view):
+        return
     if view.total > limits.trigger:
         take_tokens(view, tokens_goal(view, limits))
         drop_kept_results(view, Reason.OVER_BUDGET)

@@ -177,3 +177,36 @@ def test_lines_do_not_come_back(seed: int, calls: int, budget: int) -> None:
                 assert set(lines) <= earlier.get(place, set(lines))
                 event("chosen again" if set(lines) < earlier.get(place, set()) else "chosen")
                 earlier[place] = set(lines)
+
+
+@given(st.integers(0, 99), st.integers(2, 6), st.integers(1500, 3000), st.integers(2, 9))
+def test_a_large_output_does_not_cost_what_came_before(seed: int, calls: int, budget: int, windows: int) -> None:
+    """however large a new output is, a fifth of the window is left to the lines of older items, and the task stays whole"""
+    bounds = decided_by(Extract(), Limits(budget, budget, budget * 65 // 100, (Fraction(1, 4),) * 4))
+    log = Session([Message("user", "Why?", id="task")])
+    for number in range(calls):
+        call = log.add_function_call("read", {})
+        log.add_function_output("read", code(900, seed + 5 * number), call.call_id)
+    call = log.add_function_call("read", {})
+    log.add_function_output("read", code(budget * windows, seed), call.call_id)
+    outcome = process(log, bounds)
+    decisions = list(outcome.plan)
+    assert outcome.total <= budget
+    assert outcome.view.get_by_id("task") == log.items[0]
+    assert decisions[-1].action is Action.TRUNCATE
+    extracts = sum(decision.action is Action.EXTRACT for decision in decisions)
+    assert extracts
+    event(f"extracts: {min(extracts, 3)}")
+
+
+@given(st.integers(1, 99))
+def test_unread_outputs_are_truncated_only_if_that_is_enough(seed: int) -> None:
+    """where truncation of what is new is not enough, what the strategy has left is taken first, as by every other strategy"""
+    budget = 1500
+    bounds = decided_by(Extract(), Limits(budget, budget, budget * 65 // 100, (Fraction(1, 4),) * 4))
+    older = [Message("user", "Why?"), Message("assistant", code(900, seed))]
+    log = Session([*older, Message("user", "And?"), Message("assistant", "Well."), Message("user", code(budget * 2, seed))])
+    outcome = process(log, bounds)
+    actions = [decision.action for decision in outcome.plan]
+    assert actions == [Action.DROP, Action.DROP, Action.DROP, Action.KEEP, Action.TRUNCATE]
+    assert outcome.total <= budget

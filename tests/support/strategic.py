@@ -118,10 +118,21 @@ class StrategicTwin(Twin):
         if not final:
             self.by_items()
         self.note_usage()
-        if not final:
+        if not final and not (any(getattr(part, "shortens_unread", False) for part in parts_of(self.strategy)) and self.shortens_unread()):
             self.by_tokens()
         if self.noted >= 0 and self.changes() != before:
             self.withdraw_note()
+
+    def shortens_unread(self) -> bool:
+        """Truncate what the model has not read yet, if the view then fits, and say whether it fits."""
+        kinds = (self.unread_outputs(), self.unread_calls())
+        unread = [place for places in kinds for place in places]
+        if sum(map(self.least, unread)) > self.room(unread):
+            return False
+        for places in kinds:
+            if self.total() > self.limits.budget:
+                self.truncate(places, self.room(places))
+        return True
 
     def ask(self, part: Strategy) -> None:
         limits = self.limits

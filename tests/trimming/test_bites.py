@@ -46,6 +46,7 @@ CAUGHT_BY = {
     "keeps_the_usage_note_forever": "test_usage_note.py::test_the_model_is_told_when_it_is_due",
     "tells_of_what_a_summary_stands_for": "test_twin.py::test_twin",
     "keeps_reasoning_behind_another_line": "test_twin.py::test_twin",
+    "forgets_all_for_one_large_output": "test_extract.py::test_a_large_output_does_not_cost_what_came_before",
     "forgets_what_opening_a_unit_costs": "test_extract.py::test_a_choice_keeps_to_its_room",
     "brings_lines_back": "test_extract.py::test_lines_do_not_come_back",
 }

@@ -38,6 +38,7 @@ class Marked:
     above_units: Any = None
     final: Any = False
     takes_system: Any = False
+    shortens_unread: Any = False
 
     def __call__(self, _units: Any, _budget: Any, /) -> tuple[()]:
         return ()
@@ -71,6 +72,7 @@ class Waits:
         (Marked(above_units=True), r"^strategy\.above_units=True: "),
         (Marked(final=1), r"^strategy\.final=1: make it True or False$"),
         (Marked(takes_system=None), r"^strategy\.takes_system=None: make it True or False$"),
+        (Marked(shortens_unread=1), r"^strategy\.shortens_unread=1: make it True or False$"),
     ],
 )
 def test_what_is_no_strategy_is_refused_when_the_window_is_made(wrong: Any, told: str) -> None:
