@@ -136,9 +136,10 @@ class Extract(Composable):
         ContextWindow(strategy=Extract())
 
     Whole stay: protected units, the first user message and the first that begins a turn, each up to a fifth of the window, the newest short
-    user messages up to another fifth, and a tail of the newest units. The tail includes what the model is about to read. Of all other units that are still whole, the most
-    valuable lines stay (`keep_lines`), a quarter of their tokens. Earlier extracts then stay as they are, and so does the request up to
-    there: the provider's cache holds it. If there is no room for that, lines are chosen again, from the extracts too.
+    user messages up to another fifth, and a tail of the newest units. The tail includes what the model is about to read. Of all other units
+    that are still whole, the most valuable lines stay (`keep_lines`), a fifth of their tokens. Earlier extracts then stay as they are, and
+    so does the request up to there: the provider's cache holds it. If there is no room for that, lines are chosen again, from the extracts
+    too.
 
     All parts are of the tokens above which a view is trimmed. If the view is still larger than the budget, outputs and calls that the model
     has not read yet are truncated: one large output must not cost everything before it. If even that is not enough, `PriorityTrim` follows.
@@ -150,7 +151,7 @@ class Extract(Composable):
     """
 
     tail: float = 0.1
-    fresh: float = 0.25
+    fresh: float = 0.2
     room: float = 0.5
 
     def __post_init__(self) -> None:
