@@ -12,6 +12,8 @@ import pytest
 
 from session import FormatError, Message, StoreBusyError, StoreDamagedError, StoreError
 from session.store import SessionStore
+from session.store.dialect import POSTGRES
+from session.store.schema import APPLICATION
 from session.store.server import CONNECTIONS
 from tests.store.test_store_processes import line, process, texts
 from tests.support.postgres import PASSWORD, PostgresServer
@@ -282,6 +284,32 @@ def test_a_schema_made_beforehand_is_enough_for_a_user_without_further_rights(po
             assert texts(store.load("s")) == ["one"]
     finally:
         postgres.without_store()
+
+
+def test_a_store_that_another_process_creates_meanwhile_is_opened(postgres: PostgresServer) -> None:
+    url = postgres.without_store()
+    results: list[object] = []
+
+    def open_store() -> None:
+        try:
+            with SessionStore(url, busy_seconds=60) as store:
+                results.append(store.list())
+        except StoreError as error:
+            results.append(error)
+
+    opening = threading.Thread(target=open_store)
+    with postgres.connect() as other, other.transaction():
+        other.execute("SELECT pg_advisory_xact_lock(%s)", (APPLICATION,))
+        opening.start()
+        until = time.monotonic() + 60
+        while not other.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").fetchone():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        for statement in ("CREATE SCHEMA context_window", "SET LOCAL search_path = context_window", *POSTGRES.schema().values()):
+            other.execute(statement.encode())
+        other.execute("CREATE TABLE store AS SELECT 1::bigint AS version")
+    opening.join()
+    assert results == [()]
 
 
 def test_tables_of_the_same_names_elsewhere_are_not_touched(postgres: PostgresServer, store: SessionStore) -> None:
