@@ -1,24 +1,36 @@
 """Pick the framework's messages that show a view of their conversation.
 
-A message that the view shows whole is the framework's own object. One that is shown in part is a copy, made once and then reused. A summary
-stands where the messages that it replaces stood.
+1. A message that the view shows whole is the framework's own object. One that is shown in part is a copy, made once and then reused.
+   A summary stands where the messages that it replaces stood.
+2. The list of a view's items only grows; after any other change it is another list. So the next view with this list shows the
+   messages of the last one, and more. What was picked is kept beside the list (`conversions_of`): only new messages are looked at.
+3. A framework may pass other objects with the same content at every request. So the places of whole messages are kept, not the messages.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from operator import is_
-from typing import TypeVar
+from typing import Generic, TypeAlias, TypeVar, cast
 
 from session.items import Compaction, FunctionCallOutput, Item, Reasoning
 from session.providers.additions import PREAMBLE, USAGE_NOTE, summary_text
 from session.providers.conversation import Conversation
 from session.session import Session
+from session.session_log import conversions_of
 from session.units import grouping, is_answer
 
 from .message_adapter import MessageAdapter
 from .tracked_conversation import PartialCopy, TrackedConversation
 
 M = TypeVar("M")
+
+Entry: TypeAlias = int | list[tuple[int, "Entry[M]"]] | Callable[[], M]
+"""The place of a whole message; responses that are merged into one message, each with its place; or what returns the message."""
+
+PICKED = "framework messages"
+"""The key of a view's `PickedMessages` in `conversions_of`."""
 
 
 def view_messages(adapter: MessageAdapter[M], tracked: TrackedConversation[M], view: Session) -> list[M]:
@@ -31,46 +43,136 @@ def view_messages(adapter: MessageAdapter[M], tracked: TrackedConversation[M], v
     """
     if view is tracked.session:
         return list(tracked.messages)
-    in_view = {item.id: item for item in view.items}
-    messages: list[M] = []
-    lost_reasoning = False  # True once reasoning of the current response is not in the view
-    last_response = -1  # position of the last message in `messages` if it is a response, else -1
-    summaries = _summaries_by_place(adapter, tracked, view)
-    noted_after, is_note_due = view.usage_noted_after, False
-    for place, items in enumerate(tracked.items):
-        if summaries and summaries[0][0] <= place and not isinstance(items[0], FunctionCallOutput):
-            _, summary_id, summary = summaries.pop(0)
-            messages.append(summary)
-            last_response = -1
-            is_note_due = is_note_due or summary_id == noted_after
-        visible = [in_view.get(item.id) for item in items]
-        lost_reasoning = lost_reasoning and is_answer(items[0])
-        if not any(visible):
-            lost_reasoning = lost_reasoning or any(isinstance(item, Reasoning) for item in items)
-            continue
-        lost_reasoning |= any(isinstance(item, Reasoning) and form is None for item, form in zip(items, visible, strict=True))
-        message = _visible_message(adapter, tracked, place, visible, lost_reasoning=lost_reasoning)
-        if is_note_due and message is not None and is_answer(items[0]):
-            messages.append(_usage_note(adapter, tracked))
-            is_note_due, last_response = False, -1
-        is_note_due = is_note_due or any(form is not None and form.id == noted_after for form in visible)
-        if message is None:
-            continue
-        if adapter.is_message_whole_response and is_answer(items[0]):
-            if 0 <= last_response < place - 1:  # the messages between were dropped, and providers refuse two responses in a row
-                message = _merged_response(adapter, tracked, place, messages.pop(), message)
-            last_response = place
-        else:
-            last_response = -1
-        messages.append(message)
-    messages += [message for _, _, message in summaries]
-    is_note_due = is_note_due or noted_after in [summary_id for _, summary_id, _ in summaries]
-    if is_note_due and grouping(view).is_followed:
-        messages.append(_usage_note(adapter, tracked))
+    conversions = conversions_of(view)
+    picked = conversions.pop(PICKED, None)  # while it changes, no other thread has it, and none gets it if this fails halfway
+    if not (isinstance(picked, PickedMessages) and picked.can_continue(tracked, view)):
+        picked = PickedMessages(adapter, tracked, view.usage_noted_after)
+    messages = picked.messages(view)
+    conversions[PICKED] = picked
     if (opening := Conversation.opening_of(view)) is not None:
         place = next((place for place, message in enumerate(messages) if not adapter.is_system(message)), len(messages))
         messages.insert(place, _opening_message(adapter, tracked, opening))
     return messages
+
+
+class PickedMessages(Generic[M]):
+    """The messages that show a view, without the opening message and what may change at the end. They grow with the view."""
+
+    def __init__(self, adapter: MessageAdapter[M], tracked: TrackedConversation[M], noted_after: str | None) -> None:
+        """
+        Args:
+            adapter: The framework's adapter.
+            tracked: The conversation.
+            noted_after: Id of the item after which the line about usage stands; None if there is no such line.
+        """
+        self._adapter = adapter
+        self._tracked = tracked
+        self._noted_after = noted_after
+        self._is_note_due = False
+        self._entries: list[Entry[M]] = []
+        self._seen_messages = 0  # of the framework
+        self._seen_items = 0  # of the view, without summaries at its end
+        self._lost_reasoning = False  # True once reasoning of the current response is not in the view
+        self._last_response = -1  # place of the last entry's message if it is a response, else -1
+
+    def can_continue(self, tracked: TrackedConversation[M], view: Session) -> bool:
+        """True if a view with the same list of items shows these messages and maybe more."""
+        is_shorter = len(view.items) < self._seen_items or len(tracked.items) < self._seen_messages
+        return tracked is self._tracked and view.usage_noted_after == self._noted_after and not is_shorter
+
+    def messages(self, view: Session) -> list[M]:
+        """Take the new messages, and return all that show the view."""
+        adapter, tracked = self._adapter, self._tracked
+        new_items = view.items[self._seen_items :]
+        in_view = {item.id: item for item in new_items}
+        summaries = self._summaries_by_place(new_items)
+        for place, items in enumerate(tracked.items[self._seen_messages :], self._seen_messages):
+            if summaries and summaries[0][0] <= place and not isinstance(items[0], FunctionCallOutput):
+                _, summary_id, summary = summaries.pop(0)
+                self._entries.append(partial(_same, summary))
+                self._last_response = -1
+                self._is_note_due = self._is_note_due or summary_id == self._noted_after
+            self._take(place, items, [in_view.get(item.id) for item in items])
+        self._seen_messages = len(tracked.items)
+        self._seen_items = len(view.items)
+        while self._seen_items and isinstance(view.items[self._seen_items - 1], Compaction):
+            self._seen_items -= 1
+        own = tracked.messages
+        messages = [own[entry] if isinstance(entry, int) else self._made(entry) for entry in self._entries]
+        messages += [message for _, _, message in summaries]
+        is_note_due = self._is_note_due or self._noted_after in [summary_id for _, summary_id, _ in summaries]
+        if is_note_due and grouping(view).is_followed:
+            messages.append(_usage_note(adapter, tracked))
+        return messages
+
+    def _take(self, place: int, items: list[Item], visible: list[Item | None]) -> None:
+        """Take the next message of the framework."""
+        adapter, tracked = self._adapter, self._tracked
+        is_response = is_answer(items[0])
+        lost_reasoning = self._lost_reasoning and is_response
+        self._lost_reasoning = lost_reasoning or any(
+            isinstance(item, Reasoning) and form is None for item, form in zip(items, visible, strict=True)
+        )
+        if not any(visible):
+            return
+        entry = self._entry(place, items, visible)
+        if self._is_note_due and entry is not None and is_response:
+            self._entries.append(partial(_usage_note, adapter, tracked))
+            self._is_note_due, self._last_response = False, -1
+        self._is_note_due = self._is_note_due or any(form is not None and form.id == self._noted_after for form in visible)
+        if entry is None:
+            return
+        is_whole_response = adapter.is_message_whole_response and is_response
+        if is_whole_response and 0 <= self._last_response < place - 1:
+            # The messages between were dropped, and providers refuse two responses in a row.
+            earlier = self._entries.pop()
+            entry = [*(earlier if isinstance(earlier, list) else [(self._last_response, earlier)]), (place, entry)]
+        self._last_response = place if is_whole_response else -1
+        self._entries.append(entry)
+
+    def _entry(self, place: int, items: list[Item], visible: list[Item | None]) -> Entry[M] | None:
+        """Return the entry of a message, None if nothing of it can be sent."""
+        is_complete = all(map(is_, visible, items))
+        if is_complete and not self._lost_reasoning:
+            return place
+        make = partial(_visible_message, self._adapter, self._tracked, place, visible, lost_reasoning=self._lost_reasoning)
+        if is_complete:  # a later request may have to remove other ids
+            return cast("Callable[[], M]", make)
+        message = make()
+        return None if message is None else partial(_same, message)
+
+    def _made(self, entry: Entry[M]) -> M:
+        if isinstance(entry, int):
+            return self._tracked.messages[entry]
+        if not isinstance(entry, list):
+            return entry()
+        (_, first), *others = entry
+        message = self._made(first)
+        for place, other in others:
+            message = _merged_response(self._adapter, self._tracked, place, message, self._made(other))
+        return message
+
+    def _summaries_by_place(self, new_items: Sequence[Item]) -> list[tuple[int, str, M]]:
+        """Return the new summaries in order: of each the number of messages before it, its id, and it as a message."""
+        if not any(isinstance(item, Compaction) for item in new_items):
+            return []
+        tracked, first = self._tracked, self._seen_messages
+        message_of = {item.id: place for place, items in enumerate(tracked.items[first:], first) for item in items}
+        summaries: list[tuple[int, str, M]] = []
+        place = len(tracked.items)
+        for item in reversed(new_items):
+            if not isinstance(item, Compaction):
+                place = message_of.get(item.id, place)  # a system prompt outside the messages is in none of them
+                continue
+            message = tracked.summaries.get(item.id)
+            if message is None:
+                message = tracked.summaries[item.id] = self._adapter.user_message(summary_text(item.summary))
+            summaries.append((place, item.id, message))
+        return summaries[::-1]
+
+
+def _same(message: M) -> M:
+    return message
 
 
 def _usage_note(adapter: MessageAdapter[M], tracked: TrackedConversation[M]) -> M:
@@ -87,24 +189,6 @@ def _opening_message(adapter: MessageAdapter[M], tracked: TrackedConversation[M]
     if tracked.opening is None or tracked.opening[0] != text:
         tracked.opening = text, adapter.user_message(text)
     return tracked.opening[1]
-
-
-def _summaries_by_place(adapter: MessageAdapter[M], tracked: TrackedConversation[M], view: Session) -> list[tuple[int, str, M]]:
-    """Return the view's summaries in order: of each the number of messages before it, its id, and it as a message."""
-    if not any(isinstance(item, Compaction) for item in view.items):
-        return []
-    message_of = {item.id: place for place, items in enumerate(tracked.items) for item in items}
-    summaries: list[tuple[int, str, M]] = []
-    place = len(tracked.items)
-    for item in reversed(view.items):
-        if not isinstance(item, Compaction):
-            place = message_of[item.id]
-            continue
-        message = tracked.summaries.get(item.id)
-        if message is None:
-            message = tracked.summaries[item.id] = adapter.user_message(summary_text(item.summary))
-        summaries.append((place, item.id, message))
-    return summaries[::-1]
 
 
 def _visible_message(

@@ -32,7 +32,7 @@ def with_thinking_in_order(messages: Sequence[Block], thinking: object) -> list[
     """
     if not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":
         return list(messages)
-    result = [{**message, "content": _thinking_first(blocks)} if _is_late(blocks := _blocks(message)) else message for message in messages]
+    result = [{**message, "content": _thinking_first(_blocks(message))} if _is_late(message) else message for message in messages]
     begin = next((place for place in range(len(result), 0, -1) if _begins_turn(result[place - 1])), 0)
     responses = [place for place in range(begin, len(result)) if result[place].get("role") == "assistant" and _blocks(result[place])]
     calls = any(block.get("type") == "tool_use" for place in responses for block in _blocks(result[place]))
@@ -44,8 +44,15 @@ def with_thinking_in_order(messages: Sequence[Block], thinking: object) -> list[
     return result
 
 
-def _is_late(blocks: Sequence[Block]) -> bool:
-    """True if there is thinking, but not at the beginning."""
+def _is_late(message: Block) -> bool:
+    """True if there is thinking, but not at the beginning. Asked of all messages at every request, so the usual ones are quick."""
+    content = message.get("content")
+    if not isinstance(content, list) or len(content) < 2:
+        return False
+    first = content[0]
+    if isinstance(first, dict) and _is_thinking(first):
+        return False
+    blocks = _blocks(message)
     return any(map(_is_thinking, blocks)) and not _is_thinking(blocks[0])
 
 
