@@ -16,7 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 from context_window import ContextWindow, ContextWindowManager
+from context_window.gateway.openai_chat import ChatAdapter
+from context_window.integrations.conversation_tracker import ConversationTracker
 from session import FunctionCall, FunctionCallOutput, Message, Session
+from session.providers.anthropic.thinking_order import with_thinking_in_order
 from session.providers.google import to_google
 
 SIZES = (400, 1_600, 6_400)
@@ -45,6 +48,11 @@ def times_at(size: int, turns: int) -> dict[str, float]:
     while len(session.items) < size:
         add_turn(session, number)
         number += 1
+    window = ContextWindow(max_tokens=60 * size)  # about three quarters of the session
+    tracker = ConversationTracker(ContextWindowManager(MODEL, token_counter=characters, context_window=window), ChatAdapter())
+    thinking = {"type": "enabled", "budget_tokens": 1_024}
+    messages: list[dict[str, Any]] = []
+    blocks: list[dict[str, Any]] = []
     parts: dict[str, Callable[[], Any]] = {
         "process_session": lambda: manager.process_session(session),
         "format_token_usage": manager.format_token_usage,
@@ -53,12 +61,15 @@ def times_at(size: int, turns: int) -> dict[str, float]:
         "to_openai_responses": session.to_openai_responses,
         "to_google": lambda: to_google(session),
         "anthropic_request": lambda: manager.anthropic_request(session, model=MODEL, max_tokens=1_000),
+        "with_thinking_in_order": lambda: with_thinking_in_order(blocks, thinking),
+        "an adapter, trimmed view": lambda: tracker.fit(messages),
         "json.dumps of the request": lambda: json.dumps(session.to_openai_messages()),
         "plan_session": lambda: manager.plan_session(session),
     }
     times: dict[str, float] = dict.fromkeys(parts, float("inf"))
     for turn in range(turns):
         add_turn(session, number + turn)
+        messages, (blocks, _) = session.to_openai_messages(), session.to_anthropic_messages()
         for name, do in parts.items():
             begin = time.perf_counter()
             do()

@@ -49,11 +49,8 @@ def _is_late(message: Block) -> bool:
     content = message.get("content")
     if not isinstance(content, list) or len(content) < 2:
         return False
-    first = content[0]
-    if isinstance(first, dict) and _is_thinking(first):
-        return False
-    blocks = _blocks(message)
-    return any(map(_is_thinking, blocks)) and not _is_thinking(blocks[0])
+    first, *others = [block.get("type") for block in content if isinstance(block, dict)] or [None]
+    return first not in THINKING and any(kind in others for kind in THINKING)
 
 
 def _thinking_first(blocks: Sequence[Block]) -> list[Block]:
