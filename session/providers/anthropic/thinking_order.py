@@ -49,8 +49,8 @@ def _is_late(message: Block) -> bool:
     content = message.get("content")
     if not isinstance(content, list) or len(content) < 2:
         return False
-    first, *others = [block.get("type") for block in content if isinstance(block, dict)] or [None]
-    return first not in THINKING and any(kind in others for kind in THINKING)
+    kinds = [block.get("type") for block in content if isinstance(block, dict)]
+    return ("thinking" in kinds or "redacted_thinking" in kinds) and kinds[0] not in THINKING
 
 
 def _thinking_first(blocks: Sequence[Block]) -> list[Block]:
