@@ -35,6 +35,13 @@ def test_a_summary_stands_before_the_messages_that_are_kept(is_async: bool) -> N
     assert len(fitted) < len(messages)
 
 
+def test_a_system_prompt_outside_the_messages_stands_in_the_way_of_no_summary() -> None:
+    tracker, messages = conversations(manager(2_000, compaction=True)), talk("a", 20)
+    fitted = tracker.fit(messages, system="Be brief.", llm=Writer())
+    assert len(summaries(fitted)) == 1
+    assert fitted[-1] is messages[-1]
+
+
 def test_the_summary_is_remembered_and_later_requests_extend_the_first() -> None:
     tracker, llm, messages = conversations(manager(2_000, compaction=True)), Writer(), talk("a", 20)
     first = tracker.fit(messages, llm=llm)
