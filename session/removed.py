@@ -32,6 +32,11 @@ def short_id(item_id: str) -> str:
     return item_id if _SHORT_ID.fullmatch(item_id) else sha256(item_id.encode()).hexdigest()[:ID_LENGTH]
 
 
+def without_id(line: str) -> str:
+    """Return a line about removed items without the ids, for a model that cannot recall. Any other text is returned unchanged."""
+    return f"{line.partition(';')[0]}]" if _LINE.fullmatch(line) else line
+
+
 def is_short_alias(text: str) -> bool:
     """True if the text has the form of such digits."""
     return _ALIAS.fullmatch(text) is not None

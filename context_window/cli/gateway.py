@@ -31,6 +31,7 @@ Examples:
 )
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name under which clients reach the gateway.")
 @click.option("--strict", is_flag=True, help="Refuse a conversation that cannot be fitted, instead of sending it unchanged.")
+@click.option("--recall", is_flag=True, help="Give the model a tool that returns what was taken out; the client does not see its calls.")
 def gateway(
     command: tuple[str, ...],
     max_tokens: int | None,
@@ -41,6 +42,7 @@ def gateway(
     names: tuple[str, ...],
     *,
     strict: bool,
+    recall: bool,
 ) -> int:
     """Keep any assistant's requests within a window.
 
@@ -60,7 +62,7 @@ def gateway(
 
     window = ContextWindow(max_tokens=max_tokens, keep_first_message=True, strategy=named_strategy(strategy))
     ledger = Ledger()
-    app = gateway_app(window, urls=_urls(upstreams), ledger=ledger, hosts={*LOCAL_NAMES, host, *names}, strict=strict)
+    app = gateway_app(window, urls=_urls(upstreams), ledger=ledger, hosts={*LOCAL_NAMES, host, *names}, strict=strict, recall=recall)
     try:
         listener = bound_socket(host, port if port is not None else 0 if command else PORT)
     except OSError as error:

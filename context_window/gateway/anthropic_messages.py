@@ -12,6 +12,7 @@ from session.providers.anthropic.thinking_order import with_thinking_in_order
 from session.transcripts.values import json_text, text_at
 
 from ..integrations.content_parts import blocks_of, part_for, thought_in, visible_content
+from .anthropic_recall import AnthropicJoinedAnswer
 from .block_adapter import BlockAdapter, BlockRun, Kind
 from .cache_marks import without_mark
 from .wire_format import Conversation, Json, WireFormat, objects, text_of, tokens_in, tools_and_options
@@ -33,6 +34,11 @@ class AnthropicMessages(WireFormat):
 
     def __init__(self) -> None:
         self.adapter = AnthropicAdapter()
+
+    @property
+    def joined_answer(self) -> type[AnthropicJoinedAnswer]:
+        """How recalls are hidden."""
+        return AnthropicJoinedAnswer
 
     def conversation(self, path: str, body: Json) -> Conversation | None:
         """Return the conversation of a request for an answer, or for a token count."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import httpx
@@ -14,17 +16,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from session.errors import SessionError
-
-from ..errors import ContextWindowError
 from ..model_errors import PromptTooLongError
+from ..recall import recall_tool
 from ..requests.client_errors import answered_error
 from ..settings.context_window import ContextWindow
 from ..threads import in_thread
 from .ledger import Ledger
-from .relay import RelayedAnswer, answer_to, request_headers
+from .recalling import RecallingAnswer, Recalls
+from .relay import OpenAnswer, RelayedAnswer, answer_to, request_headers
 from .upstreams import Upstream, upstreams
-from .windows import Windows
+from .windows import UNFIT, Windows
 from .wire_format import Conversation, Json, WireFormat, object_of
 
 LARGEST_BODY = 64 * 1024 * 1024
@@ -34,8 +35,6 @@ LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names under which this machine reaches itself."""
 TOO_LONG_STATUSES = (400, 413)
 """Statuses of an answer that can say that the prompt is too long."""
-_UNFIT = (SessionError, ContextWindowError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What can be raised while a conversation is fitted: errors of ours, and faults of ours that a hostile request found."""
 UNKNOWN_ADDRESS = "addresses here begin with the provider's name: {names}. Set the client's base URL to http://HOST:PORT/NAME"
 
 
@@ -47,6 +46,7 @@ def gateway_app(
     hosts: Collection[str] = LOCAL_NAMES,
     largest_body: int = LARGEST_BODY,
     strict: bool = False,
+    recall: bool = False,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Starlette:
     """Return the gateway as an application for an ASGI server.
@@ -58,12 +58,13 @@ def gateway_app(
         hosts: Names by which clients may reach the gateway. Others are refused, so that no browser page can get here by a name of its own.
         largest_body: Most bytes that a request may have.
         strict: True to refuse a request that cannot be fitted. False to send it unchanged.
+        recall: True to give the model a tool that returns what was taken out. The gateway answers its calls, and clients do not see them.
         transport: How upstreams are reached; by default over the network.
 
     Raises:
         BudgetError: An upstream is unknown, or its address is none.
     """
-    gateway = _Gateway(window, upstreams(urls or {}), ledger or Ledger(), frozenset(hosts), largest_body, strict=strict)
+    gateway = _Gateway(window, upstreams(urls or {}), ledger or Ledger(), frozenset(hosts), largest_body, strict=strict, recall=recall)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -90,6 +91,7 @@ class _Gateway:
         largest_body: int,
         *,
         strict: bool,
+        recall: bool,
     ) -> None:
         self._windows = Windows(window)
         self._upstreams = by_name
@@ -97,6 +99,7 @@ class _Gateway:
         self._hosts = hosts
         self._largest_body = largest_body
         self._strict = strict
+        self._recall = recall
 
     async def handle(self, request: Request) -> Response:
         """Answer a request."""
@@ -140,17 +143,26 @@ class _Gateway:
         send = partial(self._send, request, upstream, path)
         if fields is None or wire is None or conversation is None:
             return await send(body)
+        if self._recall and _can_recall(request, path, wire, fields):
+            conversation = replace(conversation, recall_tool=recall_tool(wire.joined_answer.provider).definition)
         fit = partial(_fitted_body, self._windows, wire, conversation, fields, body)
         try:
             content = await in_thread(fit)
-        except _UNFIT as error:
+        except UNFIT as error:
             self._ledger.add_unmanaged(error)
             return _refused(upstream, 400, f"the gateway cannot fit the conversation: {error}") if self._strict else await send(body)
         self._ledger.add(len(body), len(content), shortened=content is not body)
-        return await send(content, fit)
+        recalls = Recalls(self._windows, wire, conversation, self._ledger) if conversation.recall_tool and content is not body else None
+        return await send(content, fit, recalls)
 
     async def _send(
-        self, request: Request, upstream: Upstream, path: str, content: bytes, refit: Callable[[PromptTooLongError], bytes] | None = None
+        self,
+        request: Request,
+        upstream: Upstream,
+        path: str,
+        content: bytes,
+        refit: Callable[[PromptTooLongError], bytes] | None = None,
+        recalls: Recalls | None = None,
     ) -> Response:
         """Send a request upstream and return the answer.
 
@@ -160,20 +172,30 @@ class _Gateway:
             path: Its path there.
             content: Its body.
             refit: Makes a smaller body after the upstream has refused a prompt as too long. It is sent once.
+            recalls: Answers the calls of the recall tool, if the body has it.
         """
         url = httpx.URL(upstream.url + path, query=request.url.query.encode() or None)
-        headers = request_headers(request.headers.raw)
+        headers = request_headers(request.headers.raw, is_read=recalls is not None)
+        outgoing = partial(self.client.build_request, request.method, url, headers=headers)
         try:
-            answer = await answer_to(self.client, self.client.build_request(request.method, url, headers=headers, content=content), request)
+            answer = await answer_to(self.client, outgoing(content=content), request)
             if answer is not None and answer.status in TOO_LONG_STATUSES and refit is not None:
                 refusal = answered_error(answer.status, await answer.error_body())
                 smaller = await _smaller(refit, refusal) if isinstance(refusal, PromptTooLongError) else None
                 if smaller is not None:
                     await answer.close()
-                    return await self._send(request, upstream, path, smaller)
+                    return await self._send(request, upstream, path, smaller, recalls=recalls)
         except httpx.TransportError as error:
             return _refused(upstream, 502, f"the gateway cannot reach {upstream.name}: {type(error).__name__}")
-        return Response() if answer is None else RelayedAnswer(answer)
+        if answer is None:
+            return Response()
+        if recalls is None or answer.status != HTTPStatus.OK or answer.is_encoded:
+            return RelayedAnswer(answer)
+
+        async def ask(body: bytes) -> OpenAnswer:
+            return OpenAnswer(await self.client.send(outgoing(content=body), stream=True))
+
+        return RecallingAnswer(answer, content, recalls, ask=ask, failure=partial(upstream.wires[0].error, 502))
 
 
 def _host(request: Request) -> str | None:
@@ -197,14 +219,24 @@ def _fitted_body(
 ) -> bytes:
     """Return the body to send: the client's own if the conversation fits."""
     messages = windows.fit(wire, conversation, refusal)
-    return body if messages is None else json.dumps(wire.with_messages(fields, messages), separators=(",", ":")).encode()
+    if messages is None:
+        return body
+    if conversation.recall_tool is not None:
+        fields = wire.joined_answer.with_tool(fields, conversation.recall_tool) or fields
+    return json.dumps(wire.with_messages(fields, messages), separators=(",", ":")).encode()
+
+
+def _can_recall(request: Request, path: str, wire: WireFormat, fields: Json) -> bool:
+    """True if the request can have the recall tool, and its answer is one that recalls can be hidden in: not a JSON list of chunks."""
+    is_list = path.endswith(":streamGenerateContent") and request.query_params.get("alt") != "sse"
+    return not is_list and wire.joined_answer.with_tool(fields, recall_tool(wire.joined_answer.provider).definition) is not None
 
 
 async def _smaller(refit: Callable[[PromptTooLongError], bytes], refusal: PromptTooLongError) -> bytes | None:
     """Return a smaller body; None if nothing can be taken out, so that the client gets the upstream's own answer."""
     try:
         return await in_thread(partial(refit, refusal))
-    except _UNFIT:
+    except UNFIT:
         return None
 
 

@@ -19,6 +19,7 @@ from session.transcripts.values import json_text, text_at
 
 from ..integrations.content_parts import part_for, visible_content
 from .block_adapter import BlockAdapter, BlockRun, Kind
+from .google_recall import GoogleJoinedAnswer
 from .wire_format import Conversation, Json, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 _PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)")
@@ -40,6 +41,11 @@ class GoogleContents(WireFormat):
 
     def __init__(self) -> None:
         self.adapter = GoogleAdapter()
+
+    @property
+    def joined_answer(self) -> type[GoogleJoinedAnswer]:
+        """How recalls are hidden."""
+        return GoogleJoinedAnswer
 
     def conversation(self, path: str, body: Json) -> Conversation | None:
         """Return the conversation of a request for an answer. One that a cached content precedes is not managed."""

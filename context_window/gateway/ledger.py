@@ -14,6 +14,7 @@ class Ledger:
         shortened: Those of them that were sent with fewer or shorter messages.
         received: Bytes of the requests' bodies.
         forwarded: Bytes of the bodies that went upstream.
+        recalls: Calls of the recall tool that were answered.
         unmanaged: Requests that could not be fitted, by the kind of error. They were sent unchanged, or refused if the gateway is strict.
     """
 
@@ -21,6 +22,7 @@ class Ledger:
     shortened: int = 0
     received: int = 0
     forwarded: int = 0
+    recalls: int = 0
     unmanaged: dict[str, int] | None = None
 
     def add(self, received: int, forwarded: int, *, shortened: bool) -> None:
@@ -48,5 +50,6 @@ class Ledger:
             return "gateway: no request of a conversation"
         saved = 100 * (self.received - self.forwarded) / max(1, self.received)
         text = f"gateway: {self.requests:,} requests, {self.shortened:,} shortened, {saved:.0f} % of their bytes left out"
+        text += f", {self.recalls:,} recalls answered" if self.recalls else ""
         problems = ", ".join(f"{count:,} × {kind}" for kind, count in (self.unmanaged or {}).items())
         return f"{text}; not managed: {problems}" if problems else text

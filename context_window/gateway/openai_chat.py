@@ -12,6 +12,7 @@ from session.transcripts.values import text_at
 
 from ..integrations.content_parts import blocks_of, part_for, visible_content
 from ..integrations.message_adapter import MessageAdapter
+from .chat_recall import ChatJoinedAnswer
 from .wire_format import Conversation, Json, WireFormat, objects, tokens_in, tools_and_options
 
 PATH = "/v1/chat/completions"
@@ -27,6 +28,11 @@ class OpenAIChat(WireFormat):
 
     def __init__(self) -> None:
         self.adapter = ChatAdapter()
+
+    @property
+    def joined_answer(self) -> type[ChatJoinedAnswer]:
+        """How recalls are hidden."""
+        return ChatJoinedAnswer
 
     def conversation(self, path: str, body: Json) -> Conversation | None:
         """Return the conversation of a request for an answer."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ..integrations.responses_adapter import ResponsesAdapter
 from .openai_chat import openai_error
+from .responses_recall import ResponsesJoinedAnswer
 from .wire_format import Conversation, Json, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 PATH = "/v1/responses"
@@ -25,6 +26,11 @@ class OpenAIResponses(WireFormat):
 
     def __init__(self) -> None:
         self.adapter = ResponsesAdapter()
+
+    @property
+    def joined_answer(self) -> type[ResponsesJoinedAnswer]:
+        """How recalls are hidden."""
+        return ResponsesJoinedAnswer
 
     def conversation(self, path: str, body: Json) -> Conversation | None:
         """Return the conversation of a request for an answer."""

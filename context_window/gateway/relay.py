@@ -35,8 +35,15 @@ def forwarded(headers: Iterable[tuple[bytes, bytes]], also_left_out: frozenset[b
     return [(name, value) for name, value in pairs if name not in left_out]
 
 
-def request_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Return the headers of a client's request that go upstream."""
+def request_headers(headers: Iterable[tuple[bytes, bytes]], *, is_read: bool = False) -> Headers:
+    """Return the headers of a client's request that go upstream.
+
+    Args:
+        headers: The request's headers.
+        is_read: True if the gateway reads the answer, which then must not be compressed.
+    """
+    if is_read:
+        return [*forwarded(headers, _OWN | {b"accept-encoding"}), (b"accept-encoding", b"identity")]
     return forwarded(headers, _OWN)
 
 
@@ -58,6 +65,11 @@ class OpenAnswer:
         self._answer = answer
         self._rest = answer.aiter_raw()
         self._begun = b""
+
+    @property
+    def is_encoded(self) -> bool:
+        """True if the body is compressed, so that its bytes cannot be read."""
+        return any(name == b"content-encoding" and value.lower() != b"identity" for name, value in self.headers)
 
     async def error_body(self) -> object:
         """Return the body as JSON if it is a small one; else None. The bytes read here are still passed on.
@@ -113,7 +125,7 @@ class RelayedAnswer(Response):
         try:
             await send(head)
             async with anyio.create_task_group() as group:
-                group.start_soon(_leave_with_client, receive, group.cancel_scope)
+                group.start_soon(leave_with_client, receive, group.cancel_scope)
                 try:
                     async for chunk in answer.pieces():
                         await send({"type": "http.response.body", "body": chunk, "more_body": True})
@@ -126,7 +138,7 @@ class RelayedAnswer(Response):
                 await answer.close()
 
 
-async def _leave_with_client(receive: Receive, work: anyio.CancelScope) -> None:
+async def leave_with_client(receive: Receive, work: anyio.CancelScope) -> None:
     """Cancel the work as soon as the client is gone."""
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -147,7 +159,7 @@ async def answer_to(client: httpx.AsyncClient, outgoing: httpx.Request, request:
     answer: httpx.Response | None = None
     error: httpx.TransportError | None = None
     async with anyio.create_task_group() as group:
-        group.start_soon(_leave_with_client, request.receive, group.cancel_scope)
+        group.start_soon(leave_with_client, request.receive, group.cancel_scope)
         try:
             answer = await client.send(outgoing, stream=True)
         except httpx.TransportError as problem:

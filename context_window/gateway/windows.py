@@ -5,10 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import replace
 from operator import is_
 from threading import Lock
+from typing import Any
 
+from session.errors import SessionError
+
+from ..errors import ContextWindowError
 from ..integrations.conversation_tracker import ConversationTracker
 from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
@@ -18,6 +23,8 @@ from .wire_format import Conversation, Json, WireFormat
 
 KINDS = 64
 """Kinds of requests that are remembered: the most recently used ones."""
+UNFIT = (SessionError, ContextWindowError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What can be raised while a conversation is fitted: errors of ours, and faults of ours that a hostile request found."""
 
 
 class Windows:
@@ -52,13 +59,35 @@ class Windows:
             return None
         return with_marks(messages, conversation.messages)
 
+    def recalled(self, wire: WireFormat, conversation: Conversation, arguments: str | Mapping[str, Any]) -> tuple[str, bool]:
+        """Return the result of a recall call, as text, and True if it is an error. An image or a document is only named.
+
+        Args:
+            wire: The conversation's wire format.
+            conversation: The conversation of the request that the call answers.
+            arguments: The call's arguments.
+
+        Raises:
+            SessionError: A message cannot be read.
+        """
+        tracker = self._tracker_for(wire, conversation)
+        result = tracker.recalled(without_marks(conversation.messages), arguments, system=conversation.system)
+        return "\n".join(getattr(part, "text", None) or f"[{type(part).__name__.lower()}]" for part in result.output), result.is_error
+
+    def room(self, wire: WireFormat, conversation: Conversation) -> int:
+        """Return the characters that the results of recalls may have in one answer: about an eighth of the budget."""
+        return self._tracker_for(wire, conversation).budget // 2
+
     def _tracker_for(self, wire: WireFormat, conversation: Conversation) -> ConversationTracker[Json]:
         kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.tools, conversation.options]
+        kind.append(conversation.recall_tool)
         key = hashlib.sha256(json.dumps(kind).encode()).digest()
         with self._lock:
             tracker = self._trackers.get(key)
             if tracker is None:
-                tracker = self._trackers[key] = ConversationTracker(self._manager_for(conversation), wire.adapter)
+                tracker = self._trackers[key] = ConversationTracker(
+                    self._manager_for(conversation), wire.adapter, names_ids=conversation.recall_tool is not None
+                )
             self._trackers.move_to_end(key)
             if len(self._trackers) > KINDS:
                 self._trackers.popitem(last=False)
@@ -68,4 +97,5 @@ class Windows:
         window = self._window
         if window.output_reserve is None and conversation.output_tokens is not None:
             window = replace(window, output_reserve=conversation.output_tokens)
-        return ContextWindowManager(conversation.model, context_window=window, tools=conversation.tools, options=conversation.options)
+        tools = conversation.tools if conversation.recall_tool is None else [*conversation.tools, conversation.recall_tool]
+        return ContextWindowManager(conversation.model, context_window=window, tools=tools, options=conversation.options)

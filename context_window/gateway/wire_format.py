@@ -6,10 +6,13 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..counting.overhead import COUNTED_OPTIONS
 from ..integrations.message_adapter import MessageAdapter
+
+if TYPE_CHECKING:
+    from .joined_answer import JoinedAnswer
 
 Json = dict[str, Any]
 
@@ -25,6 +28,7 @@ class Conversation:
         tools: The tool definitions.
         options: Other fields of the request that cost tokens.
         output_tokens: The largest number of tokens that the client lets the answer have; None if it does not say.
+        recall_tool: The definition of the recall tool, if the request gets it as soon as something is taken out.
     """
 
     model: str
@@ -33,6 +37,7 @@ class Conversation:
     tools: list[Any]
     options: Json
     output_tokens: int | None
+    recall_tool: Json | None = None
 
 
 class WireFormat(ABC):
@@ -49,6 +54,11 @@ class WireFormat(ABC):
     upstream: ClassVar[str]
     variables: ClassVar[Mapping[str, str]]
     adapter: MessageAdapter[Json]
+
+    @property
+    @abstractmethod
+    def joined_answer(self) -> type[JoinedAnswer]:
+        """How recalls in its answers are hidden from the client."""
 
     @abstractmethod
     def conversation(self, path: str, body: Json) -> Conversation | None:

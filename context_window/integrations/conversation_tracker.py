@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -24,7 +24,7 @@ from ..errors import BudgetError, RecallError
 from ..loop.background_loop import run_blocking
 from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
-from ..recall import content_of
+from ..recall import Recalled, content_of, recall_tool
 from ..requests.client_errors import model_error
 from ..strategies import summarize_of
 from ..threads import in_thread
@@ -49,12 +49,15 @@ class ConversationTracker(Generic[M]):
     it is remembered with the conversation. Thread-safe.
     """
 
-    def __init__(self, manager: ContextWindowManager, adapter: MessageAdapter[M], *, remembered: int = REMEMBERED) -> None:
+    def __init__(
+        self, manager: ContextWindowManager, adapter: MessageAdapter[M], *, remembered: int = REMEMBERED, names_ids: bool = True
+    ) -> None:
         """
         Args:
             manager: The manager that makes the views.
             adapter: The framework's adapter.
             remembered: Conversations to remember.
+            names_ids: True if placeholders name ids to recall by. False if the model has no tool for that.
 
         Raises:
             BudgetError: `manager` is not a `ContextWindowManager`, or `remembered` is not a whole number of at least 1.
@@ -63,6 +66,7 @@ class ConversationTracker(Generic[M]):
             raise BudgetError("manager", manager, "pass a ContextWindowManager")
         self._manager = manager
         self._adapter = adapter
+        self._names_ids = names_ids
         self._max_remembered = check_amount("remembered", remembered, least=1)
         self._lock = Lock()
         self._by_key: dict[tuple[bytes, bytes], TrackedConversation[M]] = {}
@@ -159,6 +163,25 @@ class ConversationTracker(Generic[M]):
             return "\n".join(getattr(part, "text", None) or media_names.get(type(part), "") for part in content_of(item))
         raise RecallError(id, "no conversation that is remembered has it; placeholders name the ids there are")
 
+    def recalled(self, messages: Sequence[M], arguments: str | Mapping[str, Any], *, system: str = "") -> Recalled:
+        """Return the result of a call of the recall tool. It depends on the conversation alone, not on what was remembered.
+
+        Args:
+            messages: The whole conversation.
+            arguments: The call's arguments.
+            system: The system prompt, if it is sent outside the messages.
+        """
+        tracked = self._check_out(messages, system, ())
+        try:
+            return recall_tool("anthropic").handle(tracked.session, arguments)
+        finally:
+            self._check_in(tracked)
+
+    @property
+    def budget(self) -> int:
+        """Tokens that a request may cost."""
+        return self._manager.total_budget
+
     def _may_compact(self, llm: Summarizer | None) -> bool:
         window = self._manager.context_window
         return window.compaction and (llm is not None or window.summary_llm is not None or summarize_of(window.strategy) is not None)
@@ -172,7 +195,7 @@ class ConversationTracker(Generic[M]):
         known_count, tracked = self._take_longest_match(received.hashes, system_hash)
         if tracked is None:
             session_id = hashlib.sha256(received.hashes[min(1, len(messages))] + system_hash).hexdigest()[:12]
-            tracked = TrackedConversation(Session(id=session_id), system_hash)
+            tracked = TrackedConversation(Session(id=session_id), system_hash, names_ids=self._names_ids)
             if system:
                 tracked.session.append(Message("system", system, id="system", created_at=0.0))
         try:

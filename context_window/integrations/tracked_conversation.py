@@ -37,6 +37,7 @@ class TrackedConversation(Generic[M]):
     Attributes:
         session: The whole conversation, as a log.
         system_hash: Hash of the system prompt that is sent outside the messages.
+        names_ids: True if placeholders name the ids to recall by.
         messages_hash: Hash of all messages in the log, in order.
         received: Hashes of the messages that the framework passed last.
         returned: Hashes of the messages that were returned last.
@@ -53,6 +54,7 @@ class TrackedConversation(Generic[M]):
 
     session: Session
     system_hash: bytes
+    names_ids: bool = True
     messages_hash: bytes = EMPTY_HASH
     received: MessageHashes = NO_MESSAGES
     returned: MessageHashes = NO_MESSAGES

@@ -17,10 +17,12 @@ from typing import Generic, TypeAlias, TypeVar, cast
 from session.items import Compaction, FunctionCallOutput, Item, Reasoning
 from session.providers.additions import PREAMBLE, USAGE_NOTE, summary_text
 from session.providers.conversation import Conversation
+from session.removed import without_id
 from session.session import Session
 from session.session_log import conversions_of
 from session.units import grouping, is_answer
 
+from ..trimming.placeholders import unnamed
 from .message_adapter import MessageAdapter
 from .tracked_conversation import PartialCopy, TrackedConversation
 
@@ -51,7 +53,7 @@ def view_messages(adapter: MessageAdapter[M], tracked: TrackedConversation[M], v
     conversions[PICKED] = picked
     if (opening := Conversation.opening_of(view)) is not None:
         place = next((place for place, message in enumerate(messages) if not adapter.is_system(message)), len(messages))
-        messages.insert(place, _opening_message(adapter, tracked, opening))
+        messages.insert(place, _opening_message(adapter, tracked, opening if tracked.names_ids else without_id(opening)))
     return messages
 
 
@@ -201,7 +203,8 @@ def _visible_message(
         return message
     copy = tracked.partial_copies.get(place)
     if copy is None or copy.is_unlinked != lost_reasoning or not all(map(is_, visible, copy.visible)):
-        new_message = _partial_copy(adapter, message, items, visible, lost_reasoning=lost_reasoning)
+        forms = visible if tracked.names_ids else [None if form is None else unnamed(form) for form in visible]
+        new_message = _partial_copy(adapter, message, items, forms, lost_reasoning=lost_reasoning)
         copy = tracked.partial_copies[place] = PartialCopy(visible, lost_reasoning, new_message)
     return copy.message
 

@@ -15,6 +15,7 @@ from session.items import FunctionCall, FunctionCallOutput, Item, Message, parts
 from session.json_strings import longest_string
 from session.parts import Document, Image, Part, Text
 from session.printable import short_name
+from session.removed import short_id
 
 from .edited_output import WAS, original_of
 from .plan import Cut
@@ -177,6 +178,21 @@ def _changed_message(item: Message, notes: Mapping[int, str], cut: Cut | None, m
             parts.append(part)
     mark = TRUNCATED if cut is not None or item.extra.get(MARK) == TRUNCATED else mark
     return replace(item, content=tuple(parts), extra={**item.extra, MARK: mark})
+
+
+def unnamed(item: Item) -> Item:
+    """Return an item of a view with placeholders that do not name the id to recall by, for a model that cannot recall."""
+    if item.extra.get(MARK) not in TAKEN:
+        return item
+    mention = re.compile(rf"; recall id (?:{re.escape(shown_id(item.id))}|{re.escape(short_id(item.id))})(?:#\d+)?(?=\])")
+    if isinstance(item, FunctionCall):
+        return replace(item, arguments=mention.sub("", item.arguments))
+    parts = tuple(
+        Text(mention.sub("", part.text)) if isinstance(part, Text) and mention.search(part.text) else part for part in parts_of_item(item)
+    )
+    if isinstance(item, FunctionCallOutput):
+        return replace(item, output=parts)
+    return replace(item, content=parts) if isinstance(item, Message) else item
 
 
 def _is_note(item: Item, place: int, part: Text) -> bool:

@@ -13,7 +13,8 @@ from typing import Any
 
 from session.errors import FormatError, short
 
-_FINAL_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+FINAL_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+"""Types of the events that end a response and hold it."""
 _TEXT = frozenset({"text", "thought"})
 
 
@@ -73,7 +74,7 @@ def final_response(events: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
         FormatError: No event holds it: the stream ended early.
     """
     for event in reversed(list(events)):
-        if event.get("type") in _FINAL_EVENTS and isinstance(event.get("response"), Mapping):
+        if event.get("type") in FINAL_EVENTS and isinstance(event.get("response"), Mapping):
             response: Mapping[str, Any] = event["response"]
             return response
     raise FormatError("response", "the stream ended before the response was complete")

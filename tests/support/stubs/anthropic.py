@@ -52,7 +52,7 @@ class AnthropicStub(Stub):
         self._cache = PrefixCache(cache_minimum)
         self._redacted = 0
         self.unusable: dict[bytes | str, str] = {}
-        self._thoughts: dict[str, list[Body]] = {}  # by the id of a call of an answer, what was thought in that answer
+        self._thoughts: dict[str, list[list[Body]]] = {}  # by the id of a call of an answer, what may stand as thought before it
 
     def envelope(self, refusal: Refusal) -> Body:
         """Their error, with an id of the request."""
@@ -165,7 +165,7 @@ class AnthropicStub(Stub):
         thoughts = [block for block in blocks if block["type"] in THOUGHTS]
         for place, block in enumerate(blocks):
             issued = self._thoughts.get(block["id"]) if block["type"] == "tool_use" else None
-            if issued is not None and thoughts and thoughts != issued:
+            if issued is not None and thoughts and thoughts not in issued:
                 raise Refusal(_modified(f"{where}.content.{place}"))
         if required and thoughts and blocks[0]["type"] not in THOUGHTS:
             raise Refusal(
@@ -218,7 +218,7 @@ class AnthropicStub(Stub):
             content.append(self._block(block, seen))
             seen = _after(seen, "assistant", content[-1])
         thoughts = [block for block in content if block["type"] in THOUGHTS]
-        self._thoughts.update({block["id"]: thoughts for block in content if block["type"] == "tool_use"})
+        self._thoughts.update({block["id"]: [thoughts, *_before_recalls(body)] for block in content if block["type"] == "tool_use"})
         calls = any(isinstance(block, Call) for block in said)
         answer: Body = {
             "id": self.new_id("msg_"),
@@ -253,6 +253,17 @@ class AnthropicStub(Stub):
             self._redacted += 1
             return {"type": "redacted_thinking", "data": self.redact(self._redacted, before)}
         return {"type": "thinking", "thinking": block.text, "signature": self.sign(block.text, before)}
+
+
+def _before_recalls(body: Body) -> list[list[Body]]:
+    """What was thought before the recalls that the request ends with: their exchange may be left out, with all that was thought in it."""
+    thoughts: list[list[Body]] = []
+    for message in reversed([message for message in body["messages"] if message["role"] == "assistant"]):
+        blocks = blocks_of(message)
+        if {block.get("name") for block in blocks if block["type"] == "tool_use"} != {"recall"}:
+            break
+        thoughts = [[block for block in blocks if block["type"] in THOUGHTS]]
+    return thoughts
 
 
 def _iterations(content: Sequence[Body], usage: Body) -> Body:

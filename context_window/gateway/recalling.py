@@ -1,0 +1,179 @@
+"""`RecallingAnswer`: an answer to a request that has the recall tool. The gateway answers the calls of that tool itself.
+
+The steps of a round are in `joined_answer.py`. This file sends the requests, reads the answers and writes to the client.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+
+import anyio
+import httpx
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from ..threads import in_thread
+from .events import Event, EventReader
+from .joined_answer import Call, Result
+from .ledger import Ledger
+from .relay import Headers, OpenAnswer, leave_with_client
+from .windows import UNFIT, Windows
+from .wire_format import Conversation, Json, WireFormat, object_of
+
+ROUNDS = 8
+"""Most requests that follow the first one. Then the client gets what there is."""
+_LEFT_OUT = (b"content-length", b"content-encoding")
+USED_UP = "[Not recalled: no more content can be recalled in this answer. Go on without it.]"
+_CUT = "\n[… {:,} more characters, which do not fit]"
+
+
+class Recalls:
+    """Answers the recalls in one answer of the upstream's. The results together are of bounded size."""
+
+    def __init__(self, windows: Windows, wire: WireFormat, conversation: Conversation, ledger: Ledger) -> None:
+        """
+        Args:
+            windows: Finds the content.
+            wire: The conversation's wire format.
+            conversation: The conversation of the request.
+            ledger: Where recalls are counted.
+        """
+        self._windows, self.wire, self._conversation, self._ledger = windows, wire, conversation, ledger
+        self._room: int | None = None  # characters left
+
+    async def results(self, calls: Sequence[Call]) -> list[Result]:
+        """Return the result of each call."""
+        return await in_thread(lambda: [self._result(call) for call in calls])
+
+    def _result(self, call: Call) -> Result:
+        if self._room is None:
+            self._room = self._windows.room(self.wire, self._conversation)
+        if self._room <= 0:
+            return USED_UP, True
+        try:
+            text, is_error = self._windows.recalled(self.wire, self._conversation, call.arguments)
+        except UNFIT:
+            return "[Not recalled: the conversation cannot be read.]", True
+        self._ledger.recalls += 1
+        room, self._room = self._room, self._room - len(text)
+        return text if len(text) <= room else text[:room] + _CUT.format(len(text) - room), is_error
+
+
+class RecallingAnswer(Response):
+    """An answer whose recalls are answered and hidden. If the client leaves, the upstream's connection is closed."""
+
+    def __init__(
+        self,
+        first: OpenAnswer,
+        body: bytes,
+        recalls: Recalls,
+        *,
+        ask: Callable[[bytes], Awaitable[OpenAnswer]],
+        failure: Callable[[str], Json],
+    ) -> None:
+        """
+        Args:
+            first: The upstream's answer.
+            body: The request that it answers.
+            recalls: Answers the calls.
+            ask: Sends another request. Raises `httpx.TransportError`.
+            failure: Returns an error in the client's form.
+        """
+        self._answer, self._body, self._recalls = first, body, recalls
+        self._joined = recalls.wire.joined_answer()
+        self._ask, self._failure = ask, failure
+        self.background = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the interface of ASGI
+        """Send the answer."""
+        is_stream = self._header(b"content-type").startswith(b"text/event-stream")
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(leave_with_client, receive, group.cancel_scope)
+                # If the upstream breaks off, the server closes the connection without a last piece, so that the client sees it too.
+                with suppress(httpx.TransportError):
+                    await (self._stream(send) if is_stream else self._whole(send))
+                group.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._answer.close()
+
+    def _header(self, name: bytes) -> bytes:
+        return dict(self._answer.headers).get(name, b"")
+
+    async def _stream(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self._answer.status, "headers": _own_length(self._answer.headers)})
+        async for piece in self._pieces():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        """Yield the bytes of the client's stream."""
+        for number in range(ROUNDS + 1):
+            reader = EventReader()
+            async for piece in self._answer.pieces():
+                if shown := b"".join(event.raw for event in self._read(reader.events(piece))):
+                    yield shown
+            for event in self._read(reader.end()):
+                yield event.raw
+            self._joined.finish_round()
+            if not (calls := self._joined.recalls) or number == ROUNDS:
+                break
+            if (error := await self._next_error(calls)) is not None:
+                yield self._joined.error_event(error).raw
+                return
+        for event in self._joined.end():
+            yield event.raw
+
+    def _read(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            yield from self._joined.read(event)
+
+    async def _whole(self, send: Send) -> None:
+        """Send an answer that is not streamed. The upstream's error in a later round is the client's answer."""
+        try:
+            status, headers, content = await self._whole_answer()
+        except httpx.TransportError as error:
+            failure = self._failure(f"the gateway cannot reach the upstream: {type(error).__name__}")
+            status, headers, content = 502, [(b"content-type", b"application/json")], json.dumps(failure).encode()
+        head = [*_own_length(headers), (b"content-length", str(len(content)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": head})
+        await send({"type": "http.response.body", "body": content, "more_body": False})
+
+    async def _whole_answer(self) -> tuple[int, Headers, bytes]:
+        """Return the status, the headers and the body of the client's answer."""
+        for number in range(ROUNDS + 1):
+            content = b"".join([piece async for piece in self._answer.pieces()])
+            answer = object_of(content) if self._answer.status == 200 else None
+            if answer is None:
+                break
+            self._joined.add(answer)
+            if not (calls := self._joined.recalls) or number == ROUNDS:
+                content = json.dumps(self._joined.whole_answer()).encode() if self._joined.is_changed else content
+                break
+            await self._next(calls)
+        return self._answer.status, self._answer.headers, content
+
+    async def _next(self, calls: Sequence[Call]) -> None:
+        """Begin another round."""
+        body = self._joined.next_round(json.loads(self._body), await self._recalls.results(calls))
+        self._body = json.dumps(body, separators=(",", ":")).encode()
+        await self._answer.close()
+        self._answer = await self._ask(self._body)
+
+    async def _next_error(self, calls: Sequence[Call]) -> Json | None:
+        """Begin another round of a stream. Return the upstream's error if it refuses that."""
+        try:
+            await self._next(calls)
+        except httpx.TransportError as error:
+            return self._failure(f"the gateway cannot reach the upstream: {type(error).__name__}")
+        if self._answer.status == 200:
+            return None
+        error_body = await self._answer.error_body()
+        return error_body if isinstance(error_body, dict) else self._failure(f"the upstream answered with status {self._answer.status}")
+
+
+def _own_length(headers: Headers) -> Headers:
+    return [(name, value) for name, value in headers if name not in _LEFT_OUT]

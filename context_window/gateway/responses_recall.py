@@ -1,0 +1,217 @@
+"""Recalls in OpenAI's Responses API.
+
+Reasoning must be followed by the item that followed it when it was made (docs/provider-rules.md, R2). Reasoning right before a hidden call
+is hidden with it, so a reasoning item waits until the next item begins. Later items of that answer get ids that the provider does not
+know: by its own ids it would miss the reasoning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Any, ClassVar
+
+from session.providers.stream_pieces import FINAL_EVENTS
+from session.transcripts.values import text_at
+
+from ..recall import NAME, Provider
+from .events import Event, event_of
+from .joined_answer import NO_TEXT, Call, JoinedAnswer, Result, total_usage
+from .wire_format import Json, objects
+
+_CALLS = frozenset({"function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
+"""Types of items that the client answers."""
+_MESSAGE = "msg_recall"
+"""The id of the message that an otherwise empty answer gets."""
+
+
+class ResponsesJoinedAnswer(JoinedAnswer):
+    """A response that the provider does not store: one that it stores could be continued by its id, without the recalls' results."""
+
+    provider: ClassVar[Provider] = "openai-responses"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: dict[Any, int] = {}  # place for the client, by place in the round
+        self._next = self._number = 0
+        self._head: Json = {}
+        self._waiting: list[Event] = []  # events of reasoning items, until the next item begins
+        self._reasoning: set[Any] = set()  # their places in the round
+        self._is_unlinked = False
+
+    @classmethod
+    def with_tool(cls, body: Json, definition: Json) -> Json | None:
+        """Return the request with the recall tool."""
+        tools = objects(body.get("tools"))
+        if not tools or body.get("store") is not False or NAME in [tool.get("name") for tool in tools]:
+            return None
+        return {**body, "tools": [*tools, definition]}
+
+    def calls(self, answer: Json) -> list[Call]:
+        """Return the calls of the client's tools and of the recall tool."""
+        return [Call(text_at(item, "name"), text_at(item, "arguments")) for item in _output(answer) if item.get("type") in _CALLS]
+
+    def is_cut_off(self, answer: Json) -> bool:
+        """True unless the status is `completed`."""
+        return answer.get("status") != "completed"
+
+    def follow_up(self, body: Json, answer: Json, results: Sequence[Result]) -> Json:
+        """Return the request with the answer and the results. Reasoning that cannot be sent is left out."""
+        items = _output(answer)
+        if any(item.get("type") == "reasoning" and not item.get("encrypted_content") for item in items):
+            items = [{name: value for name, value in item.items() if name != "id"} for item in items if item.get("type") != "reasoning"]
+        call_ids = [item.get("call_id") for item in items if item.get("type") in _CALLS]
+        outputs = [{"type": "function_call_output", "call_id": id, "output": text} for id, (text, _) in zip(call_ids, results, strict=True)]
+        return {**body, "input": [*body["input"], *items, *outputs]}
+
+    def joined(self, answers: Sequence[Json]) -> Json:
+        """Return one response."""
+        output = [item for answer in answers for item in _visible_items(_output(answer))]
+        if all(item.get("type") == "reasoning" for item in output):
+            output = [_no_text()]
+        written = ["output_tokens", "output_tokens_details"]
+        usage = total_usage([answer.get("usage") for answer in answers], written, "total_tokens")
+        head: Json = {name: answers[0][name] for name in ("id", "created_at") if name in answers[0]}
+        return {**answers[-1], **head, "output": output, **({"usage": usage} if usage else {})}
+
+    def whole(self, events: Sequence[Json]) -> Json | None:
+        """Return the response in the last event, with the items that were streamed; None without it."""
+        answer = next((event.get("response") for event in reversed(events) if event.get("type") in FINAL_EVENTS), None)
+        if not isinstance(answer, dict):
+            return None
+        done = {event.get("output_index"): event.get("item") for event in events if event.get("type") == "response.output_item.done"}
+        items = [item for _, item in sorted(done.items(), key=lambda pair: str(pair[0]).zfill(9)) if isinstance(item, dict)]
+        return {**answer, "output": _output(answer) or items}
+
+    def visible(self, event: Event) -> Iterator[Event]:
+        """Yield an event of a visible item with its place in the joined response."""
+        data = event.data or {}
+        kind, index = text_at(data, "type"), data.get("output_index")
+        if kind in FINAL_EVENTS:
+            yield from self._release()
+            yield from self._ending(event) if self._hides else (self._numbered(event),)
+        elif kind == "response.output_item.added":
+            yield from self._item(event, data.get("item"), index)
+        elif index is not None:
+            if index in self._reasoning:
+                self._waiting.append(event)
+            elif index in self._places:
+                yield self._numbered(event)
+        elif kind in ("response.created", "response.in_progress", "response.queued"):
+            if not self._answers:
+                response = data.get("response")
+                self._head = {"id": response.get("id")} if isinstance(response, dict) else {}
+                yield self._numbered(event)
+        else:
+            yield self._numbered(event)
+
+    def _item(self, event: Event, item: object, index: object) -> Iterator[Event]:
+        """Begin an item."""
+        fields = item if isinstance(item, dict) else {}
+        if fields.get("type") == "reasoning":
+            self._reasoning.add(index)
+            self._waiting.append(event)
+        elif _is_recall(fields):
+            self._hides = True
+            self._is_unlinked = self._is_unlinked or bool(self._waiting)
+            self._waiting = []
+        else:
+            yield from self._release()
+            self._places[index] = self._next
+            self._next += 1
+            yield self._numbered(event)
+
+    def _release(self) -> Iterator[Event]:
+        """Yield the events that have waited, unless the hidden call has made them invalid."""
+        waiting, self._waiting = self._waiting, []
+        for event in waiting:
+            index = (event.data or {}).get("output_index")
+            if index not in self._places:
+                self._places[index] = self._next
+                self._next += 1
+            yield self._numbered(event)
+        self._reasoning -= self._places.keys()
+
+    def _numbered(self, event: Event) -> Event:
+        """Return an event with its number in the client's stream, and its item's place and id there."""
+        data = dict(event.data or {})
+        if "sequence_number" in data:
+            self._number = self._number or data["sequence_number"]  # the client's numbers begin as the upstream's do
+            data["sequence_number"] = self._number
+        self._number += 1
+        if "output_index" in data:
+            data["output_index"] = self._places[data["output_index"]]
+            if self._is_unlinked:
+                data |= {name: _new_id(data[name]) for name in ("item_id",) if isinstance(data.get(name), str)}
+                data |= {name: _unlinked(data[name]) for name in ("item",) if isinstance(data.get(name), dict)}
+        return event if data == event.data else event.with_data(data)
+
+    def last_events(self, held: Sequence[Event], answer: Json) -> Iterator[Event]:
+        """Yield a message if nothing else is left, and the end with the joined response."""
+        if answer["output"] == [_no_text()]:
+            [part] = _no_text()["content"]
+            place = {"output_index": self._next, "item_id": _MESSAGE}
+            where = {**place, "content_index": 0}
+            yield self._own("response.output_item.added", output_index=self._next, item={**_no_text(), "content": []})
+            yield self._own("response.content_part.added", **where, part={**part, "text": ""})
+            yield self._own("response.output_text.delta", **where, delta=NO_TEXT, logprobs=[])
+            yield self._own("response.output_text.done", **where, text=NO_TEXT, logprobs=[])
+            yield self._own("response.content_part.done", **where, part=part)
+            yield self._own("response.output_item.done", output_index=self._next, item=_no_text())
+        for event in held:
+            yield event if event.data is None else self._numbered(event.with_data({**event.data, "response": answer}))
+
+    def begin_round(self) -> None:
+        """Forget the items of the round."""
+        self._places, self._reasoning, self._waiting, self._is_unlinked = {}, set(), [], False
+
+    def error_event(self, error: Json) -> Event:
+        """Return an event of type `error`. Clients read its fields beside the type or in `error`."""
+        fields = error.get("error")
+        own = fields if isinstance(fields, dict) else {}
+        return event_of({**own, "type": "error", "sequence_number": self._number, "error": own}, "error")
+
+    def _own(self, kind: str, **fields: Any) -> Event:
+        event = event_of({"type": kind, **fields, "sequence_number": self._number}, kind)
+        self._number += 1
+        return event
+
+
+def _output(answer: Json) -> list[Json]:
+    return objects(answer.get("output")) or []
+
+
+def _is_recall(item: Json) -> bool:
+    return item.get("type") == "function_call" and item.get("name") == NAME
+
+
+def _visible_items(items: Sequence[Json]) -> Iterator[Json]:
+    """Yield an answer's items without recalls, and without what they make invalid."""
+    waiting: list[Json] = []
+    is_unlinked = False
+    for item in items:
+        if item.get("type") == "reasoning":
+            waiting.append(item)
+        elif _is_recall(item):
+            is_unlinked = is_unlinked or bool(waiting)
+            waiting = []
+        else:
+            yield from (_unlinked(each) if is_unlinked else each for each in [*waiting, item])
+            waiting = []
+    yield from waiting
+
+
+def _unlinked(item: Json) -> Json:
+    """Return the item with another id. Reasoning keeps its own, which its encrypted content holds, too."""
+    id = item.get("id")
+    return {**item, "id": _new_id(id)} if isinstance(id, str) and item.get("type") != "reasoning" else item
+
+
+def _new_id(id: str) -> str:
+    """Return another id of the same kind: the API checks how an id begins."""
+    return id if id.startswith("rs_") else f"{id.partition('_')[0]}_{sha256(id.encode()).hexdigest()[:48]}"
+
+
+def _no_text() -> Json:
+    part = {"type": "output_text", "text": NO_TEXT, "annotations": []}
+    return {"type": "message", "id": _MESSAGE, "role": "assistant", "status": "completed", "content": [part]}

@@ -1,0 +1,206 @@
+"""The recall tool: the gateway answers its calls, and the providers' clients see one answer without them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import anthropic
+import httpx
+import openai
+import pytest
+from google import genai
+
+from context_window.gateway.ledger import Ledger
+from context_window.gateway.recalling import ROUNDS
+from tests.support.gateways import breaks, gateway
+from tests.support.stubs.answers import Call, Say, Think
+from tests.support.stubs.anthropic import AnthropicStub
+from tests.support.stubs.gemini import GeminiStub
+from tests.support.stubs.openai_chat import OpenAIChatStub
+from tests.support.stubs.openai_responses import OpenAIResponsesStub
+
+from .test_gateway_clients import FUNCTION, READ, TEXT, bare, claude, gpt, marked
+
+Json = dict[str, Any]
+WINDOW = 3_000
+TURNS = 10
+EVERY = 2
+"""The model recalls something at every second step, once it can."""
+BODY = "".join(f"{number}: a line of the file\n" for number in range(60))
+
+
+class Model:
+    """A model that thinks, speaks and reads a file, and at times recalls something first, or at the same time.
+
+    Attributes:
+        mixed: True to call both tools at once.
+        recalls: Times that it has recalled.
+        results: What it got.
+    """
+
+    def __init__(self, *, mixed: bool = False, always: bool = False) -> None:
+        self.mixed, self.always = mixed, always
+        self.steps = self.recalls = 0
+        self.results: list[str] = []
+
+    def __call__(self, request: Mapping[str, Any]) -> list[Any]:
+        text = json.dumps(request)
+        conversation = request.get("messages") or request.get("input") or request["contents"]
+        result = last_result(conversation)
+        if result is not None:
+            self.results.append(result)
+        self.steps += result is None
+        ids = re.findall(r"recall id ([0-9a-f]{12})", text)
+        read = Call("read", {"path": f"file{self.steps}.py"})
+        if ids and offers_recall(request) and (self.always or (result is None and self.steps % EVERY == 0)):
+            self.recalls += 1
+            recall = Call("recall", {"id": ids[-1]})
+            return [Think("What was it?"), recall, read] if self.mixed else [Think("What was it?"), Say("Let me see."), recall]
+        return [Think(f"I want file {self.steps}."), Say(f"Reading file {self.steps}."), read]
+
+
+def last_result(conversation: Sequence[Json]) -> str | None:
+    """Return the text of the last message if it answers a recall."""
+    last, before = conversation[-1], json.dumps(conversation[-2:-1])
+    text = json.dumps(last)
+    is_result = any(name in text for name in ("tool_result", '"tool"', "function_call_output", "functionResponse"))
+    return text if is_result and '"name": "recall"' in before + text else None
+
+
+def offers_recall(request: Mapping[str, Any]) -> bool:
+    return '"recall"' in json.dumps(request.get("tools", []))
+
+
+def anthropic_turns(address: str, streamed: bool, turns: int = TURNS, **more: Any) -> Iterator[list[Json]]:
+    """Yield the blocks of each answer."""
+    messages: list[Any] = [{"role": "user", "content": "Read all files."}]
+    with claude(address) as client:
+        for _ in range(turns):
+            fields: Any = {"model": "claude-sonnet-5-5", "max_tokens": 2_000, "messages": marked(messages), "tools": [READ], **more}
+            if streamed:
+                with client.messages.stream(**fields) as stream:
+                    answer = stream.get_final_message()
+            else:
+                answer = client.messages.create(**fields)
+            blocks = [block.model_dump(exclude_none=True) for block in answer.content]
+            messages.append({"role": "assistant", "content": blocks})
+            calls = [block for block in blocks if block["type"] == "tool_use"]
+            assert answer.stop_reason == ("tool_use" if calls else "end_turn")
+            yield blocks
+            results = [{"type": "tool_result", "tool_use_id": call["id"], "content": BODY} for call in calls]
+            messages.append({"role": "user", "content": results or "Go on."})
+
+
+def chat_turns(address: str, streamed: bool, turns: int = TURNS) -> Iterator[list[Json]]:
+    messages: list[Any] = [{"role": "developer", "content": "You read files."}, {"role": "user", "content": "Read all files."}]
+    tools: Any = [{"type": "function", "function": FUNCTION}]
+    with gpt(address) as client:
+        for _ in range(turns):
+            if streamed:
+                options: Any = {"include_usage": True}
+                with client.chat.completions.stream(model="gpt-5", messages=messages, tools=tools, stream_options=options) as stream:
+                    answer = stream.get_final_completion()
+            else:
+                answer = client.chat.completions.create(model="gpt-5", messages=messages, tools=tools)  # type: ignore[assignment]
+            choice = answer.choices[0]
+            fields = ("role", "content", "tool_calls")
+            message = {name: value for name, value in choice.message.model_dump(exclude_none=True).items() if name in fields}
+            for call in message.get("tool_calls", []):
+                call["function"].pop("parsed_arguments", None)
+                call.pop("index", None)  # the SDK leaves it there
+            messages.append(message)
+            assert choice.finish_reason == ("tool_calls" if message.get("tool_calls") else "stop")
+            assert answer.usage
+            yield [message]
+            calls = message.get("tool_calls") or []
+            messages += [{"role": "tool", "tool_call_id": call["id"], "content": BODY} for call in calls] or [
+                {"role": "user", "content": "Go on."}
+            ]
+
+
+def responses_turns(address: str, streamed: bool, turns: int = TURNS) -> Iterator[list[Json]]:
+    items: list[Any] = [{"role": "user", "content": "Read all files."}]
+    tools: Any = [{"type": "function", "strict": False, **FUNCTION}]
+    with gpt(address) as client:
+        for _ in range(turns):
+            fields: Any = {"model": "gpt-5", "input": items, "tools": tools, "store": False, "include": ["reasoning.encrypted_content"]}
+            if streamed:
+                with client.responses.stream(**fields) as stream:
+                    answer: Any = stream.get_final_response()
+            else:
+                answer = client.responses.create(**fields)
+            output = [item.model_dump(exclude_none=True) for item in answer.output]
+            for item in output:
+                item.pop("parsed_arguments", None)
+                for part in item.get("content") or []:
+                    part.pop("parsed", None)
+            items += output
+            yield output
+            calls = [item for item in output if item["type"] == "function_call"]
+            items += [{"type": "function_call_output", "call_id": call["call_id"], "output": BODY} for call in calls] or [
+                {"role": "user", "content": "Go on."}
+            ]
+
+
+def google_turns(address: str, streamed: bool, turns: int = TURNS) -> Iterator[list[Json]]:
+    client = genai.Client(api_key="k", http_options={"base_url": f"{address}/google"})
+    contents: list[Any] = [{"role": "user", "parts": [{"text": "Read all files."}]}]
+    tool: Any = {"name": "read", "description": "Reads a file.", "parameters_json_schema": READ["input_schema"]}
+    config: Any = {"tools": [{"function_declarations": [tool]}], "automatic_function_calling": {"disable": True}}
+    for _ in range(turns):
+        if streamed:
+            chunks = list(client.models.generate_content_stream(model="gemini-3-pro", contents=contents, config=config))
+            parts = [part for chunk in chunks for part in chunk.parts or [] if part.model_dump(exclude_none=True) != {"text": ""}]
+            assert chunks[-1].candidates
+            assert chunks[-1].candidates[0].finish_reason
+        else:
+            answer = client.models.generate_content(model="gemini-3-pro", contents=contents, config=config)
+            parts = answer.parts or []
+        contents.append({"role": "model", "parts": [part.model_dump(exclude_none=True) for part in parts]})
+        yield [part.model_dump(exclude_none=True, mode="json") for part in parts]
+        calls = [part.function_call for part in parts if part.function_call]
+        responses = [{"function_response": {"name": call.name, "id": call.id, "response": {"output": BODY}}} for call in calls]
+        contents.append({"role": "user", "parts": responses or [{"text": "Go on."}]})
+    client.close()
+
+
+CLIENTS = [
+    pytest.param(AnthropicStub, anthropic_turns, "messages", id="anthropic"),
+    pytest.param(OpenAIChatStub, chat_turns, "messages", id="chat"),
+    pytest.param(OpenAIResponsesStub, responses_turns, "input", id="responses"),
+    pytest.param(GeminiStub, google_turns, "contents", id="google"),
+]
+
+
+@pytest.mark.parametrize("mixed", [False, True], ids=["alone", "mixed"])
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("stub_type", "turns", "field"), CLIENTS)
+def test_recalls_are_answered_and_the_client_does_not_see_them(stub_type: Any, turns: Any, field: str, streamed: bool, mixed: bool) -> None:
+    """No request is refused, no pair is broken, and the tool stays once the conversation has it."""
+    model, ledger = Model(mixed=mixed), Ledger()
+    with stub_type(model) as stub, gateway(stub.url, WINDOW, ledger=ledger, recall=True) as address:
+        answers = list(turns(address, streamed))
+    assert not ledger.unmanaged
+    assert len(stub.answers) == len(stub.requests)
+    assert model.recalls >= 2
+    assert '"recall"' not in json.dumps(answers)
+    first = [request for request in stub.requests if last_result(request[field]) is None]
+    assert len(first) == TURNS
+    assert all(json.dumps(answer).count('"file') + json.dumps(answer).count('\\"file') >= 1 for answer in answers)
+    offers = [offers_recall(request) for request in first]
+    assert offers == sorted(offers)
+    assert not offers[0]
+    sent = [[bare(message) for message in request[field]] if stub_type is AnthropicStub else request[field] for request in first]
+    assert breaks(sent) <= TURNS / 2
+    changes = [number for number in range(1, TURNS) if offers[number] != offers[number - 1]]
+    assert all(sent[number][: len(sent[number - 1])] != sent[number - 1] for number in changes)  # the cache breaks for a trim anyway
+    if mixed:
+        assert ledger.recalls == 0
+    else:
+        assert ledger.recalls == model.recalls == len(model.results)
+        assert all("a line of the file" in result for result in model.results)
+        assert len(stub.requests) == TURNS + model.recalls
+        assert any("Let me see." in json.dumps(answer) for answer in answers)
