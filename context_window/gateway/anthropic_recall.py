@@ -56,7 +56,7 @@ class AnthropicJoinedAnswer(JoinedAnswer):
     def joined(self, answers: Sequence[Json]) -> Json:
         """Return one message."""
         content = [block for number, answer in enumerate(answers) for block in _blocks(answer) if not _is_hidden(block, number)]
-        if all(block.get("type") in THINKING for block in content):
+        if not content or content[-1].get("type") in THINKING:  # A4: thinking is never last
             content.append({"type": "text", "text": NO_TEXT})
         stop = answers[-1].get("stop_reason")
         if stop == "tool_use" and not any(block.get("type") == "tool_use" for block in content):

@@ -67,8 +67,7 @@ class ResponsesJoinedAnswer(JoinedAnswer):
     def joined(self, answers: Sequence[Json]) -> Json:
         """Return one response."""
         output = [item for answer in answers for item in _visible_items(_output(answer))]
-        if all(item.get("type") == "reasoning" for item in output):
-            output = [_no_text()]
+        output = output or [_no_text()]
         written = ["output_tokens", "output_tokens_details"]
         usage = total_usage([answer.get("usage") for answer in answers], written, "total_tokens")
         head: Json = {name: answers[0][name] for name in ("id", "created_at") if name in answers[0]}
@@ -88,7 +87,8 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         data = event.data or {}
         kind, index = text_at(data, "type"), data.get("output_index")
         if kind in FINAL_EVENTS:
-            yield from self._release()
+            if not self._hides:
+                yield from self._release()
             yield from self._ending(event) if self._hides else (self._numbered(event),)
         elif kind == "response.output_item.added":
             yield from self._item(event, data.get("item"), index)
@@ -198,7 +198,6 @@ def _visible_items(items: Sequence[Json]) -> Iterator[Json]:
         else:
             yield from (_unlinked(each) if is_unlinked else each for each in [*waiting, item])
             waiting = []
-    yield from waiting
 
 
 def _unlinked(item: Json) -> Json:

@@ -21,8 +21,9 @@ from tests.support.stubs.anthropic import AnthropicStub
 from tests.support.stubs.gemini import GeminiStub
 from tests.support.stubs.openai_chat import OpenAIChatStub
 from tests.support.stubs.openai_responses import OpenAIResponsesStub
+from tests.support.stubs.server import Refusal
 
-from .test_gateway_clients import FUNCTION, READ, TEXT, bare, claude, gpt, marked
+from .test_gateway_clients import FUNCTION, READ, bare, claude, gpt, marked
 
 Json = dict[str, Any]
 WINDOW = 3_000
@@ -204,3 +205,131 @@ def test_recalls_are_answered_and_the_client_does_not_see_them(stub_type: Any, t
         assert all("a line of the file" in result for result in model.results)
         assert len(stub.requests) == TURNS + model.recalls
         assert any("Let me see." in json.dumps(answer) for answer in answers)
+
+
+@pytest.mark.parametrize(("stub_type", "turns", "field"), CLIENTS)
+def test_without_the_tool_no_placeholder_promises_it(stub_type: Any, turns: Any, field: str) -> None:
+    with stub_type(Model()) as stub, gateway(stub.url, WINDOW) as address:
+        list(turns(address, False, 9))
+    text = json.dumps([request[field] for request in stub.requests])
+    assert "recall id" not in text
+    assert " taken out" in text or "[extract" in text or "removed to fit" in text
+    assert not any(offers_recall(request) for request in stub.requests)
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("stub_type", "turns", "field"), CLIENTS)
+def test_recalls_without_end_are_bounded(stub_type: Any, turns: Any, field: str, streamed: bool) -> None:
+    """In number and in size. The client gets what there is, and its next request is not refused."""
+    model = Model(always=True)
+    with stub_type(model) as stub, gateway(stub.url, WINDOW, recall=True) as address:
+        answers = list(turns(address, streamed, 9))
+    first = [number for number, request in enumerate(stub.requests) if last_result(request[field]) is None]
+    assert len(first) == 9
+    assert len(stub.requests) - first[-1] == ROUNDS + 1
+    assert "Let me see." in json.dumps(answers[-1])
+    last = stub.requests[-1][field]
+    assert "no more content can be recalled" in json.dumps(last)
+    assert len(json.dumps(last)) - len(json.dumps(stub.requests[first[-1]][field])) < 3 * WINDOW + 1_000 * ROUNDS
+    assert '"recall"' not in json.dumps(answers)
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("stub_type", "turns", "field"), CLIENTS)
+def test_an_answer_of_recalls_alone_gets_a_text(stub_type: Any, turns: Any, field: str, streamed: bool) -> None:
+    """An empty answer would be refused in the client's next request."""
+
+    def model(request: Mapping[str, Any]) -> list[Any]:
+        ids = re.findall(r"recall id ([0-9a-f]{12})", json.dumps(request))
+        return [Call("recall", {"id": ids[-1]})] if offers_recall(request) else [Call("read", {"path": "a"})]
+
+    with stub_type(model) as stub, gateway(stub.url, WINDOW, recall=True) as address:
+        answers = list(turns(address, streamed, 9))
+    assert len(stub.answers) == len(stub.requests)
+    assert "request for removed content" in json.dumps(answers[-1])
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    ("stub_type", "turns", "error"),
+    [
+        pytest.param(AnthropicStub, anthropic_turns, anthropic.APIStatusError, id="anthropic"),
+        pytest.param(OpenAIChatStub, chat_turns, openai.APIError, id="chat"),
+        pytest.param(OpenAIResponsesStub, responses_turns, openai.APIError, id="responses"),
+        pytest.param(GeminiStub, google_turns, genai.errors.APIError, id="google"),
+    ],
+)
+def test_an_error_of_a_later_round_is_the_upstream_s_own(stub_type: Any, turns: Any, error: Any, streamed: bool) -> None:
+    """Also after the client's stream has begun."""
+    model = Model()
+
+    def script(request: Mapping[str, Any]) -> list[Any]:
+        conversation = request.get("messages") or request.get("input") or request["contents"]
+        if last_result(conversation) is not None:
+            raise Refusal("the second round is refused", status=429)
+        return model(request)
+
+    with stub_type(script) as stub, gateway(stub.url, WINDOW, recall=True) as address, pytest.raises(error, match="round is refused"):
+        list(turns(address, streamed))
+
+
+def test_another_worker_can_answer_the_next_request() -> None:
+    """Every request goes to a gateway that has seen none before."""
+    model = Model()
+    messages: list[Any] = [{"role": "user", "content": "Read all files."}]
+    tools: Any = [{"type": "function", "function": FUNCTION}]
+    with OpenAIChatStub(model) as stub:
+        for _ in range(11):
+            with gateway(stub.url, WINDOW, recall=True) as address, gpt(address) as client:
+                message = client.chat.completions.create(model="gpt-5", messages=messages, tools=tools).choices[0].message
+            assert message.tool_calls
+            messages.append({**message.model_dump(exclude_none=True), "annotations": []})
+            messages.append({"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": BODY})
+    assert model.recalls > 1
+    assert len(model.results) == model.recalls
+    assert all("a line of the file" in result for result in model.results)
+
+
+def test_usage_is_the_last_round_s_with_the_output_of_all() -> None:
+    """A client that compares prompt tokens with the model's window must not see the same prompt twice."""
+    with OpenAIChatStub(Model()) as stub, gateway(stub.url, WINDOW, recall=True) as address, gpt(address) as client:
+        messages: list[Any] = [{"role": "user", "content": "Read all files."}]
+        tools: Any = [{"type": "function", "function": FUNCTION}]
+        usage: Any = None
+        while len(stub.requests) < 20:
+            before = len(stub.answers)
+            answer = client.chat.completions.create(model="gpt-5", messages=messages, tools=tools)
+            usage = answer.usage
+            if len(stub.answers) - before == 2:
+                break
+            message = answer.choices[0].message
+            messages.append(message.model_dump(exclude_none=True))
+            messages.append({"role": "tool", "tool_call_id": (message.tool_calls or [])[0].id, "content": BODY})
+        first, second = (answer["usage"] for answer in stub.answers[-2:])
+    assert usage.prompt_tokens == second["prompt_tokens"]
+    assert usage.completion_tokens == first["completion_tokens"] + second["completion_tokens"]
+    assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tools": []},
+        {"tools": [{"name": "recall", "input_schema": {"type": "object"}}]},
+        {"tools": [{"type": "web_search_20250305", "name": "web_search"}]},
+    ],
+)
+def test_a_request_that_cannot_have_the_tool_does_not_get_it(change: Json) -> None:
+    messages: list[Json] = []
+    for number in range(30):
+        messages += [{"role": "user", "content": f"{number} " + "words " * 100}, {"role": "assistant", "content": "words " * 100}]
+    messages.append({"role": "user", "content": "And now?"})
+    body = {"model": "claude-sonnet-5-5", "max_tokens": 10, "messages": messages, **change}
+    with AnthropicStub() as stub, gateway(stub.url, 2_000, recall=True) as address:
+        headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+        answer = httpx.post(f"{address}/anthropic/v1/messages", json=body, headers=headers, trust_env=False)
+    assert answer.status_code == 200, answer.text
+    [request] = stub.requests
+    assert len(request["messages"]) < len(messages) / 2
+    assert request["tools"] == change["tools"]
+    assert "recall id" not in json.dumps(request)

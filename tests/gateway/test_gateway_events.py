@@ -1,0 +1,155 @@
+"""Streams with recalls, cut into pieces at any byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from context_window.gateway.anthropic_recall import AnthropicJoinedAnswer
+from context_window.gateway.chat_recall import ChatJoinedAnswer
+from context_window.gateway.events import EventReader
+from context_window.gateway.google_recall import GoogleJoinedAnswer
+from context_window.gateway.joined_answer import JoinedAnswer
+from context_window.gateway.responses_recall import ResponsesJoinedAnswer
+from tests.support.stubs.answers import Call, Say, Think
+from tests.support.stubs.anthropic import AnthropicStub
+from tests.support.stubs.gemini import GeminiStub
+from tests.support.stubs.openai_chat import OpenAIChatStub
+from tests.support.stubs.openai_responses import OpenAIResponsesStub
+
+Json = dict[str, Any]
+
+block = st.sampled_from(
+    [
+        *(Think("Hmm. Ä é."), Think("", hidden=True), Say("Some text that is longer than one piece of the stream is."), Say("Short.")),
+        *(Call("read", {"path": "ä"}), Call("recall", {"id": "m1"}), Call("recall", {"id": "m2"})),
+    ]
+)
+rounds = st.lists(
+    st.tuples(st.lists(block, max_size=5), block.filter(lambda last: not isinstance(last, Think))).map(lambda pair: [*pair[0], pair[1]]),
+    min_size=1,
+    max_size=3,
+)
+
+USER: Json = {"role": "user", "content": "Hi"}
+FORMATS = [
+    pytest.param(AnthropicStub, AnthropicJoinedAnswer, "/v1/messages", {"model": "m", "max_tokens": 9, "messages": [USER]}, id="anthropic"),
+    pytest.param(OpenAIChatStub, ChatJoinedAnswer, "/v1/chat/completions", {"model": "m", "messages": [USER]}, id="chat"),
+    pytest.param(
+        OpenAIResponsesStub, ResponsesJoinedAnswer, "/v1/responses", {"model": "m", "input": [USER], "store": False}, id="responses"
+    ),
+    pytest.param(
+        GeminiStub,
+        GoogleJoinedAnswer,
+        "/v1beta/models/gemini-3:streamGenerateContent",
+        {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+        id="google",
+    ),
+]
+HEADERS = {
+    "x-api-key": "k",
+    "authorization": "Bearer k",
+    "x-goog-api-key": "k",
+    "anthropic-version": "1",
+    "content-type": "application/json",
+}
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize(("stub_type", "joined_type", "path", "body"), FORMATS)
+@settings(max_examples=max(1, settings().max_examples // 2))
+@given(said=rounds, data=st.data(), line_end=st.sampled_from([b"\n", b"\r\n", b"\r"]))
+def test_a_stream_says_the_same_as_the_whole_answer_wherever_it_is_cut(
+    stub_type: Any, joined_type: type[JoinedAnswer], path: str, body: Json, said: list[list[Any]], data: st.DataObject, line_end: bytes
+) -> None:
+    """The client's bytes do not depend on the pieces, what they say is the answer that is not streamed, and bytes without recalls are the
+    upstream's own. The provider takes the next round's request, and the client's next one with the answer as it saw it."""
+    stub = stub_type(lambda request: said[min(json.dumps(request).count('"recalled"'), len(said) - 1)])
+    streams, whole = _upstream(stub, joined_type, path, body, len(said))
+    streams = [stream.replace(b"\r\n", b"\n").replace(b"\n", line_end) for stream in streams]
+    size = data.draw(st.integers(1, 60))
+    cut = [[stream[at : at + size] for at in range(0, len(stream), size)] for stream in streams]
+    shown = _shown(joined_type(), cut)
+    assert shown == _shown(joined_type(), [[stream] for stream in streams])
+    if not whole.is_changed:
+        assert shown == streams[0]
+        return
+    assert b'"recall"' not in shown
+    reader, parser = joined_type(), EventReader()
+    events = [event.data for event in [*parser.events(shown), *parser.end()] if event.data is not None]
+    assert _said(reader, reader.whole(events)) == _said(reader, whole.whole_answer())
+    raw = json.dumps(_next_request(body, whole.whole_answer())).encode()
+    assert stub.respond(path, HEADERS, raw)[0] == 200, stub.respond(path, HEADERS, raw)
+    numbers = [event["sequence_number"] for event in events if "sequence_number" in event]
+    assert numbers == list(range(len(numbers)))
+
+
+def _upstream(stub: Any, joined_type: type[JoinedAnswer], path: str, body: Json, rounds: int) -> tuple[list[bytes], JoinedAnswer]:
+    """Return the streams of the rounds and the answer made of their whole answers."""
+    whole, streams = joined_type(), []
+    for number in range(rounds):
+        raw = json.dumps({**body, "stream": True} if "contents" not in body else body).encode()
+        status, answer = stub.respond(path, HEADERS, raw)
+        assert status == 200, answer
+        streams.append(stub.written(raw, status, answer)[1])
+        whole.add(answer)
+        if not (calls := whole.recalls) or number == rounds - 1:
+            break
+        body = whole.next_round(body, [("recalled", False) for _ in calls])
+    return streams, whole
+
+
+def _shown(joined: JoinedAnswer, streams: Sequence[Sequence[bytes]]) -> bytes:
+    """Return the bytes for the client."""
+    shown = b""
+    for number, pieces in enumerate(streams):
+        reader = EventReader()
+        for piece in pieces:
+            shown += b"".join(event.raw for read in reader.events(piece) for event in joined.read(read))
+        shown += b"".join(event.raw for read in reader.end() for event in joined.read(read))
+        joined.finish_round()
+        if number < len(streams) - 1:
+            joined.next_round({"messages": [], "input": [], "contents": []}, [("recalled", False) for _ in joined.recalls])
+    return shown + b"".join(event.raw for event in joined.end())
+
+
+def _said(joined: JoinedAnswer, answer: Json | None) -> Any:
+    """Return what an answer says, without what the stubs' streams leave out."""
+    assert answer is not None
+    if "content" in answer:
+        return [answer["id"], answer["content"], answer["stop_reason"], {k: v for k, v in answer["usage"].items() if v is not None}]
+    if "choices" in answer:
+        message = answer["choices"][0]["message"]
+        return [answer["id"], message.get("content"), message.get("tool_calls"), answer["choices"][0]["finish_reason"]]
+    if "output" in answer:
+        return [answer["id"], answer["output"], answer["status"], answer["usage"]]
+    content = answer["candidates"][0]["content"]["parts"]
+    text = "".join(part["text"] for part in content if "text" in part and not part.get("thought"))
+    calls = [part for part in content if "functionCall" in part]
+    return [answer["responseId"], text, calls, answer["candidates"][0]["finishReason"], answer["usageMetadata"]]
+
+
+def _next_request(body: Json, answer: Json) -> Json:
+    """Return the request with the answer and the results of the client's tools."""
+    if "content" in answer:
+        calls = [block["id"] for block in answer["content"] if block["type"] == "tool_use"]
+        results = [{"type": "tool_result", "tool_use_id": id, "content": "ok"} for id in calls] or "Go on."
+        messages = [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": results}]
+        return {**body, "messages": [*body["messages"], *messages]}
+    if "choices" in answer:
+        message = answer["choices"][0]["message"]
+        outputs = [{"role": "tool", "tool_call_id": call["id"], "content": "ok"} for call in message.get("tool_calls", [])]
+        return {**body, "messages": [*body["messages"], message, *(outputs or [USER])]}
+    if "output" in answer:
+        ids = [item["call_id"] for item in answer["output"] if item["type"] == "function_call"]
+        outputs = [{"type": "function_call_output", "call_id": id, "output": "ok"} for id in ids]
+        return {**body, "input": [*body["input"], *answer["output"], *(outputs or [USER])]}
+    content = answer["candidates"][0]["content"]
+    calls = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
+    parts = [{"functionResponse": {"id": call["id"], "name": call["name"], "response": {}}} for call in calls] or [{"text": "Go on."}]
+    return {**body, "contents": [*body["contents"], content, {"role": "user", "parts": parts}]}
