@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,12 +20,15 @@ from context_window.gateway.openai_responses import OpenAIResponses
 from context_window.gateway.windows import Windows
 from context_window.gateway.wire_format import WireFormat
 from context_window.integrations.conversation_tracker import ConversationTracker
+from context_window.recall import recall_tool
 from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
 from tests.support.gateways import bare
 
 Json = dict[str, Any]
 NOTE = 60
 """Tokens that are reserved for the line about removed items, and more."""
+TOOL = 250
+"""Tokens of the recall tool, and more."""
 Step = tuple[str, int, int]
 """A step of a conversation: "user", "say" or "call"; its words; and the number of its calls."""
 
@@ -124,7 +128,7 @@ FORMATS: list[Any] = [
 @pytest.mark.no_cover
 @pytest.mark.parametrize(("wire", "path", "body_of", "validate", "field"), FORMATS)
 @settings(max_examples=max(1, settings().max_examples // 4))  # each example makes a request for every step
-@given(conversation=steps, tokens=st.integers(200, 3_000), strategy=st.sampled_from([None, PriorityTrim()]))
+@given(conversation=steps, tokens=st.integers(200, 3_000), strategy=st.sampled_from([None, PriorityTrim()]), recall=st.booleans())
 def test_every_view_is_valid_and_the_same_in_every_worker(
     wire: WireFormat,
     path: str,
@@ -134,29 +138,35 @@ def test_every_view_is_valid_and_the_same_in_every_worker(
     conversation: list[Step],
     tokens: int,
     strategy: Strategy | None,
+    recall: bool,
 ) -> None:
     """Whatever the conversation, the window and the strategy: the request is valid, all fields but the messages are the client's, the
     client's objects do not change, a request begins with the one before it if that one has room for what is new, and a worker that sees
-    only the last request sends the same as one that has seen all of them."""
+    only the last request sends the same as one that has seen all of them. Once a view lacks something, so that the recall tool is due, all
+    later ones do. Placeholders name ids only if the model has that tool."""
     window = ContextWindow(max_tokens=tokens, keep_first_message=True, strategy=strategy)
     windows = Windows(window)
     sent: Json = {}
     bodies: list[Json] = []
+    was_shortened = False
     for length in range(1, len(conversation) + 1):
         body = body_of(conversation[:length])
         copy = deepcopy(body)
-        previous, sent = sent, _sent(windows, wire, path, body)
+        previous, sent = sent, _sent(windows, wire, path, body, recall=recall)
         bodies.append(body)
         assert body == copy
+        assert sent is not body or not was_shortened
+        was_shortened = sent is not body
+        assert recall or "recall id" not in json.dumps(sent)
         assert validate(sent) == []
         assert {**sent, field: None} == {**body, field: None}
         assert json.dumps(sent).count("cache_control") <= json.dumps(body).count("cache_control")
         if length > 1:
             extended = {**body, field: [*previous[field], *body[field][len(bodies[-2][field]) :]]}
-            if _tokens(wire, path, extended) + NOTE <= tokens:
+            if _tokens(wire, path, extended) + NOTE + recall * TOOL <= tokens:
                 assert _unmarked(wire, sent[field]) == _unmarked(wire, extended[field])
     fresh = Windows(window)
-    assert _sent(fresh, wire, path, body_of(conversation)) == sent
+    assert _sent(fresh, wire, path, body_of(conversation), recall=recall) == sent
 
 
 @pytest.mark.parametrize(("wire", "path", "body_of", "validate", "field"), FORMATS)
@@ -187,8 +197,10 @@ def _tokens(wire: WireFormat, path: str, body: Json) -> int:
     return manager.get_token_usage()["total"]
 
 
-def _sent(windows: Windows, wire: WireFormat, path: str, body: Json) -> Json:
+def _sent(windows: Windows, wire: WireFormat, path: str, body: Json, *, recall: bool = False) -> Json:
     conversation = wire.conversation(path, body)
     assert conversation is not None
+    if recall:
+        conversation = replace(conversation, recall_tool=recall_tool(wire.joined_answer.provider).definition)
     messages = windows.fit(wire, conversation)
     return body if messages is None else wire.with_messages(body, messages)
