@@ -21,8 +21,6 @@ from .wire_format import Json, objects
 
 _CALLS = frozenset({"function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
 """Types of items that the client answers."""
-_MESSAGE = "msg_recall"
-"""The id of the message that an otherwise empty answer gets."""
 
 
 class ResponsesJoinedAnswer(JoinedAnswer):
@@ -67,7 +65,7 @@ class ResponsesJoinedAnswer(JoinedAnswer):
     def joined(self, answers: Sequence[Json]) -> Json:
         """Return one response."""
         output = [item for answer in answers for item in _visible_items(_output(answer))]
-        output = output or [_no_text()]
+        output = output or [_no_text(text_at(answers[0], "id"))]
         written = ["output_tokens", "output_tokens_details"]
         usage = total_usage([answer.get("usage") for answer in answers], written, "total_tokens")
         head: Json = {name: answers[0][name] for name in ("id", "created_at") if name in answers[0]}
@@ -148,16 +146,16 @@ class ResponsesJoinedAnswer(JoinedAnswer):
 
     def last_events(self, held: Sequence[Event], answer: Json) -> Iterator[Event]:
         """Yield a message if nothing else is left, and the end with the joined response."""
-        if answer["output"] == [_no_text()]:
-            [part] = _no_text()["content"]
-            place = {"output_index": self._next, "item_id": _MESSAGE}
-            where = {**place, "content_index": 0}
-            yield self._own("response.output_item.added", output_index=self._next, item={**_no_text(), "content": []})
+        if self._next == 0:
+            [message] = answer["output"]
+            [part] = message["content"]
+            where = {"output_index": 0, "item_id": message["id"], "content_index": 0}
+            yield self._own("response.output_item.added", output_index=0, item={**message, "content": []})
             yield self._own("response.content_part.added", **where, part={**part, "text": ""})
             yield self._own("response.output_text.delta", **where, delta=NO_TEXT, logprobs=[])
             yield self._own("response.output_text.done", **where, text=NO_TEXT, logprobs=[])
             yield self._own("response.content_part.done", **where, part=part)
-            yield self._own("response.output_item.done", output_index=self._next, item=_no_text())
+            yield self._own("response.output_item.done", output_index=0, item=message)
         for event in held:
             yield event if event.data is None else self._numbered(event.with_data({**event.data, "response": answer}))
 
@@ -211,6 +209,7 @@ def _new_id(id: str) -> str:
     return id if id.startswith("rs_") else f"{id.partition('_')[0]}_{sha256(id.encode()).hexdigest()[:48]}"
 
 
-def _no_text() -> Json:
+def _no_text(response_id: str) -> Json:
+    """Return the message of an otherwise empty response."""
     part = {"type": "output_text", "text": NO_TEXT, "annotations": []}
-    return {"type": "message", "id": _MESSAGE, "role": "assistant", "status": "completed", "content": [part]}
+    return {"type": "message", "id": _new_id(f"msg_{response_id}"), "role": "assistant", "status": "completed", "content": [part]}

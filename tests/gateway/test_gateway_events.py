@@ -139,7 +139,7 @@ def _next_request(body: Json, answer: Json) -> Json:
     if "content" in answer:
         calls = [block["id"] for block in answer["content"] if block["type"] == "tool_use"]
         results = [{"type": "tool_result", "tool_use_id": id, "content": "ok"} for id in calls] or "Go on."
-        messages = [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": results}]
+        messages: list[Json] = [{"role": "assistant", "content": answer["content"]}, {"role": "user", "content": results}]
         return {**body, "messages": [*body["messages"], *messages]}
     if "choices" in answer:
         message = answer["choices"][0]["message"]
@@ -151,5 +151,7 @@ def _next_request(body: Json, answer: Json) -> Json:
         return {**body, "input": [*body["input"], *answer["output"], *(outputs or [USER])]}
     content = answer["candidates"][0]["content"]
     calls = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
-    parts = [{"functionResponse": {"id": call["id"], "name": call["name"], "response": {}}} for call in calls] or [{"text": "Go on."}]
+    parts: list[Json] = [{"functionResponse": {"id": call["id"], "name": call["name"], "response": {}}} for call in calls] or [
+        {"text": "Go on."}
+    ]
     return {**body, "contents": [*body["contents"], content, {"role": "user", "parts": parts}]}

@@ -15,7 +15,7 @@ from google import genai
 
 from context_window.gateway.ledger import Ledger
 from context_window.gateway.recalling import ROUNDS
-from tests.support.gateways import breaks, gateway
+from tests.support.gateways import bare, breaks, gateway
 from tests.support.stubs.answers import Call, Say, Think
 from tests.support.stubs.anthropic import AnthropicStub
 from tests.support.stubs.gemini import GeminiStub
@@ -23,7 +23,7 @@ from tests.support.stubs.openai_chat import OpenAIChatStub
 from tests.support.stubs.openai_responses import OpenAIResponsesStub
 from tests.support.stubs.server import Refusal
 
-from .test_gateway_clients import FUNCTION, READ, bare, claude, gpt, marked
+from .test_gateway_clients import FUNCTION, READ, claude, gpt, marked
 
 Json = dict[str, Any]
 WINDOW = 3_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from context_window import ContextWindowManager
 from context_window.integrations.conversation_tracker import ConversationTracker
@@ -54,7 +55,7 @@ class LineAdapter(MessageAdapter[Line]):
         return False
 
 
-def conversations(window_manager: ContextWindowManager | None = None, **options: int) -> ConversationTracker[Line]:
+def conversations(window_manager: ContextWindowManager | None = None, **options: Any) -> ConversationTracker[Line]:
     """Return a tracker with this framework's adapter."""
     return ConversationTracker(window_manager or manager(1_000), LineAdapter(), **options)
 
