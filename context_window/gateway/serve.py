@@ -9,6 +9,7 @@ import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import PurePath
 
 import uvicorn
 from starlette.applications import Starlette
@@ -95,7 +96,8 @@ def run_client(command: Sequence[str], address: str) -> int:
     previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's, which shares the terminal
     try:
         # The client must not inherit that: its own handling of Ctrl-C is to work as always.
-        code = subprocess.Popen(command, env=environment, preexec_fn=_default_interrupt if os.name == "posix" else None).wait()  # noqa: PLW1509, S603
+        start = _default_interrupt if os.name == "posix" else None
+        code = subprocess.Popen(client_command(command, address), env=environment, preexec_fn=start).wait()  # noqa: PLW1509, S603
     finally:
         signal.signal(signal.SIGINT, previous)
     return code if code >= 0 else 128 - code
@@ -108,6 +110,21 @@ def client_variables(address: str) -> Mapping[str, str]:
         address: The gateway's URL.
     """
     return {variable: f"{address}/{wire.name}{rest}" for wire in WIRE_FORMATS for variable, rest in wire.variables.items()}
+
+
+def client_command(command: Sequence[str], address: str) -> list[str]:
+    """Return the command with the gateway's address in its arguments, for a client that does not read it from the environment: Codex.
+
+    Args:
+        command: The program and its arguments.
+        address: The gateway's URL.
+    """
+    program, *arguments = command
+    if PurePath(program).stem.lower() != "codex":
+        return list(command)
+    key = 'env_key="OPENAI_API_KEY"' if os.environ.get("OPENAI_API_KEY") else "requires_openai_auth=true"  # the key of `codex login`
+    provider = f'{{name="gateway",base_url="{address}/openai/v1",wire_api="responses",{key}}}'
+    return [program, "-c", 'model_provider="gateway"', "-c", f"model_providers.gateway={provider}", *arguments]
 
 
 def _default_interrupt() -> None:

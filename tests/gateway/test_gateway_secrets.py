@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from context_window import ContextWindow, Extract, PriorityTrim, Strategy
 from context_window.cli import run
+from context_window.gateway.serve import client_command
 from tests.gateway.test_gateway_http import long_body, says, upstream_that
 
 KEY = "sk-ant-verysecretkey0123456789"
@@ -80,6 +82,19 @@ def test_conversations_keep_their_most_valuable_lines_unless_told_otherwise(
     monkeypatch.setattr("context_window.gateway.app.gateway_app", lambda window, **_: windows.append(window))
     assert run(["gateway", "--host", "203.0.113.1", *line]) == 2  # nobody can listen there
     assert [window.strategy for window in windows] == [strategy]
+
+
+def test_codex_gets_the_address_in_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not read one from the environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    command = client_command(["/usr/bin/codex", "exec", "Hi"], "http://127.0.0.1:1")
+    assert [command[0], *command[-2:]] == ["/usr/bin/codex", "exec", "Hi"]
+    values = tomllib.loads("\n".join(value for value in command if "=" in value))
+    own = {"name": "gateway", "base_url": "http://127.0.0.1:1/openai/v1", "wire_api": "responses", "env_key": "OPENAI_API_KEY"}
+    assert values == {"model_provider": "gateway", "model_providers": {"gateway": own}}
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert "requires_openai_auth=true" in " ".join(client_command(["codex"], "http://127.0.0.1:1"))
+    assert client_command(["claude", "-p"], "http://127.0.0.1:1") == ["claude", "-p"]
 
 
 def test_without_its_packages_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

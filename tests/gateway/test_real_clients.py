@@ -1,8 +1,8 @@
-"""Claude Code and Codex through the gateway, against strict stubs, with a window that must be trimmed several times.
+"""Claude Code, Codex, opencode, Gemini CLI and pi through the gateway, against strict stubs, with a window that must be trimmed several times.
 
 Their programs are no dependency of the project, and want no network here:
 
-    npm install --prefix FOLDER @anthropic-ai/claude-code @openai/codex
+    npm install --prefix FOLDER @anthropic-ai/claude-code @openai/codex opencode-ai @google/gemini-cli @mariozechner/pi-coding-agent
     unshare -rn sh -c 'ip link set lo up && CONTEXT_WINDOW_CLIENTS=FOLDER python -m pytest tests/gateway/test_real_clients.py'
 """
 
@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from context_window.gateway.ledger import Ledger
-from tests.support.gateways import bare, breaks, gateway
+from tests.support.gateways import bare, breaks
 from tests.support.stubs.answers import Call, Say, Think
 from tests.support.stubs.anthropic import AnthropicStub
+from tests.support.stubs.gemini import GeminiStub
 from tests.support.stubs.openai_responses import OpenAIResponsesStub
 
 FOLDER = os.environ.get("CONTEXT_WINDOW_CLIENTS")
@@ -36,7 +36,10 @@ pytestmark = pytest.mark.skipif(
 
 
 def program(name: str) -> str:
-    return str(Path(FOLDER or "", "node_modules", ".bin", name))
+    path = Path(FOLDER or "", "node_modules", ".bin", name)
+    if not path.exists():
+        pytest.skip(f"{name} is not installed there")
+    return str(path)
 
 
 class Model:
@@ -47,7 +50,8 @@ class Model:
         self.steps = 0
 
     def __call__(self, request: Mapping[str, Any]) -> list[Any]:
-        if self.tool not in {tool.get("name") for tool in request.get("tools", [])}:
+        tools = [function for tool in request.get("tools", []) for function in tool.get("functionDeclarations", [tool])]
+        if self.tool not in {tool.get("name") for tool in tools}:
             return [Say("Counting")]  # a side request, such as one for a title
         self.steps += 1
         if self.steps > TURNS:
@@ -56,56 +60,106 @@ class Model:
         return [Think(f"Step {self.steps} is next."), Say(f"Step {self.steps}."), Call(self.tool, command)]
 
 
-def test_claude_code_counts_for_twenty_turns(tmp_path: Path) -> None:
-    """No request is refused, and the prefix is broken a few times only. Started by the command, as its users start it."""
-    model = Model("Bash", "command", description="Counts")
-    command = [sys.executable, "-m", "context_window", "gateway", "--max-tokens", "60000"]
-    client = [program("claude"), "-p", TASK, "--model", "claude-sonnet-4-5", "--allowedTools", "Bash(seq:*)", "--output-format", "json"]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ANTHROPIC_API_KEY": "made up", "IS_SANDBOX": "1"}
-    environment |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    with AnthropicStub(model) as stub:
-        done = subprocess.run(
-            [*command, "--upstream", f"anthropic={stub.url}", "--", *client],
-            env=environment,
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        sent = [[bare(message) for message in request["messages"]] for request in stub.requests if len(request.get("tools", [])) > 5]
+def run_with_gateway(
+    client: list[str], upstream: str, tokens: int, home: Path, *options: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a client by the command, as its users start it, with an empty home."""
+    command = [
+        sys.executable,
+        "-m",
+        "context_window",
+        "gateway",
+        "--max-tokens",
+        str(tokens),
+        "--upstream",
+        upstream,
+        *options,
+        "--",
+        *client,
+    ]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path), **variables}
+    return subprocess.run(
+        command,
+        env=environment,
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def check(done: subprocess.CompletedProcess[str], sent: list[list[Any]]) -> None:
+    """Check that the client ended well, that its requests were trimmed, and that they rarely broke the prefix."""
     assert done.returncode == 0, done.stdout + done.stderr
-    result = json.loads(done.stdout)
-    assert (result["result"], result["is_error"]) == ("All done.", False)
     assert "shortened" in done.stderr
+    assert " 0 shortened" not in done.stderr
     assert "not managed" not in done.stderr
     assert len(sent) == TURNS + 1
     assert 1 <= breaks(sent) <= TURNS / 3
 
 
-def test_codex_counts_for_twenty_turns(tmp_path: Path) -> None:
+def test_claude_code_counts_for_twenty_turns(tmp_path: Path) -> None:
     """No request is refused, and the prefix is broken a few times only."""
-    model, ledger = Model("exec_command", "cmd"), Ledger()
-    with OpenAIResponsesStub(model) as stub, gateway(stub.url, 40_000, ledger=ledger) as address:
-        provider = (
-            f'[model_providers.here]\nname = "here"\nbase_url = "{address}/openai/v1"\nenv_key = "OPENAI_API_KEY"\nwire_api = "responses"\n'
-        )
-        (tmp_path / "config.toml").write_text(f'model = "gpt-5"\nmodel_provider = "here"\n{provider}', encoding="utf-8")
-        done = subprocess.run(
-            [program("codex"), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK],
-            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CODEX_HOME": str(tmp_path), "OPENAI_API_KEY": "made up"},
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+    model = Model("Bash", "command", description="Counts")
+    client = [program("claude"), "-p", TASK, "--model", "claude-sonnet-4-5", "--allowedTools", "Bash(seq:*)", "--output-format", "json"]
+    variables = {"ANTHROPIC_API_KEY": "made up", "IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    with AnthropicStub(model) as stub:
+        done = run_with_gateway(client, f"anthropic={stub.url}", 60_000, tmp_path, **variables)
+        sent = [[bare(message) for message in request["messages"]] for request in stub.requests if len(request.get("tools", [])) > 5]
+    check(done, sent)
+    result = json.loads(done.stdout)
+    assert (result["result"], result["is_error"]) == ("All done.", False)
+
+
+def test_codex_counts_for_twenty_turns(tmp_path: Path) -> None:
+    """No request is refused, and the prefix is broken a few times only. Started by the command, without a configuration of its own."""
+    model = Model("exec_command", "cmd")
+    client = [program("codex"), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--model", "gpt-5", TASK]
+    with OpenAIResponsesStub(model) as stub:
+        done = run_with_gateway(client, f"openai={stub.url}", 40_000, tmp_path, OPENAI_API_KEY="made up", CODEX_HOME=str(tmp_path))
         sent = [request["input"] for request in stub.requests]
-    assert done.returncode == 0, done.stdout + done.stderr
     assert "All done." in done.stdout
-    assert not ledger.unmanaged
-    assert ledger.shortened > 0
-    assert len(sent) == TURNS + 1
-    assert 1 <= breaks(sent) <= TURNS / 3
+    check(done, sent)
+
+
+def test_opencode_counts_for_twenty_turns(tmp_path: Path) -> None:
+    """No request is refused, and the prefix is broken a few times only. Its configuration takes the address from the environment."""
+    provider = {"anthropic": {"options": {"baseURL": "{env:ANTHROPIC_BASE_URL}/v1"}}}
+    (tmp_path / "opencode.json").write_text(json.dumps({"provider": provider, "permission": "allow"}), encoding="utf-8")
+    client = [program("opencode"), "run", "--model", "anthropic/claude-sonnet-4-5", TASK]
+    names = ("MODELS_FETCH", "AUTOUPDATE", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
+    variables = {"ANTHROPIC_API_KEY": "made up", **{f"OPENCODE_DISABLE_{name}": "1" for name in names}}
+    with AnthropicStub(Model("bash", "command", description="Counts")) as stub:
+        done = run_with_gateway(client, f"anthropic={stub.url}", 40_000, tmp_path, **variables)
+        sent = [[bare(message) for message in request["messages"]] for request in stub.requests if request.get("tools")]
+    check(done, sent)
+    assert "All done." in done.stdout
+
+
+def test_gemini_cli_counts_for_twenty_turns(tmp_path: Path) -> None:
+    """No request is refused, and the prefix is broken a few times only. Its settings must name the kind of its key."""
+    (tmp_path / ".gemini").mkdir()
+    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+    (tmp_path / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    client = [program("gemini"), "-p", TASK, "-m", "gemini-2.5-pro", "--yolo", "--skip-trust"]
+    with GeminiStub(Model("run_shell_command", "command", description="Counts")) as stub:
+        done = run_with_gateway(client, f"google={stub.url}", 50_000, tmp_path, GEMINI_API_KEY="made up")
+        sent = [request["contents"] for request in stub.requests]
+    check(done, sent)
+    assert "All done." in done.stdout
+
+
+def test_pi_counts_for_twenty_turns(tmp_path: Path) -> None:
+    """No request is refused, and the prefix is broken a few times only. Its configuration is written once the address is known."""
+    (tmp_path / ".pi" / "agent").mkdir(parents=True)
+    providers = '{"providers": {"anthropic": {"baseUrl": "%s"}}}'
+    write = f'printf \'{providers}\' "$ANTHROPIC_BASE_URL" > "$HOME/.pi/agent/models.json"'
+    pi = [program("pi"), "-p", "--provider", "anthropic", "--model", "claude-sonnet-4-5", "--no-session", TASK]
+    with AnthropicStub(Model("bash", "command")) as stub:
+        client = ["sh", "-c", f'{write} && exec "$@"', "sh", *pi]
+        done = run_with_gateway(client, f"anthropic={stub.url}", 40_000, tmp_path, ANTHROPIC_API_KEY="made up", PI_OFFLINE="1")
+        sent = [[bare(message) for message in request["messages"]] for request in stub.requests]
+    check(done, sent)
+    assert "All done." in done.stdout
