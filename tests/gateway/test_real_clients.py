@@ -1,4 +1,4 @@
-"""Claude Code, Codex, opencode, Gemini CLI and pi through the gateway, against strict stubs, with a window that must be trimmed several times.
+"""Real assistants through the gateway, against strict stubs, with a window that must be trimmed several times.
 
 Their programs are no dependency of the project, and want no network here:
 
