@@ -116,6 +116,8 @@ class PickedMessages(Generic[M]):
             isinstance(item, Reasoning) and form is None for item, form in zip(items, visible, strict=True)
         )
         if not any(visible):
+            # Reasoning that is still there has lost the item that followed it: the next one may not say that it is another.
+            self._lost_reasoning |= is_response and not adapter.is_message_whole_response
             return
         entry = self._entry(place, items, visible)
         if self._is_note_due and entry is not None and is_response:

@@ -54,7 +54,7 @@ class Model:
         if result is not None:
             self.results.append(result)
         self.steps += result is None
-        ids = re.findall(r"recall id ([0-9a-f]{12})", text)
+        ids = re.findall(r"recall ids? ([0-9a-f]{12})", text)
         read = Call("read", {"path": f"file{self.steps}.py"})
         if ids and offers_recall(request) and (self.always or (result is None and self.steps % EVERY == 0)):
             self.recalls += 1
@@ -240,8 +240,8 @@ def test_an_answer_of_recalls_alone_gets_a_text(stub_type: Any, turns: Any, fiel
     """An empty answer would be refused in the client's next request."""
 
     def model(request: Mapping[str, Any]) -> list[Any]:
-        ids = re.findall(r"recall id ([0-9a-f]{12})", json.dumps(request))
-        return [Call("recall", {"id": ids[-1]})] if offers_recall(request) else [Call("read", {"path": "a"})]
+        ids = re.findall(r"recall ids? ([0-9a-f]{12})", json.dumps(request))
+        return [Call("recall", {"id": ids[-1] if ids else "none"})] if offers_recall(request) else [Call("read", {"path": "a"})]
 
     with stub_type(model) as stub, gateway(stub.url, WINDOW, recall=True) as address:
         answers = list(turns(address, streamed, 9))
