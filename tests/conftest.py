@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, settings
 pytest.register_assert_rewrite("tests.support")
 
 # No deadline in any profile: how long an example takes says more about the machine than about the code.
-settings.register_profile("default", max_examples=100, deadline=None)
+settings.register_profile("default", max_examples=50, deadline=None)
 # The same examples on every run, and no database: a red build is red again when it is looked into.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None, print_blob=True)
 # For a mutation run (CONTRIBUTING.md), where a suite must fail or pass in seconds, a few hundred times over.
@@ -70,13 +70,29 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Has coverage count what is the same on every run and everywhere: no drawn examples, no recordings.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--long`."""
+    parser.addoption("--long", action="store_true", help="run the tests marked `long` too, and twice the random examples")
 
-    They run all the same, in half the time.
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Doubles the examples for `--long`. Before any test is imported, since each takes the profile of that moment."""
+    if config.getoption("--long") and PROFILE in ("default", "ci"):
+        settings.register_profile("long", settings.get_profile(PROFILE), max_examples=100)
+        settings.load_profile("long")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out long tests unless `--long` asks for them, and has coverage count what is the same on every run and everywhere.
+
+    Drawn examples and recordings are not counted. They run all the same, in half the time.
     """
     from tests.support.shared import needs_transcripts
 
+    if not config.getoption("--long"):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     for item in items:
         drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         if drawn or any(mark == needs_transcripts.mark for mark in item.iter_markers("skipif")):

@@ -72,7 +72,7 @@ def test_a_record_without_a_reason_is_a_fault(monkeypatch: pytest.MonkeyPatch) -
     assert any("AssertionError" in kind for kind in running.run(0, range(60), recorded=False).faults)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_counts_and_reproduces(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.fuzz.__main__ import main
 

@@ -176,7 +176,7 @@ CLIENTS = [
 ]
 
 
-@pytest.mark.parametrize("mixed", [False, True], ids=["alone", "mixed"])
+@pytest.mark.parametrize("mixed", [False, pytest.param(True, marks=pytest.mark.long)], ids=["alone", "mixed"])
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("stub_type", "turns", "field"), CLIENTS)
 def test_recalls_are_answered_and_the_client_does_not_see_them(stub_type: Any, turns: Any, field: str, streamed: bool, mixed: bool) -> None:
@@ -217,7 +217,7 @@ def test_without_the_tool_no_placeholder_promises_it(stub_type: Any, turns: Any,
     assert not any(offers_recall(request) for request in stub.requests)
 
 
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("streamed", [pytest.param(False, marks=pytest.mark.long), True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("stub_type", "turns", "field"), CLIENTS)
 def test_recalls_without_end_are_bounded(stub_type: Any, turns: Any, field: str, streamed: bool) -> None:
     """In number and in size. The client gets what there is, and its next request is not refused."""
@@ -234,7 +234,7 @@ def test_recalls_without_end_are_bounded(stub_type: Any, turns: Any, field: str,
     assert '"recall"' not in json.dumps(answers)
 
 
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("streamed", [pytest.param(False, marks=pytest.mark.long), True], ids=["whole", "streamed"])
 @pytest.mark.parametrize(("stub_type", "turns", "field"), CLIENTS)
 def test_an_answer_of_recalls_alone_gets_a_text(stub_type: Any, turns: Any, field: str, streamed: bool) -> None:
     """An empty answer would be refused in the client's next request."""

@@ -164,12 +164,10 @@ def _trouble(random: Random) -> dict[int, str]:
     return trouble | dict.fromkeys((60, 150), "too long")
 
 
-@pytest.mark.slow
 def test_every_turn_ends_nothing_is_refused_nothing_is_lost_and_the_window_holds() -> None:
     asyncio.run(_play(TURNS, _trouble(Random(6)), binds=False))
 
 
-@pytest.mark.slow
 def test_the_same_holds_for_a_model_that_binds_reasoning_to_its_prefix() -> None:
     asyncio.run(_play(TURNS // 2, _trouble(Random(6)), binds=True))
 

@@ -34,7 +34,7 @@ def test_the_travel_planner_books_every_trip_in_a_window_that_holds_two_or_three
     assert "over budget" not in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_live_travel_planner_names_the_problem() -> None:
     done = ran(EXAMPLES / "travel_planner.py", "--live")
     assert done.returncode == 1

@@ -1,7 +1,7 @@
 """Work grows linearly with a log: hostile patterns at four sizes, measured in executed lines of Python, not in seconds.
 
-The patterns are those of `python -m benchmarks.growth`, here at small sizes. The tests run those that once grew
-faster, and a few others of each kind; the command runs all of them.
+The patterns are those of `python -m benchmarks.growth`, here at small sizes. The tests run some of those that
+once grew faster, with `--long` all of these and a few others of each kind; the command runs all patterns.
 """
 
 from __future__ import annotations
@@ -44,7 +44,12 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("name", [*READS, *APPENDS, *OTHERS])
+QUICK = [*READS[::3], *APPENDS[::3], *OTHERS[::3]]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.long) for name in [*READS, *APPENDS, *OTHERS]]
+)
 def test_work_grows_with_the_log_and_not_with_its_square(name: str) -> None:
     amounts = growth.measure(name, 60, growth.count_lines)
     assert growth.exponent(amounts) <= growth.BOUND, [round(amount) for amount in amounts]

@@ -52,11 +52,15 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(tmp_path_factory.mktemp("environment"), frozenset())
 
 
-@pytest.mark.parametrize("user", ["uses_anthropic", "uses_openai", "uses_google", "uses_no_client"])
+LONG = [pytest.param(f"uses_{client}", marks=pytest.mark.long) for client in ("anthropic", "openai")]
+
+
+@pytest.mark.parametrize("user", ["uses_google", "uses_no_client", *LONG])
 def test_what_we_return_fits_the_clients_types(user: str, environment: Path, cache: Path) -> None:
     assert report(user, environment, cache) == ""
 
 
+@pytest.mark.long
 def test_our_packages_check_without_the_clients(tmp_path: Path) -> None:
     environment = installed(tmp_path / "environment", CLIENTS)
     assert 'Cannot find implementation or library stub for module named "openai"' in report("uses_openai", environment, tmp_path / "cache")
