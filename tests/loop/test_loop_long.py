@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from context_window import (
     AnthropicModel,
     ContextWindow,
