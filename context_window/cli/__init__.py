@@ -20,6 +20,7 @@ from .chat import chat
 from .convert import convert
 from .demo import demo
 from .gateway import gateway
+from .mcp import mcp
 from .models import models
 from .output import (
     BAD_INPUT,
@@ -63,7 +64,7 @@ def commands(context: click.Context) -> None:
         context.exit(BAD_INPUT)
 
 
-for command in (demo, usage, plan, process, convert, models, chat, gateway, statusline):
+for command in (demo, usage, plan, process, convert, models, chat, gateway, statusline, mcp):
     commands.add_command(command)
 
 

@@ -1,0 +1,79 @@
+"""`context-window mcp`: a server of tools with which an assistant looks at the log of its own session."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .options import READABLE_FORMATS, Settings, max_tokens_option
+from .output import BadInputError
+
+INSTALL = "the server needs another package: pip install 'context-window[mcp]'"
+INSTRUCTIONS = (
+    "Tools over the log of this session. The log keeps what a compaction has removed from the conversation: search it before you ask the "
+    "user to repeat something or read a file again."
+)
+EPILOG = """\b
+Examples:
+  claude mcp add context-window -- context-window mcp
+  context-window mcp ~/.codex/sessions/2026/11/23/rollout.jsonl
+"""
+
+
+@click.command(epilog=READABLE_FORMATS + EPILOG)
+@click.argument("path", required=False, metavar="[PATH]")
+@max_tokens_option
+def mcp(path: str | None, max_tokens: int | None) -> None:
+    """Serve an assistant tools over its own log.
+
+    An MCP server on standard input and output, with three tools: context_usage shows what fills the window, search_log finds text
+    anywhere in the session, and recall returns an item whole, also after a compaction.
+
+    PATH is a session log. Default: the one that Claude Code wrote last for the folder in which the server is started.
+    """
+    from ..integrations.log_tools import LogTools, answered, newest_claude_log
+
+    kind = _server_class()
+    folder = Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
+
+    def log() -> Path:
+        found = Path(path).expanduser() if path is not None else newest_claude_log(folder)
+        if found is None:
+            raise FileNotFoundError(f"Claude Code has no log for {folder}; name one as PATH")
+        return found
+
+    tools = LogTools(log, lambda session: Settings(max_tokens=max_tokens).manager(session)[0])
+    server = kind("context-window", instructions=INSTRUCTIONS)
+
+    @server.tool()  # type: ignore[untyped-decorator,unused-ignore]
+    def context_usage() -> str:
+        """Show what fills the context window of this session: tokens by category, the largest items, the tools that use most."""
+        return answered(tools.context_usage)
+
+    @server.tool()  # type: ignore[untyped-decorator,unused-ignore]
+    def search_log(query: str, limit: int = 20) -> str:
+        """Find text anywhere in this session, also in what a compaction has removed. Returns ids for `recall`, newest first."""
+        return answered(partial(tools.search_log, query, limit))
+
+    @server.tool()  # type: ignore[untyped-decorator,unused-ignore]
+    def recall(id: str, start: int = 0) -> str:
+        """Return an item of this session whole, by its id. For a long one, pass the `start` that the answer names to read on."""
+        return answered(partial(tools.recall, id, start))
+
+    server.run()
+
+
+def _server_class() -> Any:
+    """Return the class of servers, which has another name in each version of the library."""
+    for module, name in (("mcp.server.mcpserver", "MCPServer"), ("mcp.server.fastmcp", "FastMCP")):
+        try:
+            return getattr(import_module(module), name)
+        except ModuleNotFoundError as error:
+            if error.name not in {"mcp", module}:
+                raise
+    raise BadInputError(INSTALL)
