@@ -158,11 +158,17 @@ def tolerate_closed_pipe() -> Iterator[None]:
         _exit_pipe_closed()
     except OSError as error:
         if error.errno is None or os.name != "nt":  # Windows reports a closed pipe as EINVAL
+            _discard_output()
             raise BadInputError(f"standard output cannot be written: {error.strerror or error}") from None
         _exit_pipe_closed()
 
 
-def _exit_pipe_closed() -> NoReturn:
-    with contextlib.suppress(OSError, ValueError):  # the buffered rest must not fail again when the interpreter exits
+def _discard_output() -> None:
+    """Discard what is still to be written, so that it does not fail again when the interpreter exits, which would change the exit code."""
+    with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _exit_pipe_closed() -> NoReturn:
+    _discard_output()
     raise click.exceptions.Exit(PIPE_CLOSED)

@@ -17,7 +17,7 @@ from .block_adapter import BlockAdapter, BlockRun, Kind
 from .cache_marks import without_mark
 from .wire_format import Conversation, Json, WireFormat, objects, text_of, tokens_in, tools_and_options
 
-_PATHS = ("/v1/messages", "/v1/messages/count_tokens")
+PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 _VOLATILE = "x-anthropic-billing-header:"
 """Begins a block of the system prompt in which Claude Code sends figures that differ between requests. It is not part of the prompt."""
 _ERROR_TYPES = {400: "invalid_request_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large"}
@@ -43,7 +43,7 @@ class AnthropicMessages(WireFormat):
     def conversation(self, path: str, body: Json) -> Conversation | None:
         """Return the conversation of a request for an answer, or for a token count."""
         model, messages = body.get("model"), objects(body.get("messages"))
-        if path not in _PATHS or not isinstance(model, str) or not messages:
+        if path not in PATHS or not isinstance(model, str) or not messages:
             return None
         tools, options = tools_and_options(body)
         return Conversation(

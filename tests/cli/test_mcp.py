@@ -141,7 +141,7 @@ def test_the_official_client_calls_the_tools(tmp_path: Path) -> None:
         async with stdio_client(server) as (reading, writing), ClientSession(reading, writing) as client:
             await client.initialize()
             names = sorted(tool.name for tool in (await client.list_tools()).tools)
-            found = await client.call_tool("search_log", {"query": "XYZZY"})
+            found: Any = await client.call_tool("search_log", {"query": "XYZZY"})
             id = found.content[0].text.splitlines()[-1].partition(":")[0]
             return [names, await client.call_tool("recall", {"id": id}), await client.call_tool("context_usage", {})]
 

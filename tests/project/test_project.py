@@ -40,7 +40,7 @@ def test_the_changelog_knows_the_version() -> None:
 
 def test_the_command_is_declared() -> None:
     (script,) = [one for one in metadata.distribution("context-window").entry_points if one.group == "console_scripts"]
-    assert (script.name, script.value) == ("context-window", "context_window.cli:main")
+    assert (script.name, script.value) == ("context-window", "context_window.__main__:main")
 
 
 def test_the_pythons_are_the_same_wherever_they_are_named() -> None:

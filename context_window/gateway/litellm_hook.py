@@ -1,0 +1,71 @@
+"""`LiteLLMHook`: the gateway's decision as a hook of LiteLLM's proxy, for those who run that already.
+
+Needs the package `litellm`. The proxy finds the hook by a name in its configuration, `litellm_settings: callbacks: MODULE.NAME`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from litellm.integrations.custom_logger import CustomLogger
+
+from ..settings.context_window import ContextWindow
+from ..threads import in_thread
+from . import anthropic_messages, openai_chat, openai_responses
+from .windows import UNFIT, Windows
+from .wire_format import WireFormat
+
+__all__ = ["LiteLLMHook"]
+
+_LOGGER = logging.getLogger(__name__)
+
+_CHAT = openai_chat.OpenAIChat(), openai_chat.PATH
+_RESPONSES = openai_responses.OpenAIResponses(), openai_responses.PATH
+_ANTHROPIC = anthropic_messages.AnthropicMessages(), anthropic_messages.PATHS[0]
+_WIRES: dict[str, tuple[WireFormat, str]] = {
+    "completion": _CHAT,
+    "acompletion": _CHAT,
+    "responses": _RESPONSES,
+    "aresponses": _RESPONSES,
+    "anthropic_messages": _ANTHROPIC,
+    "aanthropic_messages": _ANTHROPIC,
+}
+"""The wire format of each kind of call that has a conversation, and an address of that format."""
+
+
+class LiteLLMHook(CustomLogger):  # type: ignore[misc,unused-ignore]
+    """Fits the messages of every request before LiteLLM sends it. All other fields stay as they are.
+
+    A view is a function of the request, so any number of the proxy's workers may each have a hook. A request that cannot be fitted goes
+    out unchanged, with a warning in the log that names the kind of error.
+    """
+
+    def __init__(self, window: ContextWindow) -> None:
+        """
+        Args:
+            window: The limits and the policy of every conversation. Set `max_tokens` if the proxy gives models names of its own. Without a
+                strategy, conversations are trimmed with `Extract()`.
+        """
+        super().__init__()
+        self._windows = Windows(window)
+
+    async def async_pre_call_hook(self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str) -> dict[str, Any]:
+        """Return the request with the messages of its view.
+
+        Args:
+            user_api_key_dict: The caller's key, which is not looked at.
+            cache: The proxy's cache, which is not used.
+            data: The request.
+            call_type: The kind of call, such as `acompletion`.
+        """
+        wire, path = _WIRES.get(call_type, (None, ""))
+        conversation = wire.conversation(path, data) if wire is not None else None
+        if wire is None or conversation is None:
+            return data
+        try:
+            messages = await in_thread(lambda: self._windows.fit(wire, conversation))
+        except UNFIT as error:
+            _LOGGER.warning("a conversation could not be fitted and is sent unchanged: %s", type(error).__name__)
+            return data
+        return data if messages is None else wire.with_messages(data, messages)

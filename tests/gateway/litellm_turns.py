@@ -1,0 +1,38 @@
+"""Twenty turns through LiteLLM with our hook, as its proxy makes them. Run by `test_gateway_litellm.py` with the Python that has LiteLLM.
+
+Prints a JSON line for each request: its messages before the hook and after it.
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+import litellm
+from litellm.caching.caching import DualCache
+from litellm.proxy._types import UserAPIKeyAuth
+from litellm.proxy.utils import ProxyLogging
+
+from context_window import ContextWindow
+from context_window.gateway.litellm_hook import LiteLLMHook
+
+TURNS = 20
+TOOL = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}}
+
+
+async def main(address: str, budget: int) -> None:
+    litellm.callbacks = [LiteLLMHook(ContextWindow(max_tokens=budget))]
+    proxy = ProxyLogging(user_api_key_cache=DualCache())
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "You read files."}, {"role": "user", "content": "Read all files."}]
+    for turn in range(TURNS):
+        data = {"model": "openai/gpt-4o", "messages": list(messages), "tools": [TOOL], "user": "me"}
+        sent = await proxy.pre_call_hook(user_api_key_dict=UserAPIKeyAuth(), data=data, call_type="acompletion")
+        answer = await litellm.acompletion(**sent, api_base=f"{address}/v1", api_key="k", num_retries=0)
+        message = answer.choices[0].message
+        messages.append({"role": "assistant", "content": message.content, "tool_calls": [call.model_dump() for call in message.tool_calls]})
+        text = "".join(f"{turn}.{line} the content of the file\n" for line in range(60))
+        messages += [{"role": "tool", "tool_call_id": call.id, "content": text} for call in message.tool_calls]
+    embedding = {"model": "openai/text-embedding-3-small", "input": ["x"]}
+    assert await proxy.pre_call_hook(user_api_key_dict=UserAPIKeyAuth(), data=embedding, call_type="aembedding") is embedding
+
+
+asyncio.run(main(sys.argv[1], int(sys.argv[2])))
