@@ -50,7 +50,13 @@ class LiteLLMHook(CustomLogger):  # type: ignore[misc,unused-ignore]
         super().__init__()
         self._windows = Windows(window)
 
-    async def async_pre_call_hook(self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str) -> dict[str, Any]:
+    async def async_pre_call_hook(
+        self,
+        user_api_key_dict: Any,  # noqa: ARG002 - the names are LiteLLM's
+        cache: Any,  # noqa: ARG002
+        data: dict[str, Any],
+        call_type: str,
+    ) -> dict[str, Any]:
         """Return the request with the messages of its view.
 
         Args:
