@@ -13,6 +13,8 @@ from tests.support.counting import Letters
 from tests.support.managing import ids, make_manager, session_of
 from tests.support.threads import SECONDS, together, turns_often
 
+pytestmark = pytest.mark.no_cover  # the tracer's lock is what the threads would wait for
+
 
 @pytest.fixture(autouse=True)
 def _threads_take_turns_often() -> Iterator[None]:
