@@ -18,14 +18,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import context_window
+import session
+
 Messages = list[dict[str, Any]]
 
 PROJECT = Path(__file__).parent.parent
 SOURCES = {
-    "prose": ("*.md", "docs/**/*.md"),
-    "code": ("session/**/*.py", "context_window/**/*.py"),
+    "prose": ((PROJECT, "*.md"), (PROJECT, "docs/**/*.md")),
+    "code": tuple((Path(package.__file__).parent, "**/*.py") for package in (session, context_window)),
 }
-"""Files whose text is used, by the kind of text."""
+"""Folders and patterns of the files whose text is used, by the kind of text. The packages may be installed elsewhere."""
 LENGTHS = {"system": (4_000, 0.3), "question": (180, 1.7), "answer": (190, 1.23), "arguments": (175, 1.13), "result": (362, 1.88)}
 """Median in characters, and standard deviation of the logarithm."""
 LONGEST = 30_000
@@ -85,5 +88,5 @@ class _Writer:
 @cache
 def _source(kind: str) -> str:
     """Return the text of all files of a kind, in the order of their paths."""
-    paths = sorted({path for pattern in SOURCES[kind] for path in PROJECT.glob(pattern)})
+    paths = sorted({path for folder, pattern in SOURCES[kind] for path in folder.glob(pattern)})
     return "\n".join(path.read_text("utf-8") for path in paths)
