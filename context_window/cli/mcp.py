@@ -38,7 +38,7 @@ def mcp(path: str | None, max_tokens: int | None) -> None:
     """
     from ..integrations.log_tools import LogTools, answered, newest_claude_log
 
-    kind = _server_class()
+    kind = server_class()
     folder = Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
 
     def log() -> Path:
@@ -68,7 +68,7 @@ def mcp(path: str | None, max_tokens: int | None) -> None:
     server.run()
 
 
-def _server_class() -> Any:
+def server_class() -> Any:
     """Return the class of servers, which has another name in each version of the library."""
     for module, name in (("mcp.server.mcpserver", "MCPServer"), ("mcp.server.fastmcp", "FastMCP")):
         try:

@@ -52,18 +52,18 @@ OPENAI_SEAL, OPENAI_SEAL_BYTES = "gAAAA", 765
 LOADED_TOOLS, LOADED_TOOLS_MAX = "loaded_tools", 1_000
 """Name in `extra` of the number of tools that an output loads, and the most that is believed."""
 
-_LOCKS = tuple(RLock() for _ in range(256))
+_SHARED_LOCKS = tuple(RLock() for _ in range(256))
 """Locks for our own counters, which are fast: the one chosen by the item's `id`. A lock of its own for each item takes as long as all the
 work besides its tokens."""
 _ALIGNED = 6
 """Lowest bits of an item's `id`, which say little: items are larger than 64 bytes."""
 
 
-_OWN_LOCKS: dict[int, tuple[RLock, list[None]]] = {}
+_ITEM_LOCKS: dict[int, tuple[RLock, list[None]]] = {}
 """Locks of the items that callers' counters are counting, by `id` of the item. The list has an entry per thread that holds or awaits the
 lock. Such a counter may take long or count other items, so no other item may wait for it."""
-_OWN_LOCKS_GUARD = Lock()
-"""Protects `_OWN_LOCKS`. Held only for the moment of looking a lock up."""
+_ITEM_LOCKS_GUARD = Lock()
+"""Protects `_ITEM_LOCKS`. Held only for the moment of looking a lock up."""
 
 
 class _Exclusive:
@@ -79,8 +79,8 @@ class _Exclusive:
         self._key = id(item)
 
     def __enter__(self) -> None:
-        with _OWN_LOCKS_GUARD:
-            self._lock, self._threads = _OWN_LOCKS.setdefault(self._key, (RLock(), []))
+        with _ITEM_LOCKS_GUARD:
+            self._lock, self._threads = _ITEM_LOCKS.setdefault(self._key, (RLock(), []))
             self._threads.append(None)
         try:
             self._lock.acquire()
@@ -93,10 +93,10 @@ class _Exclusive:
         self._leave()
 
     def _leave(self) -> None:
-        with _OWN_LOCKS_GUARD:
+        with _ITEM_LOCKS_GUARD:
             self._threads.pop()
             if not self._threads:
-                del _OWN_LOCKS[self._key]
+                del _ITEM_LOCKS[self._key]
 
 
 class _Memo:
@@ -272,7 +272,7 @@ class Measurer:
             return latest
         memo = self._find_memo(item)
         if memo is None:
-            with _LOCKS[(id(item) >> _ALIGNED) % len(_LOCKS)] if self._is_own else _Exclusive(item):
+            with _SHARED_LOCKS[(id(item) >> _ALIGNED) % len(_SHARED_LOCKS)] if self._is_own else _Exclusive(item):
                 memo = self._find_memo(item)  # another thread may have counted the item meanwhile
                 if memo is None:
                     memo = self._count(item)

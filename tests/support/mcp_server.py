@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import base64
-import importlib
 from typing import Any
 
+from context_window.cli.mcp import server_class
 
-def server() -> Any:
-    """Return the server, under the name that its class has in the installed version."""
-    try:
-        kind = importlib.import_module("mcp.server.mcpserver").MCPServer
-    except ModuleNotFoundError:
-        kind = importlib.import_module("mcp.server.fastmcp").FastMCP
-    return kind("tests")
-
-
-mcp = server()
+mcp = server_class()("tests")
 
 
 @mcp.tool()  # type: ignore[misc,untyped-decorator,unused-ignore]
