@@ -36,6 +36,7 @@ from .output import (
 )
 from .plan import plan
 from .process import process
+from .spend import spend
 from .statusline import statusline
 from .usage import usage
 
@@ -64,7 +65,7 @@ def commands(context: click.Context) -> None:
         context.exit(BAD_INPUT)
 
 
-for command in (demo, usage, plan, process, convert, models, chat, gateway, statusline, mcp):
+for command in (demo, usage, spend, plan, process, convert, models, chat, gateway, statusline, mcp):
     commands.add_command(command)
 
 

@@ -144,7 +144,7 @@ class _Reader:
                 self._read_call(draft, record, call, response, notes)
             else:
                 draft.damage(record, "a tool call that is not an object")
-        draft.report(response, _usage(object_at(message, "tokens")))
+        draft.report(response, usage_of(object_at(message, "tokens")))
 
     def _read_call(self, draft: Draft, record: Record, call: JsonObject, response: str, notes: list[str]) -> None:
         """Put a call, and its output if it has one."""
@@ -204,7 +204,7 @@ def _parts_of_block(block: JsonObject, notes: list[str]) -> list[Part]:
     return []
 
 
-def _usage(tokens: JsonObject) -> Counts | None:
+def usage_of(tokens: JsonObject) -> Counts | None:
     """Return the usage of a response, or None if nothing was reported."""
     prompt, cached = count_at(tokens, "input"), count_at(tokens, "cached")
     tool, output = count_at(tokens, "tool"), count_at(tokens, "output") + count_at(tokens, "thoughts")

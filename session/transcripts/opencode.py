@@ -195,14 +195,10 @@ class _Message:
 
     def _report(self, response: str, tokens: JsonObject) -> bool:
         """Report the tokens of a step. Returns False if there are none."""
-        cache = object_at(tokens, "cache")
-        uncached, cache_read, cache_write = count_at(tokens, "input"), count_at(cache, "read"), count_at(cache, "write")
-        output, reasoning = count_at(tokens, "output"), count_at(tokens, "reasoning")
-        if count_at(tokens, "total") == uncached + cache_read + cache_write + output + reasoning:
-            output += reasoning  # without such a total, the output tokens include the reasoning
-        if not (uncached or cache_read or cache_write or output):
+        counts = usage_of(tokens)
+        if not any(counts):
             return False
-        self._draft.report(response, Counts(uncached, cache_read, cache_write, output))
+        self._draft.report(response, counts)
         return True
 
     def _put_text(self, part: JsonObject, response: str) -> None:
@@ -264,3 +260,13 @@ class _Message:
 
     def _damage(self, problem: str) -> None:
         self._draft.damage(self._record, problem)
+
+
+def usage_of(tokens: JsonObject) -> Counts:
+    """Return the tokens of a step. The output includes the reasoning."""
+    cache = object_at(tokens, "cache")
+    uncached, cache_read, cache_write = count_at(tokens, "input"), count_at(cache, "read"), count_at(cache, "write")
+    output, reasoning = count_at(tokens, "output"), count_at(tokens, "reasoning")
+    if count_at(tokens, "total") == uncached + cache_read + cache_write + output + reasoning:
+        output += reasoning  # without such a total, the output tokens include the reasoning
+    return Counts(uncached, cache_read, cache_write, output)

@@ -209,7 +209,7 @@ class _Reader:
             else:
                 notes.append(f"left out a block of unknown type {short(kind)}")
         draft.add_notes(record, notes)
-        draft.report(response, _usage(object_at(message, "usage")))
+        draft.report(response, usage_of(object_at(message, "usage")))
 
     def _call(self, block: JsonObject, fields: dict[str, Any]) -> FunctionCall:
         tool = text_at(block, "name") or UNKNOWN_TOOL
@@ -277,7 +277,7 @@ def _reasoning(block: JsonObject, provider: str, fields: dict[str, Any]) -> Reas
     return Reasoning(text, signature or None, extra=extra, **fields)
 
 
-def _usage(reported: JsonObject) -> Counts | None:
+def usage_of(reported: JsonObject) -> Counts | None:
     """Return the usage of a response, or None if nothing was reported."""
     numbers = [count_at(reported, name) for name in ("input", "cacheRead", "cacheWrite", "output")]
     return Counts(*numbers) if any(numbers) else None

@@ -1,0 +1,176 @@
+"""`context-window spend`: the tokens and the money of all sessions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
+from .progress import progress_bar
+
+if TYPE_CHECKING:
+    from ..spend import Ledger, SpendRow
+
+EPILOG = """\b
+Examples:
+  context-window spend
+  context-window spend --by model --since 2026-03-01
+  context-window spend ~/.codex/sessions --by session --sort cost --top 10
+  context-window spend --by month --csv > months.csv
+"""
+
+GROUPINGS = ("day", "week", "month", "project", "model", "tool", "session", "agent")
+SORTS: dict[str, Callable[[SpendRow], Any]] = {
+    "cost": lambda row: -row.cost,
+    "total": lambda row: -row.total,
+    "requests": lambda row: -row.requests,
+    "name": lambda row: row.name,
+}
+FAULTS_SHOWN = 5
+"""Logs with faults that are named one by one; `--json` has all."""
+
+
+def _day(_context: click.Context, _option: click.Parameter, value: datetime | None) -> date | None:
+    return None if value is None else value.date()
+
+
+DAY = click.DateTime(["%Y-%m-%d"])
+
+
+@click.command(epilog=EPILOG)
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--by", "grouping", type=click.Choice(GROUPINGS), default="day", show_default=True, help="What a row sums up.")
+@click.option("--since", type=DAY, callback=_day, metavar="DAY", help="First day, such as 2026-03-25.")
+@click.option("--until", type=DAY, callback=_day, metavar="DAY", help="Last day.")
+@click.option("--project", default="*", help="Only this folder: its last part, or a pattern with *.")
+@click.option("--model", default="*", help="Only this model, or a pattern with *.")
+@click.option("--tool", default="*", help="Only this assistant, such as claude_code, or a pattern with *.")
+@click.option("--sort", type=click.Choice(list(SORTS)), default=None, help="Order of the rows. [default: name]")
+@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the first N rows, and one for the others.")
+@click.option("--utc", is_flag=True, help="Days of UTC instead of the local time zone.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: rows, total, faults.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the rows as CSV, without the total.")
+def spend(
+    paths: tuple[str, ...], grouping: str, sort: str | None, top: int | None, utc: bool, as_json: bool, as_csv: bool, **filters: Any
+) -> None:
+    """Show the tokens and the money that sessions have cost.
+
+    Counts each request for which a log reports usage, and prices it by the price list of its day. PATH is a log, a folder of logs, a
+    pattern, or - for a log on standard input. Without PATH, the logs of Claude Code, Codex, Copilot CLI, Gemini CLI, pi and Cline
+    are found where these tools write them.
+    """
+    from ..spend import choose, leading, spend_by
+    from ..spend.tables import sum_of
+
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude each other.")
+    ledger = _read(paths)
+    requests = choose(ledger.requests, utc=utc, **filters)
+    rows = sorted(spend_by(grouping, requests, utc=utc), key=SORTS[sort or "name"])
+    rows, total = leading(rows, top), sum_of("total", requests)
+    if as_json:
+        faults = [{"path": fault.path, "problem": fault.problem} for fault in ledger.faults]
+        values = {"by": grouping, "rows": [figures(row) for row in rows], "total": figures(total)}
+        say_values(values | {"logs": ledger.logs, "repeated_requests": ledger.repeated, "faults": faults})
+    elif as_csv:
+        say(_csv(rows))
+    else:
+        _show(grouping, rows, total, ledger)
+    if ledger.faults and not as_json:
+        _complain_of_faults(ledger)
+    if paths and not ledger.logs:
+        raise click.exceptions.Exit(BAD_INPUT)
+
+
+def figures(row: SpendRow) -> dict[str, Any]:
+    """Return a row as JSON values: amounts in tokens, and the price in US dollars as an exact decimal text, or None if unknown."""
+    cost = row.known_cost
+    return {
+        "name": row.name,
+        "requests": row.requests,
+        "input_tokens": row.input_tokens,
+        "cache_read_tokens": row.cache_read,
+        "cache_write_tokens": row.cache_write,
+        "cache_write_1h_tokens": row.cache_write_1h,
+        "output_tokens": row.output_tokens,
+        "reasoning_tokens": row.reasoning,
+        "total_tokens": row.total,
+        "cost_usd": None if cost is None else f"{cost:f}",
+        "unpriced_requests": row.unpriced,
+    }
+
+
+def _read(paths: Sequence[str]) -> Ledger:
+    from ..spend import find_logs, read_ledger
+
+    if "" in paths:
+        raise BadInputError("the name of a log is empty; pass a file, a folder, or -")
+    if "-" in paths:
+        return _read_standard_input(paths)
+    logs = find_logs(paths)
+    if not logs:
+        where = "below the given paths" if paths else "where the known tools write them"
+        raise BadInputError(f"no logs found {where}; pass the path of a log or of a folder of logs")
+    with progress_bar("reading logs", len(logs)) as advance:
+        return read_ledger(logs, advance)
+
+
+def _read_standard_input(paths: Sequence[str]) -> Ledger:
+    """Return the requests of the log on standard input. It is kept in a temporary file while it is read."""
+    import shutil
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
+    from ..spend import read_ledger
+
+    if len(paths) > 1:
+        raise BadInputError("- cannot be combined with other paths")
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "-.jsonl")
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        ledger = read_ledger([path])
+    return replace(ledger, faults=tuple(replace(fault, path="-") for fault in ledger.faults))
+
+
+def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, ledger: Ledger) -> None:
+    from ..display.spend import spend_lines
+
+    notes = []
+    if total.unpriced:
+        notes.append(f"The price of {total.unpriced:,} of {total.requests:,} requests is unknown; sums marked + lack it.")
+    if ledger.repeated:
+        repeated = (
+            "1 request is in several logs and was" if ledger.repeated == 1 else f"{ledger.repeated:,} reports repeat other logs and were"
+        )
+        notes.append(f"{repeated} {'counted once' if ledger.repeated == 1 else 'left out'}.")
+    show(lambda width, glyphs: spend_lines(grouping, rows, total, notes, width, glyphs))
+
+
+def _csv(rows: Sequence[SpendRow]) -> str:
+    """Return the rows as CSV. A text that a spreadsheet would run as a formula gets an apostrophe."""
+    from ..spend import SpendRow
+
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    values = [figures(row) for row in rows]
+    writer.writerow(figures(SpendRow("")))
+    for row in values:
+        name = row["name"]
+        row["name"] = f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
+        writer.writerow(row.values())
+    return file.getvalue().rstrip("\n")
+
+
+def _complain_of_faults(ledger: Ledger) -> None:
+    for fault in ledger.faults[:FAULTS_SHOWN]:
+        complain(f"{fault.path}: {fault.problem}")
+    if len(ledger.faults) > FAULTS_SHOWN:
+        complain(f"{len(ledger.faults) - FAULTS_SHOWN:,} more logs have faults; --json lists all")

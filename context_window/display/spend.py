@@ -1,0 +1,51 @@
+"""Sums of spent tokens as a table for any width. Layout only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from ..spend.tables import SpendRow
+from .glyphs import QUIET, STRONG, Glyphs
+from .lines import Column, Line, Span, table, wrapped
+
+WIDEST = 120
+"""Maximum width in columns."""
+
+
+def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, notes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
+    """Return the lines of the table, none wider than `width` columns.
+
+    Args:
+        title: Head of the first column.
+        rows: The rows.
+        total: Their sum, the last row.
+        notes: Sentences below the table.
+        width: Columns.
+        glyphs: Characters to draw with.
+    """
+    width = min(width, WIDEST)
+    shown = [*rows, total]
+    names = [Span(glyphs.safe(row.name), STRONG if row is total else "") for row in shown]
+    columns = [Column(title, names, is_left=True, is_elastic=True, is_last_resort=True)]
+    amounts = {
+        "requests": ([row.requests for row in shown], 3),
+        "input": ([row.input_tokens for row in shown], 5),
+        "cache read": ([row.cache_read for row in shown], 4),
+        "cache write": ([row.cache_write + row.cache_write_1h for row in shown], 2),
+        "output": ([row.output_tokens for row in shown], 6),
+        "reasoning": ([row.reasoning for row in shown], 1),
+        "total": ([row.total for row in shown], 0),
+    }
+    for head, (numbers, priority) in amounts.items():
+        columns.append(Column(head, [Span(f"{number:,}") for number in numbers], priority=priority))
+    columns.append(Column("US dollars", [Span(money(row)) for row in shown]))
+    lines = table(columns, width, glyphs)
+    return [*lines, *([Span(line, QUIET)] for note in notes for line in wrapped(note, width, glyphs))]
+
+
+def money(row: SpendRow) -> str:
+    """Return the price of a row in cents, with a `+` if the price of some of its requests is unknown."""
+    if row.known_cost is None:
+        return "unknown"
+    return f"{row.known_cost.quantize(Decimal('0.01')):,}{'+' if row.unpriced else ''}"

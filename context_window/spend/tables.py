@@ -1,0 +1,168 @@
+"""Filters requests and sums them by one property. The rows of every table add up to the same totals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fnmatch import fnmatchcase
+
+from session.transcripts.reported_requests import Request
+
+from .money import cost_of
+
+UNKNOWN = "(unknown)"
+MAIN = "(main)"
+
+
+@dataclass(frozen=True, slots=True)
+class SpendRow:
+    """The sums of some requests. Amounts are in tokens and in none of the others, except `reasoning`.
+
+    Attributes:
+        name: What the requests share, such as the day `2026-03-25`.
+        requests: Number of requests.
+        input_tokens: Prompt tokens that were neither read from the cache nor written to it.
+        cache_read: Prompt tokens read from the cache.
+        cache_write: Prompt tokens written to the cache for five minutes, or for a time that the log does not state.
+        cache_write_1h: Prompt tokens written to the cache for an hour.
+        output_tokens: Tokens of the answers, reasoning included.
+        reasoning: Those of them that are reasoning, as far as reported.
+        cost: Price in US dollars of the requests whose price is known.
+        unpriced: Number of requests whose price is unknown.
+    """
+
+    name: str
+    requests: int = 0
+    input_tokens: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cache_write_1h: int = 0
+    output_tokens: int = 0
+    reasoning: int = 0
+    cost: Decimal = Decimal(0)
+    unpriced: int = 0
+
+    @property
+    def total(self) -> int:
+        """All tokens."""
+        return self.input_tokens + self.cache_read + self.cache_write + self.cache_write_1h + self.output_tokens
+
+    @property
+    def known_cost(self) -> Decimal | None:
+        """Price in US dollars of the requests whose price is known; None if that is true of none."""
+        return None if self.requests == self.unpriced and self.requests else self.cost
+
+    def plus(self, other: SpendRow) -> SpendRow:
+        """Return the sum of both rows under this row's name."""
+        names = [name for name in self.__dataclass_fields__ if name != "name"]
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in names})
+
+
+def local_day(request: Request, *, utc: bool = False) -> date | None:
+    """Return the day of a request in the machine's time zone or in UTC, or None if its time is unknown."""
+    if request.time is None:
+        return None
+    try:
+        return datetime.fromtimestamp(request.time, UTC if utc else None).date()
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _week(day: date) -> str:
+    return f"{day - timedelta(days=day.weekday()):%Y-%m-%d}"
+
+
+DAYS: dict[str, Callable[[date], str]] = {"day": date.isoformat, "week": _week, "month": lambda day: f"{day:%Y-%m}"}
+"""Groupings by time. A week is named by its Monday."""
+PROPERTIES: dict[str, Callable[[Request], str]] = {
+    "project": lambda request: request.project or UNKNOWN,
+    "model": lambda request: request.model or UNKNOWN,
+    "tool": lambda request: request.tool,
+    "session": lambda request: request.session or UNKNOWN,
+    "agent": lambda request: request.agent or MAIN,
+}
+GROUPINGS = (*DAYS, *PROPERTIES)
+"""Properties that `spend_by` can sum by."""
+
+
+def choose(
+    requests: Iterable[Request],
+    *,
+    since: date | None = None,
+    until: date | None = None,
+    project: str = "*",
+    model: str = "*",
+    tool: str = "*",
+    utc: bool = False,
+) -> list[Request]:
+    """Return the requests that pass all filters.
+
+    Args:
+        requests: The requests.
+        since: First day. A request without a time passes only if no day is given.
+        until: Last day.
+        project: The folder: a pattern with `*`, or its last part.
+        model: Pattern of the model's name.
+        tool: Pattern of the tool's name, such as `claude_code`.
+        utc: True if days are those of UTC. Default: the machine's time zone.
+    """
+
+    def passes(request: Request) -> bool:
+        day = local_day(request, utc=utc)
+        return (
+            (since is None or (day is not None and day >= since))
+            and (until is None or (day is not None and day <= until))
+            and (fnmatchcase(request.project, project) or request.project.replace("\\", "/").rstrip("/").split("/")[-1] == project)
+            and fnmatchcase(request.model, model)
+            and fnmatchcase(request.tool, tool)
+        )
+
+    return [request for request in requests if passes(request)]
+
+
+def spend_by(grouping: str, requests: Iterable[Request], *, utc: bool = False) -> list[SpendRow]:
+    """Return a row of sums for each value of a property, in the order of their names.
+
+    Args:
+        grouping: One of `GROUPINGS`.
+        requests: The requests.
+        utc: As for `choose`.
+    """
+    rows: dict[str, list[Request]] = {}
+    for request in requests:
+        if grouping in DAYS:
+            day = local_day(request, utc=utc)
+            name = UNKNOWN if day is None else DAYS[grouping](day)
+        else:
+            name = PROPERTIES[grouping](request)
+        rows.setdefault(name, []).append(request)
+    return [sum_of(name, rows[name]) for name in sorted(rows)]
+
+
+def sum_of(name: str, requests: Sequence[Request]) -> SpendRow:
+    """Return the sums of the requests under a name."""
+    costs = [cost_of(request) for request in requests]
+    return SpendRow(
+        name,
+        len(requests),
+        input_tokens=sum(request.input_tokens for request in requests),
+        cache_read=sum(request.cache_read for request in requests),
+        cache_write=sum(request.cache_write for request in requests),
+        cache_write_1h=sum(request.cache_write_1h for request in requests),
+        output_tokens=sum(request.output_tokens for request in requests),
+        reasoning=sum(request.reasoning for request in requests),
+        cost=sum((cost for cost in costs if cost is not None), Decimal(0)),
+        unpriced=costs.count(None),
+    )
+
+
+def leading(rows: Sequence[SpendRow], top: int | None) -> list[SpendRow]:
+    """Return the first `top` rows, and one that sums up the rest."""
+    if top is None or len(rows) <= top:
+        return list(rows)
+    rest = SpendRow("(1 other)" if len(rows) - top == 1 else f"({len(rows) - top:,} others)")
+    for row in rows[top:]:
+        rest = rest.plus(row)
+    return [*rows[:top], rest]

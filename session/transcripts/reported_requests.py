@@ -1,0 +1,96 @@
+"""Reads only the requests that a log reports usage for. No session is built, and a log of lines is never in memory as a whole.
+
+    log = read_requests("~/.claude/projects/my-project/0d3c….jsonl")
+    sum(request.output_tokens for request in log.requests)
+
+The first JSON value that a format recognizes decides which reader of `request_readers.py` gets the values, as in `detect.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from session.errors import TranscriptError
+
+from .detect import EXAMINED_MAX, FORMATS
+from .json_lines import COMPLETE, CUT_OFF, Line
+from .request_readers import READERS, Reader, Request
+from .source import Source
+
+__all__ = ["ReadLog", "Request", "each_once", "read_requests"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLog:
+    """The requests in one log.
+
+    Attributes:
+        requests: Each request once, in the order in which the log first reports them.
+        damaged_lines: Lines of which something could not be read. A last line that is still being written does not count.
+    """
+
+    requests: tuple[Request, ...]
+    damaged_lines: int
+
+
+def each_once(reports: Iterable[Request]) -> list[Request]:
+    """Return each request once. Of several reports of one, the first with the most output tokens stays: earlier ones are partial.
+
+    Args:
+        reports: The reports. Those without an id all stay.
+    """
+    requests: dict[str, Request] = {}
+    for place, report in enumerate(reports):
+        key = report.id or f"#{place}"
+        known = requests.get(key)
+        if known is None or report.output_tokens > known.output_tokens:
+            requests[key] = report
+    return list(requests.values())
+
+
+def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object] | None = None) -> ReadLog:
+    """Return the requests that a log reports usage for.
+
+    Args:
+        path: A tool's log. `~` is expanded.
+        on_read: Called as the file is read, with the number of bytes read since the last call.
+
+    Raises:
+        TranscriptError: The file cannot be read, or is not a log of a format whose usage we can read.
+    """
+    source = Source(Path(path).expanduser(), on_read)
+    document, lines = source.document_or_lines()
+    if document is not None:
+        lines = iter((Line(1, (document,), None),))
+    reader: Reader | None = None
+    reports: list[Request] = []
+    damaged = 0
+    for line in lines:
+        damaged += line.problem not in COMPLETE and line.problem != CUT_OFF
+        for value in line.values:
+            if isinstance(value, dict):
+                reader = reader or _reader_of(value, source.path)
+                if reader is not None:
+                    reports += (request for request in reader.read(value) if request.total)
+        if reader is None and line.number > EXAMINED_MAX:
+            break
+    if reader is None:
+        raise TranscriptError(source.path, "no log of a known format found")
+    return ReadLog(tuple(each_once(reports)), damaged)
+
+
+def _reader_of(value: object, path: Path) -> Reader | None:
+    """Return a new reader for the format that claims the value, or None if none does.
+
+    Raises:
+        TranscriptError: The usage in logs of this format cannot be read.
+    """
+    name = next((format_.NAME for format_ in FORMATS if format_.claims(value)), None)
+    if name is None:
+        return None
+    if name not in READERS:
+        raise TranscriptError(path, f"is a log of {name}, whose usage by request cannot be read")
+    return READERS[name]()

@@ -1,0 +1,332 @@
+"""Finds the reported usage in the records of each log format. `reported_requests.py` reads the files and calls these readers.
+
+A reader takes the JSON values of one file in order and keeps only what later values need: the session, its folder, the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Protocol
+
+from . import claude_code, cline, codex, copilot_cli, gemini_cli, opencode, pi
+from .codex.content import usage_of as codex_usage
+from .usage import Counts, split_total
+from .values import JsonObject, count_at, id_at, millis, moment, object_at, objects_at, seconds, text_at
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request to a model, as a log reports it. Amounts are in tokens; no token is in two of them, except `reasoning`.
+
+    Attributes:
+        id: Equal for reports of the same request, in this log and in copies of it. Empty if the log does not tell.
+        time: Unix seconds; None if unknown.
+        tool: The assistant that wrote the log, such as `claude-code`.
+        model: The model's name; empty if unknown.
+        project: The folder in which the assistant worked; empty if unknown.
+        session: The session's id. A sub-agent's requests belong to the session that started it.
+        agent: The sub-agent's id or name; empty for the main conversation.
+        input_tokens: Prompt tokens that were neither read from the cache nor written to it.
+        cache_read: Prompt tokens read from the cache.
+        cache_write: Prompt tokens written to the cache for five minutes, or for a time that the log does not state.
+        cache_write_1h: Prompt tokens written to the cache for an hour.
+        output_tokens: Tokens of the answer, reasoning included.
+        reasoning: Those of them that are reasoning, as far as reported.
+        cost: Price in US dollars that the log states; None if it states none.
+    """
+
+    id: str
+    time: float | None
+    tool: str
+    model: str
+    project: str
+    session: str
+    agent: str = ""
+    input_tokens: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cache_write_1h: int = 0
+    output_tokens: int = 0
+    reasoning: int = 0
+    cost: Decimal | None = None
+
+    @property
+    def total(self) -> int:
+        """All tokens of the request: prompt and answer."""
+        return self.input_tokens + self.cache_read + self.cache_write + self.cache_write_1h + self.output_tokens
+
+
+class Reader(Protocol):
+    """Reads the values of one file."""
+
+    def read(self, value: JsonObject) -> Iterator[Request]:
+        """Yield the requests that a value reports. Reports without any token are left out by the caller."""
+
+
+class ClaudeCodeReader:
+    """Claude Code repeats a request's usage on every line of its answer. The answer's last line has the final output tokens."""
+
+    def read(self, value: JsonObject) -> Iterator[Request]:
+        """Yield the request of an `assistant` line, or of one that a sub-agent's progress repeats."""
+        agent = text_at(value, "agentId") or ("sidechain" if value.get("isSidechain") is True else "")
+        data, line = object_at(value, "data"), value
+        if value.get("type") == "progress" and data.get("type") == "agent_progress":
+            line, agent = object_at(data, "message"), text_at(data, "agentId")
+        message = object_at(line, "message")
+        usage = object_at(message, "usage")
+        if line.get("type") != "assistant" or not usage:
+            return
+        message_id, request_id = id_at(message, "id"), id_at(line, "requestId")
+        written = count_at(usage, "cache_creation_input_tokens")
+        for_hour = min(count_at(object_at(usage, "cache_creation"), "ephemeral_1h_input_tokens"), written)
+        yield Request(
+            f"claude:{message_id}:{request_id}" if message_id else "",
+            seconds(line.get("timestamp") or value.get("timestamp")),
+            claude_code.NAME,
+            text_at(message, "model"),
+            text_at(value, "cwd"),
+            text_at(value, "sessionId"),
+            agent,
+            input_tokens=count_at(usage, "input_tokens"),
+            cache_read=count_at(usage, "cache_read_input_tokens"),
+            cache_write=written - for_hour,
+            cache_write_1h=for_hour,
+            output_tokens=count_at(usage, "output_tokens"),
+            cost=_dollars(line.get("costUSD")),
+        )
+
+
+class CodexReader:
+    """Codex reports the last request and the total so far. A report with the total of the one before it repeats that one."""
+
+    def __init__(self) -> None:
+        self._root = self._session = self._agent = self._model = self._project = ""
+        self._total: object = None
+        self._total_before: JsonObject = {}
+
+    def read(self, value: JsonObject) -> Iterator[Request]:
+        """Yield the request of a `token_count` line."""
+        payload, kind = object_at(value, "payload"), value.get("type")
+        if kind == "session_meta" and not self._session:
+            own = text_at(payload, "id")
+            spawn = object_at(object_at(object_at(payload, "source"), "subagent"), "thread_spawn")
+            self._session = text_at(spawn, "parent_thread_id") or own
+            self._agent = own if self._session != own else ""
+            self._root = text_at(payload, "forked_from_id") or own
+        self._project = self._project or text_at(payload, "cwd")
+        if kind == "turn_context":
+            self._model = text_at(payload, "model") or self._model
+        info = object_at(payload, "info")
+        if kind != "event_msg" or payload.get("type") != "token_count" or not info:
+            return
+        total = info.get("total_token_usage", info)
+        if total == self._total:
+            return
+        self._total = total
+        last, total_before = object_at(info, "last_token_usage"), self._total_before
+        self._total_before = object_at(info, "total_token_usage")
+        last = _since(total_before, self._total_before) or last  # includes a request whose own report is not in the log
+        counts = codex_usage(last) or Counts()
+        figures = [*object_at(info, "total_token_usage").values(), *last.values()]
+        yield Request(
+            f"codex:{self._root}:{'.'.join(map(str, figures))}" if figures and self._root else "",
+            seconds(value.get("timestamp")),
+            codex.NAME,
+            self._model,
+            self._project,
+            self._session,
+            self._agent,
+            input_tokens=counts.input_tokens,
+            cache_read=counts.cache_read_tokens,
+            output_tokens=counts.output_tokens,
+            reasoning=count_at(last, "reasoning_output_tokens"),
+        )
+
+
+class GeminiReader:
+    """Gemini CLI reports the tokens of each message, in one document or, in newer versions, on lines below a header."""
+
+    def __init__(self) -> None:
+        self._session = self._project = ""
+
+    def read(self, value: JsonObject) -> Iterator[Request]:
+        """Yield the requests of the answers."""
+        self._session = text_at(value, "sessionId") or self._session
+        self._project = text_at(value, "projectHash") or self._project
+        for message in objects_at(value, "messages") if "messages" in value else [value]:
+            tokens = object_at(message, "tokens")
+            counts = gemini_cli.usage_of(tokens)
+            if message.get("type") == "gemini" and counts is not None:
+                yield Request(
+                    f"gemini:{self._session}:{message_id}" if (message_id := id_at(message, "id")) else "",
+                    seconds(message.get("timestamp")),
+                    gemini_cli.NAME,
+                    text_at(message, "model"),
+                    self._project,
+                    self._session,
+                    input_tokens=counts.input_tokens,
+                    cache_read=counts.cache_read_tokens,
+                    output_tokens=counts.output_tokens,
+                    reasoning=count_at(tokens, "thoughts"),
+                )
+
+
+class OpencodeReader:
+    """An export of opencode. A message's tokens are those of its last step, so its steps are read where they have tokens."""
+
+    def read(self, value: JsonObject) -> Iterator[Request]:
+        """Yield the requests of the export's messages."""
+        session = object_at(value, "info")
+        own = id_at(session, "id")
+        parent = id_at(session, "parentID")
+        for message in objects_at(value, "messages"):
+            info = object_at(message, "info")
+            if info.get("role") != "assistant":
+                continue
+            steps = [part for part in objects_at(message, "parts") if part.get("type") == "step-finish" and object_at(part, "tokens")]
+            for place, step in enumerate(steps or [info]):
+                tokens = object_at(step, "tokens")
+                counts = opencode.usage_of(tokens)
+                yield Request(
+                    f"opencode:{message_id}:{place}" if (message_id := id_at(info, "id")) else "",
+                    millis(object_at(info, "time").get("created")),
+                    opencode.NAME,
+                    text_at(info, "modelID"),
+                    text_at(object_at(info, "path"), "cwd") or text_at(session, "directory"),
+                    parent or own,
+                    own if "parentID" in session else "",
+                    input_tokens=counts.input_tokens,
+                    cache_read=counts.cache_read_tokens,
+                    cache_write=counts.cache_write_tokens,
+                    output_tokens=counts.output_tokens,
+                    reasoning=count_at(tokens, "reasoning"),
+                    cost=_dollars(step.get("cost")),
+                )
+
+
+class PiReader:
+    """Pi reports the usage and the cost of each answer."""
+
+    def __init__(self) -> None:
+        self._session = self._project = ""
+
+    def read(self, value: JsonObject) -> Iterator[Request]:
+        """Yield the request of an answer."""
+        if value.get("type") == "session":
+            self._session, self._project = text_at(value, "id") or self._session, text_at(value, "cwd") or self._project
+        message = object_at(value, "message")
+        usage = object_at(message, "usage")
+        if value.get("type") == "message" and usage:
+            counts = pi.usage_of(usage) or Counts()
+            own = id_at(value, "id")
+            stamp = text_at(value, "timestamp")
+            yield Request(
+                f"pi:{own}:{stamp}" if own and stamp else "",
+                seconds(stamp),
+                pi.NAME,
+                text_at(message, "model"),
+                self._project,
+                self._session,
+                input_tokens=counts.input_tokens,
+                cache_read=counts.cache_read_tokens,
+                cache_write=counts.cache_write_tokens,
+                output_tokens=counts.output_tokens,
+                cost=_dollars(object_at(usage, "cost").get("total")),
+            )
+
+
+class ClineReader:
+    """Cline reports metrics of each answer. Their input includes what was read from the cache or written to it."""
+
+    def read(self, value: JsonObject) -> Iterator[Request]:
+        """Yield the requests of a file of messages."""
+        session, agent = text_at(value, "sessionId"), text_at(value, "agent")
+        for message in objects_at(value, "messages"):
+            metrics = object_at(message, "metrics")
+            if not metrics:
+                continue
+            names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens")
+            counts = split_total(*(count_at(metrics, name) for name in names))
+            yield Request(
+                f"cline:{session}:{message_id}" if (message_id := id_at(message, "id")) else "",
+                moment(message.get("ts")),
+                cline.NAME,
+                text_at(object_at(message, "modelInfo"), "id"),
+                "",
+                session,
+                "" if agent == "lead" else agent,
+                input_tokens=counts.input_tokens,
+                cache_read=counts.cache_read_tokens,
+                cache_write=counts.cache_write_tokens,
+                output_tokens=counts.output_tokens,
+                cost=_dollars(metrics.get("cost")),
+            )
+
+
+class CopilotReader:
+    """Copilot CLI reports each request only in some versions; otherwise the sums by model at the end of the session are read."""
+
+    def __init__(self) -> None:
+        self._session = self._project = ""
+        self._has_requests = False
+
+    def read(self, value: JsonObject) -> Iterator[Request]:
+        """Yield the request of an `assistant.usage` event, or the sums of a `session.shutdown` event."""
+        data, kind = object_at(value, "data"), value.get("type")
+        if kind == "session.start":
+            self._session, self._project = text_at(data, "sessionId"), text_at(object_at(data, "context"), "cwd")
+        elif kind == "assistant.usage":
+            self._has_requests = True
+            yield self._request(value, text_at(data, "model"), data)
+        elif kind == "session.shutdown" and not self._has_requests:
+            for model, metrics in object_at(data, "modelMetrics").items():
+                if isinstance(metrics, dict):
+                    yield self._request(value, model, object_at(metrics, "usage"))
+
+    def _request(self, event: JsonObject, model: str, usage: JsonObject) -> Request:
+        names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens")
+        counts = split_total(*(count_at(usage, name) for name in names))
+        return Request(
+            f"copilot:{event_id}:{model}" if (event_id := id_at(event, "id")) else "",
+            seconds(event.get("timestamp")),
+            copilot_cli.NAME,
+            model,
+            self._project,
+            self._session,
+            input_tokens=counts.input_tokens,
+            cache_read=counts.cache_read_tokens,
+            cache_write=counts.cache_write_tokens,
+            output_tokens=counts.output_tokens,
+            reasoning=count_at(usage, "reasoningTokens"),
+        )
+
+
+READERS: dict[str, type[Reader]] = {
+    claude_code.NAME: ClaudeCodeReader,
+    codex.NAME: CodexReader,
+    copilot_cli.NAME: CopilotReader,
+    gemini_cli.NAME: GeminiReader,
+    opencode.NAME: OpencodeReader,
+    pi.NAME: PiReader,
+    cline.NAME: ClineReader,
+}
+"""The readers by the name of their format."""
+
+
+def _since(before: JsonObject, now: JsonObject) -> JsonObject:
+    """Return the growth of Codex's totals between two reports; empty if there is none before, or if the totals began anew."""
+    growth = {name: count_at(now, name) - count_at(before, name) for name in now}
+    return dict(growth) if before and min(growth.values(), default=-1) >= 0 else {}
+
+
+def _dollars(value: object) -> Decimal | None:
+    """Return a stated price as the decimal number that the log shows, or None if it states none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        price = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return price if price.is_finite() and price >= 0 else None
