@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, settings
 pytest.register_assert_rewrite("tests.support")
 
 # No deadline in any profile: how long an example takes says more about the machine than about the code.
-settings.register_profile("default", max_examples=50, deadline=None)
+settings.register_profile("default", max_examples=30, deadline=None)
 # The same examples on every run, and no database: a red build is red again when it is looked into.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None, print_blob=True)
 # For a mutation run (CONTRIBUTING.md), where a suite must fail or pass in seconds, a few hundred times over.
@@ -72,11 +72,11 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds `--long`."""
-    parser.addoption("--long", action="store_true", help="run the tests marked `long` too, and twice the random examples")
+    parser.addoption("--long", action="store_true", help="run the tests marked `long` too, and 100 random examples instead of 30")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Doubles the examples for `--long`. Before any test is imported, since each takes the profile of that moment."""
+    """Takes 100 examples with `--long`. Before any test is imported, since each takes the profile of that moment."""
     if config.getoption("--long") and PROFILE in ("default", "ci"):
         settings.register_profile("long", settings.get_profile(PROFILE), max_examples=100)
         settings.load_profile("long")

@@ -144,7 +144,10 @@ HOSTILE: dict[str, Callable[[], str]] = {
 }
 
 
-@pytest.mark.parametrize("hostile", HOSTILE)
+QUICK_HOSTILE = [*HOSTILE][::4]
+
+
+@pytest.mark.parametrize("hostile", [pytest.param(each, marks=[] if each in QUICK_HOSTILE else pytest.mark.long) for each in HOSTILE])
 @pytest.mark.parametrize("name", [name for name in COUNTERS if name != "a function"])  # which is as fast as its author made it
 def test_a_megabyte_of_anything_is_counted_within_two_seconds(name: str, hostile: str) -> None:
     """Of processor time, so that a busy machine does not fail it."""

@@ -59,7 +59,7 @@ def logs(draw: st.DrawFn) -> list[Any]:
 
 
 @pytest.mark.no_cover  # its examples are drawn
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(
     logs(),
     st.integers(30, 1_500),

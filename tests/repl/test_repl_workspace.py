@@ -258,7 +258,7 @@ def test_the_tools_have_definitions(workspace: Workspace) -> None:
 
 
 @pytest.mark.skipif(not files._HAS_FOLDER_DESCRIPTORS, reason="this system has no descriptors of folders")
-@pytest.mark.parametrize("swapped", ["folder", "file"])
+@pytest.mark.parametrize("swapped", ["folder", pytest.param("file", marks=pytest.mark.long)])
 def test_a_swap_while_a_file_is_opened_leads_nowhere_else(tmp_path: Path, swapped: str) -> None:
     """The tools never leave the working directory, although the model chooses the path and a folder may become a link at any moment."""
     root, outside = tmp_path / "root", tmp_path / "outside"

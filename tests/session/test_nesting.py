@@ -91,8 +91,7 @@ def saved(*items: Any, **fields: Any) -> dict[str, Any]:
     ("levels", "kind", "stack"),
     [
         *((levels, kind, stack) for levels in (100, 101, 1_000, 20_000) for kind in ("list", "mapping") for stack in STACKS),
-        (1_000_000, "mixed", STACKS[0]),  # seconds each
-        (1_000_000, "mixed", STACKS[-1]),
+        *(pytest.param(1_000_000, "mixed", stack, marks=pytest.mark.long) for stack in (STACKS[0], STACKS[-1])),  # seconds each
     ],
 )
 def test_from_dict_refuses_deep_nesting_with_our_error(levels: int, kind: str, stack: int) -> None:
@@ -120,7 +119,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("stack", STACKS)
-@pytest.mark.parametrize("kind", ["list", "mapping", "mixed"])
+@pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=pytest.mark.long) for kind in ("list", "mapping")), "mixed"])
 @pytest.mark.parametrize("reader", READERS)
 def test_all_entry_points_accept_allowed_depths_from_any_stack_depth(reader: str, kind: str, stack: int) -> None:
     """The result must not depend on the caller's remaining stack."""

@@ -130,6 +130,7 @@ def _threads_take_turns_often() -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 @pytest.mark.no_cover  # the tracer's lock is what the threads would wait for
 @pytest.mark.usefixtures("_threads_take_turns_often")
 def test_a_call_ends_with_the_settings_of_one_model_whatever_other_threads_switch_to() -> None:

@@ -56,7 +56,7 @@ def cost(item: Item) -> int:
     return Measurer(default_counter()).measure(item).tokens
 
 
-@pytest.mark.parametrize("prompt", [False, True], ids=["as it is", "with a system prompt"])
+@pytest.mark.parametrize("prompt", [False, pytest.param(True, marks=pytest.mark.long)], ids=["as it is", "with a system prompt"])
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name[:12]}/{path.stem[:12]}")
 def test_every_transcript_fits_after_trimming(path: Path, prompt: bool) -> None:
     for session in sessions(path):

@@ -58,6 +58,7 @@ def case_id(path: Path) -> str:
 
 
 WITH_MESSAGES = [path for path in FILES if relative_path(path) != WITHOUT_MESSAGES]
+FIRST_OF_A_FOLDER = {path.parent: path for path in reversed(WITH_MESSAGES)}.values()
 
 
 def test_a_log_without_messages_is_an_error() -> None:
@@ -74,7 +75,11 @@ def test_every_file_is_detected_as_its_format(path: Path) -> None:
     assert item_ids == sorted(item.id for session in transcript.sessions for item in session.items)
 
 
-@pytest.mark.parametrize("path", WITH_MESSAGES, ids=case_id)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[] if path in FIRST_OF_A_FOLDER else pytest.mark.long) for path in WITH_MESSAGES],
+    ids=map(case_id, WITH_MESSAGES),
+)
 def test_every_session_is_valid_for_every_provider(path: Path) -> None:
     for session in account_of(path).sessions:
         if not (points := request_points(session)):

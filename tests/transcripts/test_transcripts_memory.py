@@ -143,7 +143,9 @@ def _measure(path: Path) -> tuple[TranscriptAccount, int, int]:
     return account, result_bytes, peak_bytes
 
 
-@pytest.mark.parametrize("name", LINE_FORMATS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[] if each in ("codex", "messages") else pytest.mark.long) for each in LINE_FORMATS]
+)
 def test_a_file_of_lines_takes_little_more_memory_than_its_sessions(tmp_path: Path, name: str) -> None:
     form, lines, head = LINE_FORMATS[name]
     read_account(write_lines(tmp_path, [*head, *lines(0)], "warm.jsonl"))
@@ -158,7 +160,7 @@ def test_every_format_of_lines_is_measured() -> None:
     assert LINES.keys() <= LINE_FORMATS.keys()
 
 
-@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("indent", [None, pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.parametrize("form", ["opencode", "gemini_cli"])
 def test_a_document_is_not_in_memory_as_bytes_text_and_values_at_once(tmp_path: Path, form: str, indent: int | None) -> None:
     def opencode_turn(turn: int) -> Iterator[Json]:

@@ -93,7 +93,7 @@ def test_an_absurd_number_of_tokens_costs_only_the_report(tmp_path: Path, seed: 
 
 
 @every_log
-@pytest.mark.parametrize("depth", [120, 10_000])
+@pytest.mark.parametrize("depth", [120, pytest.param(10_000, marks=pytest.mark.long)])
 def test_deep_values_in_unread_fields_cost_only_themselves(tmp_path: Path, seed: Seed, depth: int) -> None:
     intact = read(tmp_path, text_of(seed, seed.value()), seed.layout)
     value = seed.value()

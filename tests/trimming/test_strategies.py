@@ -255,6 +255,7 @@ def of_limits(log: Session, bounds: Limits) -> Iterator[str]:
         yield "thinking bound"
 
 
+@pytest.mark.long
 @pytest.mark.no_cover  # its examples are drawn
 def test_the_strategies_reach_every_corner_often_enough() -> None:
     """All corners in one test: the examples are the same for each, and two workers would both make them."""

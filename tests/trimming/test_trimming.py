@@ -245,7 +245,7 @@ FACTS: dict[str, Facts] = {name: {} for name in LOGS}
 """By log: what the twin has computed of it. Folds by other limits share it."""
 
 
-@pytest.mark.parametrize("binds_thinking", [False, True])
+@pytest.mark.parametrize("binds_thinking", [pytest.param(False, marks=pytest.mark.long), True])
 @pytest.mark.parametrize("images_kept", IMAGES_KEPT)
 @pytest.mark.parametrize("name", LOGS)
 def test_the_fold_agrees_with_its_twin(name: str, images_kept: int, *, binds_thinking: bool) -> None:
@@ -267,7 +267,7 @@ def test_the_fold_agrees_with_its_twin(name: str, images_kept: int, *, binds_thi
             check_sums(outcome)
 
 
-@pytest.mark.parametrize("percent", [10, 50, 65, 100])
+@pytest.mark.parametrize("percent", [pytest.param(10, marks=pytest.mark.long), 50, pytest.param(65, marks=pytest.mark.long), 100])
 @pytest.mark.parametrize("name", LOGS)
 def test_the_fold_agrees_with_its_twin_if_items_are_too_many(name: str, percent: int) -> None:
     """At every number of items, so that some leave a category exactly its share."""
