@@ -553,7 +553,7 @@ class ContextWindowManager:
 
     def format_token_usage_rich(self, session: Session | None = None) -> str:
         """Return the usage report as text with ANSI colours, at most as wide as the terminal. Prints nothing."""
-        from .display import usage_ansi
+        from .display.usage import usage_ansi
 
         return usage_ansi(self.usage(session))
 

@@ -27,7 +27,8 @@ def demo() -> None:
 
     from session.transcripts import read_transcript
 
-    from ..display import PlanDisplay, plan_draw, usage_draw
+    from ..display.plan import PlanDisplay, plan_draw
+    from ..display.usage import usage_draw
     from ..manager import ContextWindowManager
     from ..settings.context_window import ContextWindow
     from .output import say, show

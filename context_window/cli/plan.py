@@ -38,8 +38,7 @@ def plan(path: str, one_shot: bool, list_all: bool, as_json: bool, **options: An
 
     PATH is a session log, a saved session, or - for standard input.
     """
-    from ..display import PlanDisplay, plan_draw
-    from ..display.plan import RUNS_LISTED
+    from ..display.plan import RUNS_LISTED, PlanDisplay, plan_draw
     from ..display.usage import footnotes
     from .read_transcript import read_one
 

@@ -87,10 +87,9 @@ def _count_others(transcript: Transcript, manager: ContextWindowManager) -> list
 
 
 def _show_report(report: UsageReport, other_sizes: list[dict[str, Any]], transcript: Transcript, *, is_first: bool) -> None:
-    from ..display import usage_draw
     from ..display.glyphs import QUIET
     from ..display.lines import Span, wrapped
-    from ..display.usage import WIDEST, other_session_lines
+    from ..display.usage import WIDEST, other_session_lines, usage_draw
 
     if not is_first:
         say()

@@ -11,6 +11,7 @@ from ..trimming.plan_text import DONE, Run, action_totals, never_sent_lines, ove
 from .charts import length_bar
 from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
 from .lines import Column, Line, Span, fit, flow, table, width_of, wrapped
+from .render import Draw, Drawing, text_of
 from .usage import MINIMAL, WIDEST, heading
 
 COLOURS = {
@@ -193,3 +194,19 @@ def _culprits(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
 
 def _wrapped(text: str, width: int, glyphs: Glyphs, style: str) -> list[Line]:
     return [[Span(line, style)] for line in wrapped(text, width, glyphs)]
+
+
+def plan_text(plan: Plan | PlanDisplay, width: int | None = None) -> str:
+    """Return the plan as plain text. `width` is that of `usage_text`."""
+    return text_of(plan_draw(plan), width)
+
+
+def plan_renderable(plan: Plan | PlanDisplay) -> Drawing:
+    """Return the plan as a rich renderable, for a console of any width."""
+    return Drawing(plan_draw(plan))
+
+
+def plan_draw(plan: Plan | PlanDisplay) -> Draw:
+    """Return a function that draws the plan."""
+    display = plan if isinstance(plan, PlanDisplay) else PlanDisplay(plan)
+    return lambda width, glyphs: plan_lines(display, width, glyphs)

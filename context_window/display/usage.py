@@ -11,6 +11,7 @@ from ..usage.report import UsageReport
 from .charts import bar, grid, length
 from .glyphs import BAD, FREE, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
 from .lines import Column, Line, Span, fit, flow, side_by_side, table, width_of, wrapped
+from .render import Draw, Drawing, ansi_of, text_of
 
 WIDEST = 112
 """Maximum width in columns. In longer lines it is hard to follow a name to its number."""
@@ -264,3 +265,33 @@ def footnotes(report: UsageReport) -> tuple[str, str]:
 
 def _quiet(text: str, width: int, glyphs: Glyphs) -> list[Line]:
     return [[Span(line, QUIET)] for line in wrapped(text, width, glyphs)]
+
+
+def usage_text(report: UsageReport, width: int | None = None) -> str:
+    """Return the report as plain text.
+
+    Args:
+        report: The report.
+        width: Columns. Default: the terminal's width, or 80 without a terminal.
+    """
+    return text_of(usage_draw(report), width)
+
+
+def usage_ansi(report: UsageReport, width: int | None = None) -> str:
+    """Return the report as text with ANSI colours. Prints nothing.
+
+    Args:
+        report: The report.
+        width: Columns. Default: the terminal's width, or 80 without a terminal.
+    """
+    return ansi_of(usage_draw(report), width)
+
+
+def usage_renderable(report: UsageReport) -> Drawing:
+    """Return the report as a rich renderable, for a console of any width."""
+    return Drawing(usage_draw(report))
+
+
+def usage_draw(report: UsageReport, *, brief: bool = False) -> Draw:
+    """Return a function that draws the report. A brief report has no lists and notes."""
+    return lambda width, glyphs: usage_lines(report, width, glyphs, brief=brief)

@@ -63,8 +63,8 @@ class LogTools:
             SessionError: The log cannot be read.
             ContextWindowError: It cannot be counted.
         """
-        from ..display import usage_draw
         from ..display.render import text_of
+        from ..display.usage import usage_draw
 
         session = self._read()
         return text_of(usage_draw(self._manager(session).usage(session, title="this session")), REPORT_WIDTH)

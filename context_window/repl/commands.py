@@ -16,8 +16,9 @@ from session.image_check import image_problem
 from session.images import image_size
 from session.parts import Document, Image
 
-from ..display import PlanDisplay, plan_draw, usage_draw
+from ..display.plan import PlanDisplay, plan_draw
 from ..display.render import Draw
+from ..display.usage import usage_draw
 from ..errors import CompactionError, UnknownModelError
 from ..events.item_kinds import describe
 from ..recall import content_of

@@ -219,11 +219,11 @@ class UsageReport:
         }
 
     def __str__(self) -> str:
-        from ..display import usage_text
+        from ..display.usage import usage_text
 
         return usage_text(self)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from ..display import usage_renderable
+        from ..display.usage import usage_renderable
 
         yield usage_renderable(self)

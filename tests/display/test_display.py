@@ -23,18 +23,11 @@ from context_window import (
     UsageReport,
 )
 from context_window.counting import select as choice
-from context_window.display import (
-    PlanDisplay,
-    plan_renderable,
-    plan_text,
-    usage_ansi,
-    usage_renderable,
-    usage_text,
-)
 from context_window.display.charts import apportion, grid
 from context_window.display.glyphs import ASCII, UNICODE
 from context_window.display.lines import Line, Span, flow, plain, width_of
-from context_window.display.usage import tenths, usage_lines
+from context_window.display.plan import PlanDisplay, plan_renderable, plan_text
+from context_window.display.usage import tenths, usage_ansi, usage_lines, usage_renderable, usage_text
 from context_window.models import describe_model
 from context_window.printable import printable
 from context_window.trimming.plan_text import runs

@@ -11,7 +11,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window import BudgetError, ContextWindow, ContextWindowManager, ToolRule
-from context_window.display import plan_text
+from context_window.display.plan import plan_text
 from context_window.trimming.file_access import FileAccess, file_access
 from context_window.trimming.plan import Action, Reason
 from session import FunctionCall, FunctionCallOutput, Session
