@@ -22,7 +22,7 @@ from .ctok_counter import CtokCounter, ctok_counter, has_ctok
 from .gigatoken_counter import GigatokenCounter
 from .images import ImageRule, estimated_image_tokens
 from .tiktoken_counter import TiktokenCounter, default_counter
-from .vocabulary import CACHED, GEMINI, O200K, has_encoding, o200k
+from .vocabulary import CACHED, GEMINI, O200K, check_o200k, has_encoding
 
 CTOK_VERSIONS = {7: "3.0", 11: "4.7", 6: "4.8"}
 """Generation of Claude's tokenizer by the tokens of a request's frame: each generation has a frame of its own."""
@@ -75,7 +75,7 @@ def select_counter(custom: TokenCounter | Callable[[Any], int] | None, model: Mo
         else:
             return SelectedCounter(ctok, ctok.expected_error)
     try:
-        o200k()
+        check_o200k()
     except (ImportError, ContextWindowError) as error:  # a broken compiled part of tiktoken raises ImportError
         return SelectedCounter(CharacterCounter(), CharacterCounter.expected_error, f"the vocabulary cannot be loaded: {error}")
     image_rule: ImageRule = estimated_image_tokens

@@ -165,7 +165,7 @@ def test_where_nothing_loads_four_characters_count_and_everything_says_so(broken
     def fail() -> None:
         raise broken
 
-    monkeypatch.setattr(choosing, "o200k", fail)
+    monkeypatch.setattr(choosing, "check_o200k", fail)
     monkeypatch.setattr(choosing, "has_ctok", lambda: False)
     events: list[Event] = []
     manager = ContextWindowManager("claude-opus-4-7", context_window=ContextWindow(max_tokens=1000), on_event=events.append)

@@ -15,7 +15,8 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from hypothesis import given
+import tiktoken
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from context_window import BudgetError, ContextWindowError, TiktokenCounter
@@ -202,3 +203,41 @@ def test_no_piece_is_longer_than_tiktoken_bears(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(tiktoken_counter, "o200k", Watched)
     assert TiktokenCounter().count_text(" " * 1_000_000) == 5
     assert longest == PIECE
+
+
+own_ranks = cache(vocabulary.token_ranks)
+
+
+@st.composite
+def joined_tokens(draw: st.DrawFn) -> str:
+    tokens = [*own_ranks()]
+    ranks = draw(st.lists(st.integers(256, len(tokens) - 1), max_size=12))
+    return b"".join(tokens[rank] for rank in ranks).decode("utf-8", "replace")
+
+
+@given(st.text(max_size=60) | joined_tokens())
+@example("'ll \ud800 \r\n  日本 <|endoftext|> 1234567")
+def test_a_first_text_has_the_tokens_that_it_has_with_the_whole_vocabulary(text: str) -> None:
+    """Of tiktoken's tables, the first texts need only the tokens that are a part of them."""
+    assert vocabulary.count_with(own_ranks(), text) == len(vocabulary.o200k().encode_ordinary(text))
+
+
+def test_no_token_is_longer_than_the_parts_that_are_looked_up() -> None:
+    assert max(map(len, own_ranks())) == vocabulary.LONGEST_TOKEN
+
+
+def test_a_counter_loads_the_whole_vocabulary_after_its_first_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads: list[int] = []
+    whole = vocabulary.o200k
+
+    def load() -> tiktoken.Encoding:
+        loads.append(1)
+        return whole()
+
+    monkeypatch.setattr(tiktoken_counter, "o200k", load)
+    counter = tiktoken_counter.TiktokenCounter()
+    assert counter.count_text("short") == 1
+    assert not loads
+    assert counter.count_text("long " * tiktoken_counter.FIRST) > 1
+    assert counter.count_text("short again") == 2
+    assert len(loads) == 1
