@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -74,7 +75,8 @@ def gateway_app(
             gateway.client = client
             yield
 
-    return Starlette(routes=[Route("/{path:path}", gateway.handle, methods=METHODS)], lifespan=lifespan)
+    routes = [Route("/metrics", gateway.metrics), Route("/{path:path}", gateway.handle, methods=METHODS)]
+    return Starlette(routes=routes, lifespan=lifespan)
 
 
 class _Gateway:
@@ -100,6 +102,14 @@ class _Gateway:
         self._largest_body = largest_body
         self._strict = strict
         self._recall = recall
+
+    async def metrics(self, request: Request) -> Response:
+        """Answer with the ledger, for Prometheus."""
+        from .metrics import CONTENT_TYPE, metrics_text
+
+        if (problem := self._foreign(request)) is not None:
+            return _refused(None, 403, problem)
+        return Response(metrics_text(self._ledger), media_type=CONTENT_TYPE)
 
     async def handle(self, request: Request) -> Response:
         """Answer a request."""
@@ -147,13 +157,20 @@ class _Gateway:
             conversation = replace(conversation, recall_tool=recall_tool(wire.joined_answer.provider).definition)
         fit = partial(_fitted_body, self._windows, wire, conversation, fields, body)
         try:
-            content = await in_thread(fit)
+            content = await self._timed(fit)
         except UNFIT as error:
             self._ledger.add_unmanaged(error)
             return _refused(upstream, 400, f"the gateway cannot fit the conversation: {error}") if self._strict else await send(body)
         self._ledger.add(len(body), len(content), shortened=content is not body)
         recalls = Recalls(self._windows, wire, conversation, self._ledger) if conversation.recall_tool and content is not body else None
         return await send(content, fit, recalls)
+
+    async def _timed(self, fit: Callable[[], bytes]) -> bytes:
+        begun = time.perf_counter()
+        try:
+            return await in_thread(fit)
+        finally:
+            self._ledger.decision_seconds += time.perf_counter() - begun
 
     async def _send(
         self,
@@ -186,9 +203,11 @@ class _Gateway:
                     await answer.close()
                     return await self._send(request, upstream, path, smaller, recalls=recalls)
         except httpx.TransportError as error:
+            self._ledger.answers[upstream.name, 502] += 1
             return _refused(upstream, 502, f"the gateway cannot reach {upstream.name}: {type(error).__name__}")
         if answer is None:
             return Response()
+        self._ledger.answers[upstream.name, answer.status] += 1
         if recalls is None or answer.status != HTTPStatus.OK or answer.is_encoded:
             return RelayedAnswer(answer)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
@@ -16,6 +17,8 @@ class Ledger:
         forwarded: Bytes of the bodies that went upstream.
         recalls: Calls of the recall tool that were answered.
         unmanaged: Requests that could not be fitted, by the kind of error. They were sent unchanged, or refused if the gateway is strict.
+        answers: Answers of upstreams, by the upstream's name and the HTTP status; 502 also for one that could not be reached.
+        decision_seconds: Time that fitting conversations took, in all.
     """
 
     requests: int = 0
@@ -24,6 +27,8 @@ class Ledger:
     forwarded: int = 0
     recalls: int = 0
     unmanaged: dict[str, int] | None = None
+    answers: Counter[tuple[str, int]] = field(default_factory=Counter)
+    decision_seconds: float = 0.0
 
     def add(self, received: int, forwarded: int, *, shortened: bool) -> None:
         """Count one request of a conversation.
