@@ -2,7 +2,7 @@
 
 Reasoning must be followed by the item that followed it when it was made (docs/provider-rules.md, R2). Reasoning right before a hidden call
 is hidden with it, so a reasoning item waits until the next item begins. Later items of that answer get ids that the provider does not
-know: by its own ids it would miss the reasoning.
+know: by its own ids it would miss the reasoning. Later reasoning of that answer is hidden, too, since it would miss an item by its own id.
 """
 
 from __future__ import annotations
@@ -107,8 +107,9 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         """Begin an item."""
         fields = item if isinstance(item, dict) else {}
         if fields.get("type") == "reasoning":
-            self._reasoning.add(index)
-            self._waiting.append(event)
+            if not self._is_unlinked:
+                self._reasoning.add(index)
+                self._waiting.append(event)
         elif _is_recall(fields):
             self._hides = True
             self._is_unlinked = self._is_unlinked or bool(self._waiting)
@@ -189,7 +190,7 @@ def _visible_items(items: Sequence[Json]) -> Iterator[Json]:
     is_unlinked = False
     for item in items:
         if item.get("type") == "reasoning":
-            waiting.append(item)
+            waiting += [] if is_unlinked else [item]
         elif _is_recall(item):
             is_unlinked = is_unlinked or bool(waiting)
             waiting = []

@@ -89,6 +89,18 @@ def test_a_stream_says_the_same_as_the_whole_answer_wherever_it_is_cut(
     assert numbers == list(range(len(numbers)))
 
 
+def test_reasoning_after_a_hidden_recall_is_hidden_too() -> None:
+    """It could not be sent back, since the item after it has another id."""
+    thought = Think("Hmm. Ä é.")
+    stub = OpenAIResponsesStub(lambda _: [thought, Call("recall", {"id": "m1"}), thought, Say("Short.")])
+    body: Json = {"model": "m", "input": [USER], "store": False}
+    streams, whole = _upstream(stub, ResponsesJoinedAnswer, "/v1/responses", body, 1)
+    answer = whole.whole_answer()
+    assert [item["type"] for item in answer["output"]] == ["message"]
+    assert b'"reasoning"' not in _shown(ResponsesJoinedAnswer(), [streams])
+    assert stub.respond("/v1/responses", HEADERS, json.dumps(_next_request(body, answer)).encode())[0] == 200
+
+
 def _upstream(stub: Any, joined_type: type[JoinedAnswer], path: str, body: Json, rounds: int) -> tuple[list[bytes], JoinedAnswer]:
     """Return the streams of the rounds and the answer made of their whole answers."""
     whole, streams = joined_type(), []
