@@ -19,6 +19,7 @@ from .detect import EXAMINED_MAX, FORMATS
 from .json_lines import COMPLETE, CUT_OFF, Line
 from .request_readers import READERS, Reader, Request
 from .source import Source
+from .trajectory_readers import TRAJECTORY_READERS
 
 __all__ = ["ReadLog", "Request", "each_once", "read_requests"]
 
@@ -63,9 +64,12 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
     """
     source = Source(Path(path).expanduser(), on_read)
     document, lines = source.document_or_lines()
-    if document is not None:
-        lines = iter((Line(1, (document,), None),))
     reader: Reader | None = None
+    if isinstance(document, list):  # one run, as the list of its entries
+        reader = _reader_of(document, source.path)
+        lines = iter((Line(1, tuple(document), None),))
+    elif document is not None:
+        lines = iter((Line(1, (document,), None),))
     reports: list[Request] = []
     damaged = 0
     for line in lines:
@@ -91,6 +95,7 @@ def _reader_of(value: object, path: Path) -> Reader | None:
     name = next((format_.NAME for format_ in FORMATS if format_.claims(value)), None)
     if name is None:
         return None
-    if name not in READERS:
+    readers = READERS | TRAJECTORY_READERS
+    if name not in readers:
         raise TranscriptError(path, f"is a log of {name}, whose usage by request cannot be read")
-    return READERS[name]()
+    return readers[name]()

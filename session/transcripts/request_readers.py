@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Protocol
 
 from . import claude_code, cline, codex, copilot_cli, gemini_cli, opencode, pi
 from .codex.content import usage_of as codex_usage
-from .usage import Counts, split_total
+from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, id_at, millis, moment, object_at, objects_at, seconds, text_at
 
 
@@ -94,7 +94,7 @@ class ClaudeCodeReader:
             cache_write=written - for_hour,
             cache_write_1h=for_hour,
             output_tokens=count_at(usage, "output_tokens"),
-            cost=_dollars(line.get("costUSD")),
+            cost=dollars(line.get("costUSD")),
         )
 
 
@@ -202,7 +202,7 @@ class OpencodeReader:
                     cache_write=counts.cache_write_tokens,
                     output_tokens=counts.output_tokens,
                     reasoning=count_at(tokens, "reasoning"),
-                    cost=_dollars(step.get("cost")),
+                    cost=dollars(step.get("cost")),
                 )
 
 
@@ -233,7 +233,7 @@ class PiReader:
                 cache_read=counts.cache_read_tokens,
                 cache_write=counts.cache_write_tokens,
                 output_tokens=counts.output_tokens,
-                cost=_dollars(object_at(usage, "cost").get("total")),
+                cost=dollars(object_at(usage, "cost").get("total")),
             )
 
 
@@ -261,7 +261,7 @@ class ClineReader:
                 cache_read=counts.cache_read_tokens,
                 cache_write=counts.cache_write_tokens,
                 output_tokens=counts.output_tokens,
-                cost=_dollars(metrics.get("cost")),
+                cost=dollars(metrics.get("cost")),
             )
 
 
@@ -319,14 +319,3 @@ def _since(before: JsonObject, now: JsonObject) -> JsonObject:
     """Return the growth of Codex's totals between two reports; empty if there is none before, or if the totals began anew."""
     growth = {name: count_at(now, name) - count_at(before, name) for name in now}
     return dict(growth) if before and min(growth.values(), default=-1) >= 0 else {}
-
-
-def _dollars(value: object) -> Decimal | None:
-    """Return a stated price as the decimal number that the log shows, or None if it states none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        price = Decimal(str(value))
-    except InvalidOperation:
-        return None
-    return price if price.is_finite() and price >= 0 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 from session.sanitize import MAX_COUNT
@@ -53,6 +54,17 @@ def split_total(total: int, cache_read: int, cache_write: int, output: int) -> C
     cache_read = min(cache_read, total)
     cache_write = min(cache_write, total - cache_read)
     return Counts(total - cache_read - cache_write, cache_read, cache_write, output)
+
+
+def dollars(value: object) -> Decimal | None:
+    """Return a stated price in US dollars as the decimal number that the log shows, or None if it states none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        price = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return price if price.is_finite() and price >= 0 else None
 
 
 def _openai(report: JsonObject, input_name: str, output_name: str, details: JsonObject) -> Counts:

@@ -19,6 +19,8 @@ FOLDERS = {
     "pi": "pi",
     "cline": "cline",
     "opencode": "opencode",
+    "mini_swe_agent": "mini_swe_agent",
+    "openhands": "openhands",
 }
 
 
@@ -38,6 +40,28 @@ def test_copilot_has_the_sums_of_its_last_event() -> None:
         ("gpt-5.3-codex-spark", 12_847, 101, 94),
         ("gpt-5.4-mini", 15_517, 45, 30),
     ]
+
+
+def test_mini_swe_agent_has_the_runs_own_totals() -> None:
+    logs = find_logs([str(TRANSCRIPTS / "mini_swe_agent")])
+    runs = [run for run in raw_usage.documents(logs) if isinstance(run, dict)]
+    stats = {run["instance_id"]: run["info"]["model_stats"] for run in runs}
+    requests = read_ledger(logs).requests
+    assert {row.name: row.requests for row in spend_by("session", requests)} == {name: own["api_calls"] for name, own in stats.items()}
+    stated = [request for request in requests if request.cost is not None]  # one run's requests state none: its total is an estimate
+    rows = spend_by("session", stated)
+    assert len(rows) == len(runs) - 1
+    assert all(abs(row.cost - Decimal(str(stats[row.name]["instance_cost"]))) < Decimal("1e-9") for row in rows)
+
+
+def test_the_agent_sdk_has_the_totals_of_its_last_report() -> None:
+    (log,) = find_logs([str(TRANSCRIPTS / "openhands_llm_logs" / "**" / "events.jsonl")])
+    states = [event["value"]["usage_to_metrics"] for event in raw_usage.lines([log]) if "usage_to_metrics" in event.get("value", ())]
+    last = states[-1]["default"]["accumulated_token_usage"]
+    (row,) = spend_by("tool", read_ledger([log]).requests)
+    assert row.requests == len(states)
+    assert row.input_tokens + row.cache_read == last["prompt_tokens"]
+    assert (row.cache_read, row.output_tokens) == (last["cache_read_tokens"], last["completion_tokens"])
 
 
 @pytest.mark.parametrize(("tool", "cents"), [("pi", "30.33"), ("cline", "2.04"), ("opencode", "1.59")])

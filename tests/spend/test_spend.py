@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from context_window.spend import GROUPINGS, SpendRow, choose, cost_of, find_logs, leading, read_ledger, spend_by
 from session.transcripts.reported_requests import Request
+from session.transcripts.trajectory_readers import OpenHandsReader
 from tests.support.shell import Shell
 
 NOON = datetime(2026, 3, 25, 12, tzinfo=UTC).timestamp()
@@ -142,6 +143,44 @@ def test_other_formats(tmp_path: Path) -> None:
         ("up", 5, 0, 0, 3, Decimal("0.5")),
         ("p", 3, 0, 1684, 191, Decimal("0.009189")),
     ]
+
+
+def test_runs_of_agents(tmp_path: Path) -> None:
+    """SWE-agent has sums only; OpenHands' SDK reports totals so far, which may begin anew; a response in several events counts once."""
+    stats = {"model_stats": {"instance_cost": 0.25, "tokens_sent": 90, "tokens_received": 7, "api_calls": 2}}
+    swe = {"environment": "e", "trajectory": [], "history": [{"role": "system", "content": "x"}], "info": stats}
+    response = {"id": "r1", "created": 1738046713, "model": "m", "usage": {"prompt_tokens": 30, "completion_tokens": 4}}
+    event = {"id": 1, "source": "agent", "action": "run", "args": {}, "tool_call_metadata": {"model_response": response}}
+    listed = {"response_id": "r2", "model": "m", "prompt_tokens": 8, "completion_tokens": 1, "cache_read_tokens": 5}
+    record = {"instance_id": "i", "history": [[event, event]], "metrics": {"token_usages": [listed]}}
+    run = write(tmp_path / "a.json", [event, event])
+    paths = [run, write(tmp_path / "b.json", swe), write(tmp_path / "c.jsonl", record, {**record, "instance_id": "j"})]
+    ledger = read_ledger(paths)
+    assert [(r.tool, r.session, r.input_tokens, r.cache_read, r.output_tokens, r.cost) for r in ledger.requests] == [
+        ("openhands", "", 30, 0, 4, None),
+        ("swe_agent", "e", 90, 0, 7, Decimal("0.25")),
+        ("openhands", "i", 3, 5, 1, None),
+    ]
+    assert not ledger.faults
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.booleans()), max_size=6))
+def test_totals_so_far_become_requests(reports: list[tuple[int, int, bool]]) -> None:
+    """The requests between two reports add up to the totals; a total that fell has begun anew."""
+    prompt = output = cost = used = charged = 0
+    requests: list[Request] = []
+    reader = OpenHandsReader()
+    for more_prompt, more_output, is_anew in reports:
+        if is_anew and more_prompt < prompt:
+            prompt = output = cost = 0
+        prompt, output, cost = prompt + more_prompt, output + more_output, cost + 1
+        used, charged = used + more_prompt + more_output, charged + 1
+        usage = {"prompt_tokens": prompt, "completion_tokens": output}
+        metrics = {"model_name": "m", "accumulated_cost": cost, "accumulated_token_usage": usage}
+        requests += reader.read({"value": {"usage_to_metrics": {"condenser": metrics}}})
+    assert sum(request.total for request in requests) == used
+    assert sum(request.cost or 0 for request in requests) == charged
+    assert {request.agent for request in requests} <= {"condenser"}
 
 
 class TestMoney:

@@ -71,3 +71,32 @@ def opencode(paths: Iterable[Path]) -> Sums:
     """By messages, where ours reads steps."""
     tokens = [m["info"]["tokens"] for p in paths for m in json.loads(p.read_text())["messages"] if "tokens" in m["info"]]
     return added((t["input"], t["cache"]["read"], t["cache"]["write"], t["output"]) for t in tokens)
+
+
+def documents(paths: Iterable[Path]) -> Iterator[Any]:
+    for path in paths:
+        yield from [json.loads(path.read_text())] if path.suffix == ".json" else lines([path])
+
+
+def mini_swe_agent(paths: Iterable[Path]) -> Sums:
+    runs = [run for run in documents(paths) if isinstance(run, dict)]
+    usages = [m["extra"]["response"]["usage"] for run in runs for m in run["messages"] if "response" in m.get("extra", {})]
+    cached = [usage["prompt_tokens_details"]["cached_tokens"] for usage in usages]
+    return added((u["prompt_tokens"] - read, read, 0, u["completion_tokens"]) for u, read in zip(usages, cached, strict=True))
+
+
+def openhands(paths: Iterable[Path]) -> Sums:
+    """By responses, each of which is in several events."""
+    usages = {}
+    for document in documents(paths):
+        entries = document["history"] if isinstance(document, dict) else document
+        for event in [event for entry in entries for event in (entry if isinstance(entry, list) else [entry])]:
+            response = event.get("tool_call_metadata", {}).get("model_response")
+            if response:
+                usages[response["id"]] = response["usage"]
+    reports = []
+    for usage in usages.values():
+        read = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or usage.get("cache_read_input_tokens") or 0
+        written = usage.get("cache_creation_input_tokens") or 0
+        reports.append((usage["prompt_tokens"] - read - written, read, written, usage["completion_tokens"]))
+    return added(reports)
