@@ -1,0 +1,53 @@
+"""Fills in the templates of pages. Every value is escaped, unless it is markup that a template has made."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .chart import BANDS_MAX, Chart
+from .shapes import HEIGHT, WIDTH, Shapes, amount_text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+FOLDER = Path(__file__).parent
+
+
+def chart_markup(chart: Chart) -> Markup:
+    """Return a chart as a `figure`: the picture, the legend and the table of its amounts.
+
+    Raises:
+        ModuleNotFoundError: jinja2 is not installed: it is in the extra `gateway`.
+    """
+    return filled("chart.html", FOLDER, chart=chart, shapes=Shapes(chart), width=WIDTH, height=HEIGHT)
+
+
+def filled(name: str, folder: Path, **values: object) -> Markup:
+    """Return a filled-in template.
+
+    Args:
+        name: The template's file name.
+        folder: The folder of the template. It may use those of this room, too.
+        values: What it is filled in with.
+
+    Raises:
+        ModuleNotFoundError: jinja2 is not installed: it is in the extra `gateway`.
+    """
+    from markupsafe import Markup
+
+    return Markup(_environment(folder).get_template(name).render(**values))  # noqa: S704 - the template has escaped its values
+
+
+@cache
+def _environment(folder: Path) -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, loader=FileSystemLoader([folder, FOLDER]), trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
+    environment.globals.update(chart_markup=chart_markup, styles=range(BANDS_MAX))
+    environment.filters["amount"] = amount_text
+    return environment
