@@ -16,6 +16,7 @@ import pytest
 from context_window import BudgetError, ContextWindow
 from context_window.gateway.app import gateway_app
 from context_window.gateway.ledger import Ledger
+from context_window.gateway.serve import bound_socket
 from tests.support.gateways import gateway
 
 Answer = Callable[[BaseHTTPRequestHandler, bytes], None]
@@ -236,6 +237,15 @@ def test_pieces_of_a_stream_arrive_as_they_are_sent() -> None:
         assert next(pieces) == b"data: 1\n\n"
         go_on.set()
         assert b"".join(pieces) == b"data: 2\n\n"
+
+
+def test_small_pieces_do_not_wait_for_each_other() -> None:
+    """Answers are relayed as they come. asyncio sends pieces at once only on sockets that name their protocol."""
+    with bound_socket("127.0.0.1", 0) as listener:
+        client = socket.create_connection(listener.getsockname())
+        server, _ = listener.accept()
+    with client, server:
+        assert server.proto == socket.IPPROTO_TCP
 
 
 def test_a_stream_that_breaks_off_breaks_off_for_the_client_too() -> None:
