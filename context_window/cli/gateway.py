@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
+from ..printable import printable
 from .options import WholeNumber, max_tokens_option, named_strategy, strategy_option
 from .output import BAD_INPUT, BadInputError, complain
+
+if TYPE_CHECKING:
+    from ..gateway.recording import Recorder
 
 PORT = 8383
 INSTALL = "the gateway needs more packages: pip install 'context-window[gateway]'"
@@ -16,6 +21,7 @@ INSTALL = "the gateway needs more packages: pip install 'context-window[gateway]
 EPILOG = """\b
 Examples:
   context-window gateway --max-tokens 120000 -- claude
+  context-window gateway --max-tokens 120000 --record seen -- claude
   context-window gateway --upstream openai=http://localhost:11434
 """
 
@@ -31,6 +37,7 @@ Examples:
 )
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name under which clients reach the gateway.")
 @click.option("--strict", is_flag=True, help="Refuse a conversation that cannot be fitted, instead of sending it unchanged.")
+@click.option("--record", "folder", metavar="FOLDER", help="Write each request, what went to the provider, and the answer into FOLDER.")
 @click.option("--recall", is_flag=True, help="Give the model a tool that returns what was taken out; the client does not see its calls.")
 def gateway(
     command: tuple[str, ...],
@@ -41,13 +48,14 @@ def gateway(
     upstreams: tuple[str, ...],
     names: tuple[str, ...],
     *,
+    folder: str | None,
     strict: bool,
     recall: bool,
 ) -> int:
     """Keep any assistant's requests within a window.
 
     The command runs a server between the assistant and its provider. Requests go to the provider as the assistant made them, but for older
-    messages that the window has no room for. Keys and contents pass through: nothing is logged or stored.
+    messages that the window has no room for. Keys and contents pass through: nothing is logged, and nothing is stored without --record.
 
     With COMMAND, the gateway starts the client with its address in the environment, and ends with it. Without, set the client's base URL
     to http://127.0.0.1:8383/anthropic, /openai/v1 or /google there.
@@ -60,9 +68,11 @@ def gateway(
         raise BadInputError(INSTALL) from error
     from ..settings.context_window import ContextWindow
 
+    recorder = _recorder(folder)
     window = ContextWindow(max_tokens=max_tokens, keep_first_message=True, strategy=named_strategy(strategy))
     ledger = Ledger()
-    app = gateway_app(window, urls=_urls(upstreams), ledger=ledger, hosts={*LOCAL_NAMES, host, *names}, strict=strict, recall=recall)
+    hosts = {*LOCAL_NAMES, host, *names}
+    app = gateway_app(window, urls=_urls(upstreams), ledger=ledger, hosts=hosts, strict=strict, recall=recall, recorder=recorder)
     try:
         listener = bound_socket(host, port if port is not None else 0 if command else PORT)
     except OSError as error:
@@ -80,8 +90,20 @@ def gateway(
             serve(app, listener)
             code = 0
     click.echo(ledger.line(), err=True)
+    if recorder is not None:
+        recorder.close()
+        click.echo(recorder.line(), err=True)
     sys.stderr.flush()
     return code
+
+
+def _recorder(folder: str | None) -> Recorder | None:
+    from ..gateway.recording import Recorder
+
+    try:
+        return None if folder is None else Recorder(folder)
+    except OSError as error:
+        raise BadInputError(f"cannot record into {printable(folder or '')}: {error.strerror or error}") from error
 
 
 def _urls(upstreams: tuple[str, ...]) -> dict[str, str]:

@@ -17,5 +17,6 @@
    The gateway answers the tool's calls (`recalling.py`) and hides them (`joined_answer.py`). The next request does not have them, and any
    worker may get it. Without the tool, placeholders name no ids.
 7. Whatever goes wrong here, the client's own request goes upstream unchanged, unless the gateway is strict.
-8. Nothing of a request is logged, stored or shown. `ledger.py` counts: numbers only. `metrics.py` writes them for Prometheus.
+8. Nothing of a request is logged, stored or shown. `ledger.py` counts: numbers only. `metrics.py` writes them for Prometheus. Only a
+   `Recorder` writes requests to disk, without the keys they came with, and delays or harms no answer (`recording.py`).
 """

@@ -24,6 +24,7 @@ from ..settings.context_window import ContextWindow
 from ..threads import in_thread
 from .ledger import Ledger
 from .recalling import RecallingAnswer, Recalls
+from .recording import Recorder, add_sent, is_recorded, recorded_response
 from .relay import OpenAnswer, RelayedAnswer, answer_to, request_headers
 from .upstreams import Upstream, upstreams
 from .windows import UNFIT, Windows
@@ -36,6 +37,8 @@ LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names under which this machine reaches itself."""
 TOO_LONG_STATUSES = (400, 413)
 """Statuses of an answer that can say that the prompt is too long."""
+CLIENT_LEFT = 499
+"""Status of the answer to a client that has left. Only a recording shows it."""
 UNKNOWN_ADDRESS = "addresses here begin with the provider's name: {names}. Set the client's base URL to http://HOST:PORT/NAME"
 
 
@@ -48,6 +51,7 @@ def gateway_app(
     largest_body: int = LARGEST_BODY,
     strict: bool = False,
     recall: bool = False,
+    recorder: Recorder | None = None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Starlette:
     """Return the gateway as an application for an ASGI server.
@@ -60,12 +64,14 @@ def gateway_app(
         largest_body: Most bytes that a request may have.
         strict: True to refuse a request that cannot be fitted. False to send it unchanged.
         recall: True to give the model a tool that returns what was taken out. The gateway answers its calls, and clients do not see them.
+        recorder: Where requests of conversations and their answers are recorded. Without one, nothing is written to disk.
         transport: How upstreams are reached; by default over the network.
 
     Raises:
         BudgetError: An upstream is unknown, or its address is none.
     """
-    gateway = _Gateway(window, upstreams(urls or {}), ledger or Ledger(), frozenset(hosts), largest_body, strict=strict, recall=recall)
+    by_name = upstreams(urls or {})
+    gateway = _Gateway(window, by_name, ledger or Ledger(), frozenset(hosts), largest_body, recorder, strict=strict, recall=recall)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -91,6 +97,7 @@ class _Gateway:
         ledger: Ledger,
         hosts: frozenset[str],
         largest_body: int,
+        recorder: Recorder | None,
         *,
         strict: bool,
         recall: bool,
@@ -102,6 +109,7 @@ class _Gateway:
         self._largest_body = largest_body
         self._strict = strict
         self._recall = recall
+        self._recorder = recorder
 
     async def metrics(self, request: Request) -> Response:
         """Answer with the ledger, for Prometheus."""
@@ -125,7 +133,7 @@ class _Gateway:
             return Response()
         if body is None:
             return _refused(upstream, 413, f"the request has more than {self._largest_body:,} bytes, which is the gateway's limit")
-        return await self._answer(request, upstream, body)
+        return recorded_response(request, await self._answer(request, upstream, body))
 
     def _foreign(self, request: Request) -> str | None:
         """Return why a request may not come in; None if it may. Browsers send an `Origin` with whatever a page asks for."""
@@ -153,6 +161,8 @@ class _Gateway:
         send = partial(self._send, request, upstream, path)
         if fields is None or wire is None or conversation is None:
             return await send(body)
+        if self._recorder is not None:
+            self._recorder.begin(request, body)
         if self._recall and _can_recall(request, path, wire, fields):
             conversation = replace(conversation, recall_tool=recall_tool(wire.joined_answer.provider).definition)
         fit = partial(_fitted_body, self._windows, wire, conversation, fields, body)
@@ -192,8 +202,9 @@ class _Gateway:
             recalls: Answers the calls of the recall tool, if the body has it.
         """
         url = httpx.URL(upstream.url + path, query=request.url.query.encode() or None)
-        headers = request_headers(request.headers.raw, is_read=recalls is not None)
+        headers = request_headers(request.headers.raw, is_read=recalls is not None or is_recorded(request))
         outgoing = partial(self.client.build_request, request.method, url, headers=headers)
+        add_sent(request, content)
         try:
             answer = await answer_to(self.client, outgoing(content=content), request)
             if answer is not None and answer.status in TOO_LONG_STATUSES and refit is not None:
@@ -206,12 +217,13 @@ class _Gateway:
             self._ledger.answers[upstream.name, 502] += 1
             return _refused(upstream, 502, f"the gateway cannot reach {upstream.name}: {type(error).__name__}")
         if answer is None:
-            return Response()
+            return Response(status_code=CLIENT_LEFT)
         self._ledger.answers[upstream.name, answer.status] += 1
         if recalls is None or answer.status != HTTPStatus.OK or answer.is_encoded:
             return RelayedAnswer(answer)
 
         async def ask(body: bytes) -> OpenAnswer:
+            add_sent(request, body)
             return OpenAnswer(await self.client.send(outgoing(content=body), stream=True))
 
         return RecallingAnswer(answer, content, recalls, ask=ask, failure=partial(upstream.wires[0].error, 502))
