@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from session.items import Compaction, Item, MessageCategory
@@ -40,6 +40,10 @@ from .usage.tool_calls import ToolCalls, tool_calls_of
 from .usage.usage_reports import UsageReports
 from .validation import check_amount
 from .views.trackers import SessionTrackers, check_session
+
+if TYPE_CHECKING:
+    from .timeline.matches import LogReports
+    from .timeline.points import Timeline
 
 
 class ContextWindowManager:
@@ -546,6 +550,17 @@ class ContextWindowManager:
             title: The report's title.
         """
         return self._calls.usage_report(session, title)
+
+    def timeline(self, session: Session, reports: LogReports | None = None) -> Timeline:
+        """Return the window of a session at each of its requests, from one pass over it.
+
+        Args:
+            session: The session, untrimmed.
+            reports: The requests that its log reports, from `context_window.timeline.log_reports`. Default: the usage that its items carry.
+        """
+        from .timeline.matches import reports_of_items
+
+        return self._calls.timeline(session, reports or reports_of_items(session))
 
     def format_token_usage(self, session: Session | None = None) -> str:
         """Return the usage report as plain text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Lock
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from session.session import Session
@@ -23,6 +24,11 @@ from ..views.session_state import SentView, SessionState, hides_more
 from ..views.tracker import SessionTracker
 from ..views.trackers import SessionTrackers
 from .provider_check import PendingCall, question_about
+
+
+if TYPE_CHECKING:
+    from ..timeline.matches import LogReports
+    from ..timeline.points import Timeline
 
 
 class SessionCalls:
@@ -116,6 +122,18 @@ class SessionCalls:
         report = self._report(frozen, census, settings, figures, title)
         self._frozen = settings, census
         return report
+
+    def timeline(self, session: Session, reports: LogReports) -> Timeline:
+        """Return the window of an untrimmed session at each of its requests. Its last point has the figures of `usage_report`."""
+        from ..timeline.build import timeline_of
+        from ..timeline.walk import WindowWalk
+
+        state, walk = self._trackers.state(session), WindowWalk()
+        with state.lock:
+            settings = self._active.current
+            census = self._trackers.walk(session, state, settings, walk.on_request)
+            walk.end(census.fold)
+        return timeline_of(session, walk, reports, settings.budget)
 
     def _analyze(self, session: Session) -> tuple[SessionStats, Settings, UsageFigures]:
         state = self._trackers.state(session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -13,6 +14,35 @@ from ..models.prices import price_list_of
 MILLION = 1_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Prices of one request in US dollars per token.
+
+    Attributes:
+        input: Of prompt tokens that are neither read from the cache nor written to it.
+        cache_read: Of prompt tokens read from the cache.
+        cache_write: Of prompt tokens written to the cache for five minutes.
+        cache_write_1h: Of prompt tokens written to the cache for an hour.
+        output: Of tokens of the answer.
+    """
+
+    input: Decimal
+    cache_read: Decimal
+    cache_write: Decimal
+    cache_write_1h: Decimal
+    output: Decimal
+
+    def price(self, request: Request) -> Decimal:
+        """Return the price of the request in US dollars."""
+        return (
+            request.input_tokens * self.input
+            + request.cache_read * self.cache_read
+            + request.cache_write * self.cache_write
+            + request.cache_write_1h * self.cache_write_1h
+            + request.output_tokens * self.output
+        )
+
+
 def cost_of(request: Request) -> Decimal | None:
     """Return the price of a request in US dollars, or None if it is unknown.
 
@@ -21,6 +51,12 @@ def cost_of(request: Request) -> Decimal | None:
     """
     if request.cost:
         return request.cost
+    rates = rates_of(request)
+    return None if rates is None else rates.price(request)
+
+
+def rates_of(request: Request) -> Rates | None:
+    """Return the list prices of a request's model on its day, or None if they are unknown."""
     if request.time is None or not request.model:
         return None
     try:
@@ -39,22 +75,15 @@ def cost_of(request: Request) -> Decimal | None:
     for_hour = _rate(prices.cache_write_1h_mtok, prompt)
     if for_hour is None:  # twice the price of input: https://platform.claude.com/docs/en/build-with-claude/prompt-caching
         for_hour = 2 * uncached
-    amounts = (
-        (request.input_tokens, uncached),
-        (request.cache_read, uncached if read is None else read),
-        (request.cache_write, uncached if write is None else write),
-        (request.cache_write_1h, for_hour),
-        (request.output_tokens, answer),
-    )
-    return sum((tokens * rate for tokens, rate in amounts), Decimal(0)) / MILLION
+    return Rates(uncached, uncached if read is None else read, uncached if write is None else write, for_hour, answer)
 
 
 def _rate(price: Any, prompt: int) -> Decimal | None:
-    """Return the price in US dollars per million tokens for a prompt of this many tokens, or None if there is no such price."""
+    """Return the price in US dollars per token for a prompt of this many tokens, or None if there is no such price."""
     if price is None:
         return None
     rate = getattr(price, "base", price)
     for tier in sorted(getattr(price, "tiers", ()), key=lambda tier: tier.start):
         if prompt > tier.start:
             rate = tier.price
-    return Decimal(str(rate))
+    return Decimal(str(rate)) / MILLION

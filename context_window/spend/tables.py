@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from typing import Any
 
 from session.transcripts.reported_requests import Request
 
@@ -53,6 +54,23 @@ class SpendRow:
     def known_cost(self) -> Decimal | None:
         """Price in US dollars of the requests whose price is known; None if that is true of none."""
         return None if self.requests == self.unpriced and self.requests else self.cost
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON values: amounts in tokens, and the price in US dollars as an exact decimal text, or None if unknown."""
+        cost = self.known_cost
+        return {
+            "name": self.name,
+            "requests": self.requests,
+            "input_tokens": self.input_tokens,
+            "cache_read_tokens": self.cache_read,
+            "cache_write_tokens": self.cache_write,
+            "cache_write_1h_tokens": self.cache_write_1h,
+            "output_tokens": self.output_tokens,
+            "reasoning_tokens": self.reasoning,
+            "total_tokens": self.total,
+            "cost_usd": None if cost is None else f"{cost:f}",
+            "unpriced_requests": self.unpriced,
+        }
 
     def plus(self, other: SpendRow) -> SpendRow:
         """Return the sum of both rows under this row's name."""

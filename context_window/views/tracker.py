@@ -94,7 +94,12 @@ class SessionTracker:
         has_same_line = session.usage_noted_after == self._noted_earlier
         return self._is_consistent and session.lineage is self.lineage and has_same_line
 
-    def update(self, session: Session, view_feed: Callable[[], ReportFeed] | None = None) -> None:
+    def update(
+        self,
+        session: Session,
+        view_feed: Callable[[], ReportFeed] | None = None,
+        on_request: Callable[[Fold, int], object] | None = None,
+    ) -> None:
         """Add the session's new items to the fold, and decide as if the model were called now.
 
         The token counter may raise in the middle of a trim. Then `can_update` is False from then on.
@@ -102,6 +107,8 @@ class SessionTracker:
         Args:
             session: The session.
             view_feed: Returns the reports of the view that was sent; None if this is the tracker of that view.
+            on_request: Called before each item that begins a response, with the fold as it was when the model was called, and the item's
+                position.
         """
         self._is_consistent = False
         self.items = self._measured_items.items = session.items
@@ -120,10 +127,14 @@ class SessionTracker:
                 positions = {id: session.position(id) for id in item.replaces}
                 replaces = [position for position in positions.values() if position is not None and position < place]
                 self._awaited.update(id for id, position in positions.items() if position is None or position > place)
+            is_break = bool(breaks) and item.id in breaks
+            if on_request is not None and fold.groups.starts_response(item, is_break):
+                fold.conclude()
+                on_request(fold, place)
             fold.add(
                 item,
                 measured,
-                breaks=bool(breaks) and item.id in breaks,
+                breaks=is_break,
                 ends=bool(ends) and item.id in ends,
                 replaces=replaces,
                 is_summarised=bool(self._awaited) and item.id in self._awaited,

@@ -15,6 +15,7 @@ from ..calibration.reports import Calibration, Reports
 from ..errors import BudgetError
 from ..settings.budget import limits_of
 from ..settings.resolved import Settings
+from ..trimming.fold import Fold
 from ..trimming.limits import Limits, portion
 from ..trimming.refused_parts import NONE_REFUSED, RefusedParts
 from .session_state import SessionState
@@ -72,6 +73,23 @@ class SessionTrackers:
             state.census, session, limits, settings, lambda: self.view(session, state, settings).report_feed
         )
         return tracker
+
+    def walk(
+        self, session: Session, state: SessionState, settings: Settings, on_request: Callable[[Fold, int], object]
+    ) -> SessionTracker:
+        """Read the whole session once from its beginning, and return its census as `census` does. The caller holds the state's lock.
+
+        Args:
+            session: The session.
+            state: Its state.
+            settings: The settings in use.
+            on_request: Called at each request, as in `SessionTracker.update`. The fold trims nothing.
+        """
+        state.use(settings)
+        tracker = SessionTracker(session, settings.limits.boundless(), settings.measurer, reports=self._reports(session, settings))
+        tracker.update(session, on_request=on_request)
+        state.census = tracker
+        return self.census(session, state, settings)
 
     def one_shot(self, session: Session, settings: Settings, *, newest_first: bool = False) -> SessionTracker:
         """Return a new tracker that trims the whole session once, to the budget or to a lowered one.

@@ -1,0 +1,107 @@
+"""`context-window timeline`: the window of one session at each of its requests."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import READABLE_FORMATS, Settings, model_option, max_tokens_option, read_files_option, session_option
+from .output import say_values, show
+from .progress import progress_bar
+
+if TYPE_CHECKING:
+    from ..manager import ContextWindowManager
+    from ..timeline.points import Timeline
+    from .read_transcript import Transcript
+
+EPILOG = """\b
+Examples:
+  context-window timeline session.jsonl
+  context-window timeline session.jsonl --json | jq '.points[] | [.number, .total, .cost_usd]'
+"""
+
+
+@click.command(epilog=READABLE_FORMATS + EPILOG)
+@click.argument("path")
+@max_tokens_option
+@model_option
+@session_option
+@read_files_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: the points, their markers, the sums.")
+def timeline(path: str, as_json: bool, **options: Any) -> None:
+    """Show the window of a session at each of its requests.
+
+    Draws the prompt of each request by category, with compactions (C), trims (T) and cache breaks (!), and lists the largest jumps. PATH
+    is a session log, a saved session, or - for standard input.
+    """
+    from ..display.timeline import timeline_draw
+
+    read = read_timeline(path, Settings(**options))
+    if as_json:
+        say_values({"path": path, **read.timeline.to_dict()})
+    else:
+        show(timeline_draw(read.timeline, read.transcript.name, _notes(read.timeline)))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTimeline:
+    """A log and the timeline of one of its sessions.
+
+    Attributes:
+        transcript: The log.
+        manager: The manager that counted it.
+        timeline: The timeline.
+    """
+
+    transcript: Transcript
+    manager: ContextWindowManager
+    timeline: Timeline
+
+
+def read_timeline(path: str, settings: Settings) -> ReadTimeline:
+    """Read a log and make the timeline of one of its sessions.
+
+    Args:
+        path: The log, or `-` for standard input.
+        settings: The values of the command's options.
+
+    Raises:
+        TranscriptError: The file cannot be read, or is not a transcript.
+        BadInputError: It is not clear which session to use.
+    """
+    from ..timeline import log_reports
+    from .read_transcript import read_one, standard_input_as_file
+
+    with standard_input_as_file(path) as file:
+        transcript = read_one(str(file), settings.session_id, settings.read_files_below)
+        manager, _ = settings.manager(transcript.session)
+        with progress_bar("counting tokens"):
+            reports = log_reports(file, transcript.account, transcript.session)
+            return ReadTimeline(transcript, manager, manager.timeline(transcript.session, reports))
+
+
+def _notes(timeline: Timeline) -> list[str]:
+    """Return sentences about what the figures are."""
+    notes: list[str] = []
+    if not timeline.is_reported:
+        notes.append(f"The log reports no prompt tokens: all prompts are counted with {timeline.counter}.")
+    elif timeline.points[-1].overhead:
+        notes.append("Overhead is what the provider reported and the log does not hold: the system prompt, tool definitions, framing.")
+    elsewhere = timeline.spent_elsewhere
+    if elsewhere.requests:
+        requests = "1 report" if elsewhere.requests == 1 else f"{elsewhere.requests:,} reports"
+        notes.append(
+            f"The log has {requests} more of {elsewhere.total:,} tokens: of sub-agents or other sessions, or sums in place of requests."
+        )
+    lost = sum(not point.is_in_log for point in timeline.points)
+    if lost:
+        notes.append(f"{'1 request has' if lost == 1 else f'{lost:,} requests have'} no answer in the log, for example because it broke off.")
+    unpriced = timeline.spent.unpriced
+    if unpriced and timeline.spent.requests:
+        notes.append(f"The price of {unpriced:,} of {timeline.spent.requests:,} requests is unknown.")
+    return notes

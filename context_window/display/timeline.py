@@ -1,0 +1,195 @@
+"""A timeline as lines: a stacked column per request, its markers, and the largest jumps. Layout only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from itertools import groupby, pairwise
+
+from ..timeline.points import MarkerKind, Point, Timeline
+from .charts import apportion
+from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
+from .lines import Column, Line, Span, flow, table, width_of, wrapped
+from .usage import heading
+
+WIDEST = 120
+"""Maximum width in columns."""
+NARROWEST = 30
+"""Columns below which there is no chart."""
+HEIGHT = 12
+"""Rows of the chart."""
+COLUMN = 4
+"""Most columns of the screen that a request takes."""
+JUMPS = 5
+"""Requests in the table of the largest jumps."""
+MARKERS_LISTED = 8
+"""Markers in the table of markers."""
+SIGNS = {MarkerKind.COMPACTION: "C", MarkerKind.TRIM: "T", MarkerKind.CACHE_BREAK: "!"}
+"""Sign of each marker below the chart. Of several in one column, the first of these is shown."""
+
+
+def timeline_lines(timeline: Timeline, title: str, notes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
+    """Return the lines of the timeline, none wider than `width` columns.
+
+    Args:
+        timeline: The timeline.
+        title: Its title.
+        notes: Sentences below it.
+        width: Columns.
+        glyphs: Characters to draw with.
+    """
+    width = min(width, WIDEST)
+    lines = [*heading(title, timeline.model or "", width, glyphs), *flow(_headline(timeline), width, glyphs)]
+    if width >= NARROWEST:
+        lines += [[], *_chart(timeline, width, glyphs), [], *flow(_legend(timeline, glyphs), width, glyphs)]
+    for block in (_jumps(timeline, width, glyphs), _marker_table(timeline, width, glyphs)):
+        lines += [[], *block] if block else []
+    texts = [text for note in notes for text in wrapped(note, width, glyphs)]
+    return [*lines, *([[]] if texts else []), *([Span(text, QUIET)] for text in texts)]
+
+
+def _headline(timeline: Timeline) -> Iterator[Span]:
+    requests = len(timeline.points) - 1
+    now, peak = timeline.points[-1].total, max(point.total for point in timeline.points)
+    yield Span("1 request" if requests == 1 else f"{requests:,} requests", STRONG)
+    yield Span(f"{now:,} tokens now")
+    if peak > now:
+        yield Span(f"{peak:,} at most")
+    spent = timeline.spent
+    if not spent.requests:
+        yield Span("counted: the log reports no usage")
+        return
+    yield Span(f"{spent.total:,} tokens in all")
+    yield Span(f"{spent.cache_read:,} of them read from the cache")
+    if spent.known_cost is not None:
+        yield Span(f"{cents(spent.known_cost)}{'+' if spent.unpriced else ''} US dollars")
+
+
+def cents(cost: Decimal | None) -> str:
+    """Return a price in US dollars with two digits, four below a cent, or a word if it is unknown."""
+    if cost is None:
+        return "unknown"
+    return f"{cost:,.4f}" if cost and abs(cost) < Decimal("0.01") else f"{cost:,.2f}"
+
+
+# The chart
+
+
+def _chart(timeline: Timeline, width: int, glyphs: Glyphs) -> list[Line]:
+    """Return the rows of the chart: the amounts at the left, a stack per request, signs of markers and numbers of requests below."""
+    highest = max(1, *(point.total for point in timeline.points))
+    labels = {row: _short(highest * (row + 1) // HEIGHT) for row in (HEIGHT - 1, HEIGHT // 2 - 1)}
+    margin = max(map(width_of, labels.values())) + 1
+    groups = _columns(timeline.points, width - margin - 1)
+    stacks = [_stack(max(group, key=lambda point: point.total), highest) for group, _ in groups]
+    widths = [columns for _, columns in groups]
+    lines: list[Line] = []
+    for row in reversed(range(HEIGHT)):
+        cells = [(stack[row] if row < len(stack) else "", columns) for stack, columns in zip(stacks, widths, strict=True)]
+        label = Span(f"{labels.get(row, ''):>{margin - 1}} ", QUIET)
+        lines.append([label, Span(glyphs.mark, QUIET), *_runs(cells, glyphs)])
+    signs = [(_sign(group), columns) for group, columns in groups]
+    if any(sign for sign, _ in signs):
+        lines.append([Span(" " * (margin + 1)), *(Span(f"{sign:<{columns}}", BAD) for sign, columns in signs)])
+    numbers = _numbers(timeline, sum(widths))
+    return [*lines, [Span(" " * (margin + 1)), Span(numbers, QUIET)]]
+
+
+def _columns(points: Sequence[Point], width: int) -> list[tuple[Sequence[Point], int]]:
+    """Return the points of each column of the chart, and how wide it is drawn: of many requests, a column shows the largest."""
+    if len(points) <= width:
+        return [([point], min(COLUMN, width // len(points))) for point in points]
+    bounds = [place * len(points) // width for place in range(width + 1)]
+    return [(points[start:end], 1) for start, end in pairwise(bounds)]
+
+
+def _stack(point: Point, highest: int) -> list[str]:
+    """Return the names of a column's cells from the bottom up: what a prompt begins with lies at the bottom."""
+    amounts = {OVERHEAD: point.overhead} | {category.value: tokens for category, tokens in point.by_category.items()}
+    cells = -(-point.total * HEIGHT // highest)
+    return [name for name, count in zip(amounts, apportion(list(amounts.values()), cells), strict=True) for _ in range(count)]
+
+
+def _runs(cells: Sequence[tuple[str, int]], glyphs: Glyphs) -> Line:
+    """Return a row of cells, with one span for neighbours of the same category."""
+    return [
+        Span((glyphs.cells[name] if name else " ") * sum(columns for _, columns in run), STYLES.get(name, ""))
+        for name, run in groupby(cells, key=lambda cell: cell[0])
+    ]
+
+
+def _sign(points: Sequence[Point]) -> str:
+    kinds = {marker.kind for point in points for marker in point.markers}
+    return next((sign for kind, sign in SIGNS.items() if kind in kinds), "")
+
+
+def _numbers(timeline: Timeline, width: int) -> str:
+    """Return the numbers of the first and the last column."""
+    last = f"{len(timeline.points):,}"
+    return f"1{last:>{width - 1}}" if width > len(last) + 1 else last[:width]
+
+
+def _short(tokens: int) -> str:
+    """Return a round number of tokens for the axis."""
+    if tokens < 1_000:
+        return str(tokens)
+    return f"{tokens / 1_000:.1f}k" if tokens < 10_000 else f"{tokens // 1_000:,}k"
+
+
+def _legend(timeline: Timeline, glyphs: Glyphs) -> Iterator[Span]:
+    names = [OVERHEAD, *(category.value for category in timeline.points[-1].by_category)]
+    used = {name for point in timeline.points for name, tokens in _amounts(point) if tokens}
+    yield from (Span(f"{glyphs.cells[name]} {name}", STYLES[name]) for name in names if name in used)
+    kinds = {marker.kind for point in timeline.points for marker in point.markers}
+    yield from (Span(f"{sign} {kind.value}", BAD) for kind, sign in SIGNS.items() if kind in kinds)
+
+
+def _amounts(point: Point) -> list[tuple[str, int]]:
+    return [(OVERHEAD, point.overhead), *((category.value, tokens) for category, tokens in point.by_category.items())]
+
+
+# The tables
+
+
+def _jumps(timeline: Timeline, width: int, glyphs: Glyphs) -> list[Line]:
+    """Return the requests whose prompt grew most."""
+    growth = [(point.total - before.total, point) for before, point in pairwise(timeline.points)]
+    largest = sorted((jump for jump in growth if jump[0] > 0), key=lambda jump: (-jump[0], jump[1].number))[:JUMPS]
+    if not largest:
+        return []
+    shown = [point for _, point in largest]
+    columns = [
+        Column("Largest jumps", [Span(_name(point)) for point in shown], is_left=True),
+        Column("tokens", [Span(f"+{tokens:,}") for tokens, _ in largest]),
+        Column("to", [Span(f"{point.total:,}") for point in shown], priority=2),
+        Column("largest new item", [Span(glyphs.safe(point.added)) for point in shown], is_left=True, is_elastic=True),
+        Column("its tokens", [Span(f"{point.added_tokens:,}" if point.added else "") for point in shown], priority=1),
+    ]
+    return table(columns, width, glyphs)
+
+
+def _marker_table(timeline: Timeline, width: int, glyphs: Glyphs) -> list[Line]:
+    """Return the markers with the most tokens, in the order of the requests."""
+    markers = [(point, marker) for point in timeline.points for marker in point.markers]
+    if not markers:
+        return []
+    listed = sorted(sorted(markers, key=lambda row: -row[1].tokens)[:MARKERS_LISTED], key=lambda row: row[0].number)
+    columns = [
+        Column("Markers", [Span(_name(point)) for point, _ in listed], is_left=True),
+        Column("", [Span(marker.kind.value, BAD) for _, marker in listed], is_left=True),
+        Column("tokens", [Span(f"{marker.tokens:,}") for _, marker in listed]),
+        Column("US dollars", [Span("" if marker.cost is None else cents(marker.cost)) for _, marker in listed], priority=1),
+        Column("cause", [Span(glyphs.safe(marker.cause)) for _, marker in listed], is_left=True, is_elastic=True, priority=2),
+    ]
+    omitted = len(markers) - len(listed)
+    more = [[Span(text, QUIET)] for text in wrapped(f"{glyphs.ellipsis} and {omitted:,} smaller ones", width, glyphs)] if omitted else []
+    return [*table(columns, width, glyphs), *more]
+
+
+def _name(point: Point) -> str:
+    return "next request" if point.is_next else f"request {point.number:,}"
+
+
+def timeline_draw(timeline: Timeline, title: str, notes: Sequence[str] = ()) -> Callable[[int, Glyphs], list[Line]]:
+    """Return a function that draws the timeline."""
+    return lambda width, glyphs: timeline_lines(timeline, title, notes, width, glyphs)

@@ -1,0 +1,81 @@
+"""Compares each request's cache reads with what the request before it left in the cache, and names the cause where the log shows it.
+
+1. A request leaves in the cache what it read from it and what it wrote to it.
+2. If the next request reads less, the cache broke there. Less than `LEAST` tokens is noise: providers cache in blocks.
+3. The cause is the first that the log shows: another agent, another model, a compaction, a change of the system prompt or the tools, an item
+   that changed or left, a pause longer than the cache's lifetime. Else it is unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from session.transcripts.reported_requests import Request
+
+from ..spend.money import rates_of
+
+LEAST = 1024
+"""Tokens: the smallest prefix that the large providers cache."""
+LIFETIME, LONG_LIFETIME = 300, 3600
+"""Seconds for which a written prefix stays in the cache: https://platform.claude.com/docs/en/build-with-claude/prompt-caching."""
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Events in the log between two requests.
+
+    Attributes:
+        compacted: True if a summary took the place of earlier items.
+        configured: True if the system prompt or the tools changed.
+        edited: True if an earlier item changed, or left without a summary.
+    """
+
+    compacted: bool = False
+    configured: bool = False
+    edited: bool = False
+
+
+def cached_prefix(request: Request) -> int:
+    """Return the tokens that a request leaves in the cache, as far as it is reported."""
+    return request.cache_read + request.cache_write + request.cache_write_1h
+
+
+def lost_tokens(before: Request, request: Request) -> int:
+    """Return the tokens by which the cache reads fall below what the request before left in the cache; 0 without a cache break."""
+    prompt = request.total - request.output_tokens
+    lost = min(cached_prefix(before), prompt) - request.cache_read
+    return lost if lost >= LEAST else 0
+
+
+def cause_of(before: Request, request: Request, between: Between) -> str:
+    """Return the reason of a cache break in words."""
+    if before.agent != request.agent:
+        return "a sub-agent"
+    if before.model != request.model:
+        return "another model"
+    if between.compacted:
+        return "a compaction"
+    if between.configured:
+        return "another system prompt or other tools"
+    if between.edited:
+        return "edited history"
+    pause = 0.0 if before.time is None or request.time is None else request.time - before.time
+    lifetime = LONG_LIFETIME if before.cache_write_1h else LIFETIME
+    if pause > lifetime:
+        return f"a pause of {pause / 60:,.0f} minutes"
+    return UNKNOWN
+
+
+def cost_of_break(request: Request, tokens: int) -> Decimal | None:
+    """Return the price in US dollars of paying for tokens again that were in the cache; None if prices are unknown.
+
+    They cost what the request's other prompt tokens cost on average: some were written to the cache, some were not.
+    """
+    rates = rates_of(request)
+    paid = request.input_tokens + request.cache_write + request.cache_write_1h
+    if rates is None or not paid:
+        return None
+    price = request.input_tokens * rates.input + request.cache_write * rates.cache_write + request.cache_write_1h * rates.cache_write_1h
+    return tokens * (price / paid - rates.cache_read)

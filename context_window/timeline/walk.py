@@ -1,0 +1,99 @@
+"""Keeps the sums of a fold at each request while a session is read once. Counts nothing itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..trimming.fold import Fold
+from ..trimming.plan import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class WindowState:
+    """The untrimmed window when the model was called. Amounts are tokens.
+
+    Attributes:
+        length: Number of the log's items.
+        tokens: Local counts by rank of the category.
+        overhead: Local count of the rest of the request.
+        correction: Tokens that earlier reports add to the local count.
+        largest: Position of the largest item since the request before; -1 if there is none.
+        largest_tokens: Its tokens.
+        hidden: Tokens that left the window since the request before, with a summary and without.
+        lost: Those of them that left without a summary.
+        changes: Positions whose item was seen before and has other tokens now, with these; -1 if it left the window.
+    """
+
+    length: int
+    tokens: tuple[int, ...]
+    overhead: int
+    correction: int
+    largest: int
+    largest_tokens: int
+    hidden: int
+    lost: int
+    changes: tuple[tuple[int, int], ...]
+
+    @property
+    def counted(self) -> int:
+        """Tokens of the request by the local count."""
+        return sum(self.tokens) + self.overhead
+
+
+class WindowWalk:
+    """The states of one session's window.
+
+    Attributes:
+        states: The window at each request.
+        final: The window at the end of the log.
+        tokens: By position, the tokens of each item when it came into the window.
+    """
+
+    def __init__(self) -> None:
+        self.states: list[WindowState] = []
+        self.final: WindowState | None = None
+        self.tokens: list[int] = []
+        self._now: list[int] = []  # by position: tokens now, -1 if the item is not in the window
+
+    def on_request(self, fold: Fold, _: int) -> None:
+        """Keep the sums at a request."""
+        self.states.append(self._state(fold))
+
+    def end(self, fold: Fold) -> None:
+        """Keep the sums at the end of the log."""
+        self.final = self._state(fold)
+
+    def _state(self, fold: Fold) -> WindowState:
+        """Return the sums. The work is in proportion to the items that are new or changed since the last call."""
+        start, length = len(self._now), len(fold)
+        changes, hidden, lost = [], 0, 0
+        for place in sorted(fold.take_changed()):
+            if place >= start:
+                continue
+            reason = fold.hidden_reason(place)
+            tokens, before = (fold.tokens(place) if reason is None else -1), self._now[place]
+            if tokens == before:
+                continue
+            changes.append((place, tokens))
+            self._now[place] = tokens
+            if reason is not None:
+                hidden += before
+                lost += before if reason not in (Reason.COMPACTED, Reason.REPLACED_PROMPT) else 0
+        largest = largest_tokens = -1
+        for place in range(start, length):
+            tokens = fold.tokens(place) if fold.hidden_reason(place) is None else -1
+            self._now.append(tokens)
+            self.tokens.append(max(0, tokens))
+            if tokens > largest_tokens:
+                largest, largest_tokens = place, tokens
+        return WindowState(
+            length,
+            tuple(fold.tally.tokens),
+            fold.overhead,
+            fold.correction,
+            largest,
+            max(0, largest_tokens),
+            hidden,
+            lost,
+            tuple(changes),
+        )
