@@ -38,6 +38,7 @@ from .plan import plan
 from .process import process
 from .spend import spend
 from .statusline import statusline
+from .timeline import timeline
 from .usage import usage
 
 EPILOG = """\b
@@ -65,7 +66,7 @@ def commands(context: click.Context) -> None:
         context.exit(BAD_INPUT)
 
 
-for command in (demo, usage, spend, plan, process, convert, models, chat, gateway, statusline, mcp):
+for command in (demo, usage, timeline, spend, plan, process, convert, models, chat, gateway, statusline, mcp):
     commands.add_command(command)
 
 

@@ -53,6 +53,10 @@ max_tokens_option = click.option(
     "--max-tokens", type=WholeNumber(min=1), metavar="N", help="Token budget of a request. Default: the model's limit."
 )
 
+model_option = click.option(
+    "--model", metavar="NAME", help="Model whose limit and tokenizer to use. Default: the one named in the transcript."
+)
+
 read_files_option = click.option(
     "--read-files-below",
     type=click.Path(exists=True, file_okay=False),
@@ -86,7 +90,7 @@ def named_strategy(name: str) -> Strategy:
 
 OPTIONS = (
     max_tokens_option,
-    click.option("--model", metavar="NAME", help="Model whose limit and tokenizer to use. Default: the one named in the transcript."),
+    model_option,
     click.option(
         "--target-ratio",
         type=click.FloatRange(0, 1, min_open=True),

@@ -6,6 +6,8 @@ import os
 import stat
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,14 +37,19 @@ class Transcript:
         session: The session to use.
         other_sessions: The other sessions of the transcript.
         main_count: Number of sessions that could be the main one. If there are several, `session` is the first of them.
-        is_saved_session: True if the file is a saved session, False if it is a tool's log.
+        account: All that was read.
     """
 
     name: str
     session: Session
     other_sessions: tuple[Session, ...]
     main_count: int
-    is_saved_session: bool = False
+    account: TranscriptAccount
+
+    @property
+    def is_saved_session(self) -> bool:
+        """True if the file is a saved session, False if it is a tool's log."""
+        return self.account.format == SESSION_JSON
 
     @property
     def lacks_system_prompt(self) -> bool:
@@ -66,7 +73,8 @@ def read(path: str, session_id: str | None, read_files_below: str | None = None)
         TranscriptError: The file cannot be read, or is not a transcript.
         BadInputError: No session has such an id, or several have.
     """
-    account = _read_stdin(read_files_below) if path == STDIN else _read_file(path, read_files_below)
+    with standard_input_as_file(path) as file:
+        account = _read_file(file, read_files_below)
     sessions, main_count = account.sessions, account.main_count
     name = "standard input" if path == STDIN else Path(path).name
     main = sessions[0]
@@ -75,7 +83,7 @@ def read(path: str, session_id: str | None, read_files_below: str | None = None)
         main = _pick(sessions, session_id, name)
         main_count = 1
     other_sessions = tuple(session for session in sessions if session is not main)
-    return Transcript(name, main, other_sessions, main_count, is_saved_session=account.format == SESSION_JSON)
+    return Transcript(name, main, other_sessions, main_count, account)
 
 
 def read_one(path: str, session_id: str | None, read_files_below: str | None = None) -> Transcript:
@@ -121,19 +129,27 @@ def _is_pipe(path: str) -> bool:
         return False
 
 
-def _read_stdin(read_files_below: str | None) -> TranscriptAccount:
-    """Read the transcript on standard input. It goes into a temporary file first, because readers need several passes."""
+@contextmanager
+def standard_input_as_file(path: str) -> Iterator[str]:
+    """Yield the path, or that of a temporary file with standard input if it is `-`: readers need several passes.
+
+    Raises:
+        BadInputError: Nothing is piped into standard input.
+    """
     from session.errors import TranscriptError
 
+    if path != STDIN:
+        yield path
+        return
     if sys.stdin is None or sys.stdin.isatty():
         raise BadInputError("'-' means standard input, but nothing is piped into it; pass a file, or pipe one in")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "stdin")
-        with path.open("wb") as file:
+        copy = Path(folder, "stdin")
+        with copy.open("wb") as file:
             while block := sys.stdin.buffer.read(1 << 20):
                 file.write(block)
         try:
-            return _read_file(str(path), read_files_below)
+            yield str(copy)
         except TranscriptError as error:
             raise TranscriptError("standard input", error.problem, error.line) from None
 

@@ -77,7 +77,7 @@ def spend(
     rows, total = leading(rows, top), sum_of("total", requests)
     if as_json:
         faults = [{"path": fault.path, "problem": fault.problem} for fault in ledger.faults]
-        values = {"by": grouping, "rows": [figures(row) for row in rows], "total": figures(total)}
+        values = {"by": grouping, "rows": [row.to_dict() for row in rows], "total": total.to_dict()}
         say_values(values | {"logs": ledger.logs, "repeated_requests": ledger.repeated, "faults": faults})
     elif as_csv:
         say(_csv(rows))
@@ -87,24 +87,6 @@ def spend(
         _complain_of_faults(ledger)
     if paths and not ledger.logs:
         raise click.exceptions.Exit(BAD_INPUT)
-
-
-def figures(row: SpendRow) -> dict[str, Any]:
-    """Return a row as JSON values: amounts in tokens, and the price in US dollars as an exact decimal text, or None if unknown."""
-    cost = row.known_cost
-    return {
-        "name": row.name,
-        "requests": row.requests,
-        "input_tokens": row.input_tokens,
-        "cache_read_tokens": row.cache_read,
-        "cache_write_tokens": row.cache_write,
-        "cache_write_1h_tokens": row.cache_write_1h,
-        "output_tokens": row.output_tokens,
-        "reasoning_tokens": row.reasoning,
-        "total_tokens": row.total,
-        "cost_usd": None if cost is None else f"{cost:f}",
-        "unpriced_requests": row.unpriced,
-    }
 
 
 def _read(paths: Sequence[str]) -> Ledger:
@@ -160,8 +142,8 @@ def _csv(rows: Sequence[SpendRow]) -> str:
 
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    values = [figures(row) for row in rows]
-    writer.writerow(figures(SpendRow("")))
+    values = [row.to_dict() for row in rows]
+    writer.writerow(SpendRow("").to_dict())
     for row in values:
         name = row["name"]
         row["name"] = f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import READABLE_FORMATS, Settings, model_option, max_tokens_option, read_files_option, session_option
+from .options import READABLE_FORMATS, Settings, max_tokens_option, model_option, read_files_option, session_option
 from .output import say_values, show
 from .progress import progress_bar
 
@@ -45,7 +42,7 @@ def timeline(path: str, as_json: bool, **options: Any) -> None:
     if as_json:
         say_values({"path": path, **read.timeline.to_dict()})
     else:
-        show(timeline_draw(read.timeline, read.transcript.name, _notes(read.timeline)))
+        show(timeline_draw(read.timeline, read.name, _notes(read.timeline)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +50,13 @@ class ReadTimeline:
     """A log and the timeline of one of its sessions.
 
     Attributes:
+        name: The log's name for messages.
         transcript: The log.
         manager: The manager that counted it.
         timeline: The timeline.
     """
 
+    name: str
     transcript: Transcript
     manager: ContextWindowManager
     timeline: Timeline
@@ -75,14 +74,16 @@ def read_timeline(path: str, settings: Settings) -> ReadTimeline:
         BadInputError: It is not clear which session to use.
     """
     from ..timeline import log_reports
-    from .read_transcript import read_one, standard_input_as_file
+    from .read_transcript import STDIN, read_one, standard_input_as_file
 
     with standard_input_as_file(path) as file:
-        transcript = read_one(str(file), settings.session_id, settings.read_files_below)
+        transcript = read_one(file, settings.session_id, settings.read_files_below)
         manager, _ = settings.manager(transcript.session)
         with progress_bar("counting tokens"):
             reports = log_reports(file, transcript.account, transcript.session)
-            return ReadTimeline(transcript, manager, manager.timeline(transcript.session, reports))
+            return ReadTimeline(
+                "standard input" if path == STDIN else transcript.name, transcript, manager, manager.timeline(transcript.session, reports)
+            )
 
 
 def _notes(timeline: Timeline) -> list[str]:
@@ -100,7 +101,9 @@ def _notes(timeline: Timeline) -> list[str]:
         )
     lost = sum(not point.is_in_log for point in timeline.points)
     if lost:
-        notes.append(f"{'1 request has' if lost == 1 else f'{lost:,} requests have'} no answer in the log, for example because it broke off.")
+        notes.append(
+            f"{'1 request has' if lost == 1 else f'{lost:,} requests have'} no answer in the log, for example because it broke off."
+        )
     unpriced = timeline.spent.unpriced
     if unpriced and timeline.spent.requests:
         notes.append(f"The price of {unpriced:,} of {timeline.spent.requests:,} requests is unknown.")

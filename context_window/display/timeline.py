@@ -90,7 +90,7 @@ def _chart(timeline: Timeline, width: int, glyphs: Glyphs) -> list[Line]:
         lines.append([label, Span(glyphs.mark, QUIET), *_runs(cells, glyphs)])
     signs = [(_sign(group), columns) for group, columns in groups]
     if any(sign for sign, _ in signs):
-        lines.append([Span(" " * (margin + 1)), *(Span(f"{sign:<{columns}}", BAD) for sign, columns in signs)])
+        lines.append([Span(" " * (margin + 1)), Span("".join(f"{sign:<{columns}}" for sign, columns in signs), BAD)])
     numbers = _numbers(timeline, sum(widths))
     return [*lines, [Span(" " * (margin + 1)), Span(numbers, QUIET)]]
 
@@ -159,10 +159,10 @@ def _jumps(timeline: Timeline, width: int, glyphs: Glyphs) -> list[Line]:
         return []
     shown = [point for _, point in largest]
     columns = [
-        Column("Largest jumps", [Span(_name(point)) for point in shown], is_left=True),
+        Column("Largest jumps", [Span(_name(point)) for point in shown], is_left=True, is_elastic=True, is_last_resort=True),
         Column("tokens", [Span(f"+{tokens:,}") for tokens, _ in largest]),
         Column("to", [Span(f"{point.total:,}") for point in shown], priority=2),
-        Column("largest new item", [Span(glyphs.safe(point.added)) for point in shown], is_left=True, is_elastic=True),
+        Column("largest new item", [Span(glyphs.safe(point.added)) for point in shown], is_left=True, is_elastic=True, priority=3),
         Column("its tokens", [Span(f"{point.added_tokens:,}" if point.added else "") for point in shown], priority=1),
     ]
     return table(columns, width, glyphs)
@@ -176,7 +176,7 @@ def _marker_table(timeline: Timeline, width: int, glyphs: Glyphs) -> list[Line]:
     listed = sorted(sorted(markers, key=lambda row: -row[1].tokens)[:MARKERS_LISTED], key=lambda row: row[0].number)
     columns = [
         Column("Markers", [Span(_name(point)) for point, _ in listed], is_left=True),
-        Column("", [Span(marker.kind.value, BAD) for _, marker in listed], is_left=True),
+        Column("", [Span(marker.kind.value, BAD) for _, marker in listed], is_left=True, is_elastic=True, is_last_resort=True, priority=3),
         Column("tokens", [Span(f"{marker.tokens:,}") for _, marker in listed]),
         Column("US dollars", [Span("" if marker.cost is None else cents(marker.cost)) for _, marker in listed], priority=1),
         Column("cause", [Span(glyphs.safe(marker.cause)) for _, marker in listed], is_left=True, is_elastic=True, priority=2),

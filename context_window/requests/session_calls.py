@@ -25,7 +25,6 @@ from ..views.tracker import SessionTracker
 from ..views.trackers import SessionTrackers
 from .provider_check import PendingCall, question_about
 
-
 if TYPE_CHECKING:
     from ..timeline.matches import LogReports
     from ..timeline.points import Timeline

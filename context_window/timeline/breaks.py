@@ -2,8 +2,8 @@
 
 1. A request leaves in the cache what it read from it and what it wrote to it.
 2. If the next request reads less, the cache broke there. Less than `LEAST` tokens is noise: providers cache in blocks.
-3. The cause is the first that the log shows: another agent, another model, a compaction, a change of the system prompt or the tools, an item
-   that changed or left, a pause longer than the cache's lifetime. Else it is unknown.
+3. The cause is the first that the log shows: another agent, another model, a compaction, a change of the system prompt or the tools, an
+   item that changed or left, a pause longer than the cache's lifetime. Else it is unknown.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from .points import Marker, MarkerKind, Point, Timeline
 from .walk import WindowState, WindowWalk
 
 TRIMMED_PART, TRIMMED_LEAST = 20, 1024
-"""A prompt that is smaller than the one before by a twentieth and by so many tokens was trimmed by the tool. Thinking of earlier turns, which
-some providers leave out, is usually less."""
+"""A prompt that is smaller than the one before by a twentieth and by this many tokens was trimmed by the tool. Thinking of earlier turns,
+which some providers leave out, is usually less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ def timeline_of(session: Session, walk: WindowWalk, reports: LogReports, budget:
     items, states = session.items, [*walk.states, walk.final]
     events = list(_events(session, walk, reports))
     points: list[Point] = []
-    seen, before = -1, None
+    seen = -1
+    before: Request | None = None
     for number, event in enumerate([*events, _Event(len(states) - 1, None)], 1):
         passed, start = states[seen + 1 : event.state + 1], states[seen].length if seen >= 0 else 0
         is_next = number > len(events)
@@ -74,11 +75,11 @@ def _events(session: Session, walk: WindowWalk, reports: LogReports) -> Iterator
     for item_id, request in reports.strays:
         strays.setdefault(item_id, []).append(request)
     for place, item in enumerate(session.items):
-        request = reports.by_item.get(item.id)
-        if request is not None:
+        report = reports.by_item.get(item.id)
+        if report is not None:
             state = max(0, bisect_right(starts, place) - 1)
             yield from (_Event(state, stray, is_in_log=False) for stray in strays.get(item.id, ()))
-            yield _Event(state, request)
+            yield _Event(state, report)
     yield from (_Event(len(walk.states), stray, is_in_log=False) for stray in strays.get("", ()))
 
 
@@ -109,7 +110,9 @@ def _point(items: Sequence[Item], state: WindowState, passed: Sequence[WindowSta
     )
 
 
-def _markers(items: Sequence[Item], passed: Sequence[WindowState], start: int, before: Request | None, request: Request | None) -> list[Marker]:
+def _markers(
+    items: Sequence[Item], passed: Sequence[WindowState], start: int, before: Request | None, request: Request | None
+) -> list[Marker]:
     """Return what happened between a request and the one before it.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 from session.items import MessageCategory
@@ -15,7 +15,7 @@ from session.units import PRIORITY
 from ..spend.tables import SpendRow, sum_of
 
 
-class MarkerKind(str, Enum):
+class MarkerKind(StrEnum):
     """An event between two requests.
 
     Attributes:

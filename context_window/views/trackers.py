@@ -74,9 +74,7 @@ class SessionTrackers:
         )
         return tracker
 
-    def walk(
-        self, session: Session, state: SessionState, settings: Settings, on_request: Callable[[Fold, int], object]
-    ) -> SessionTracker:
+    def walk(self, session: Session, state: SessionState, settings: Settings, on_request: Callable[[Fold, int], object]) -> SessionTracker:
         """Read the whole session once from its beginning, and return its census as `census` does. The caller holds the state's lock.
 
         Args:

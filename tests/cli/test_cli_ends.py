@@ -146,7 +146,7 @@ def test_every_help_has_an_example(shell: Shell, command: tuple[str, ...]) -> No
 
 def test_the_list_of_commands_has_whole_sentences(shell: Shell) -> None:
     listed = shell("--help")[1].partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
-    assert len(listed) == 11
+    assert len(listed) == 12
     assert all(line.endswith(".") and not line.endswith("..") for line in listed)
 
 
