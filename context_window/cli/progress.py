@@ -1,4 +1,4 @@
-"""A progress bar on the terminal for work that takes longer than a second. Prints nothing anywhere else."""
+"""A progress bar with the time left on the terminal, for work that takes longer than a second. Prints nothing anywhere else."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class _Bar:
 
     def appear(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         with self._lock:
             if self._is_over:
                 return
-            columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+            columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
             progress = Progress(*columns, console=Console(file=sys.stderr), transient=True)
             self._bar = progress, progress.add_task(self._description, total=self._total, completed=self._completed)
             progress.start()

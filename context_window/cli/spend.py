@@ -6,8 +6,10 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import date, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +18,7 @@ from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
 from .progress import progress_bar
 
 if TYPE_CHECKING:
-    from ..spend import Ledger, SpendRow
+    from ..spend import Ledger, SpendCache, SpendRow
 
 EPILOG = """\b
 Examples:
@@ -57,8 +59,17 @@ DAY = click.DateTime(["%Y-%m-%d"])
 @click.option("--utc", is_flag=True, help="Days of UTC instead of the local time zone.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: rows, total, faults.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows as CSV, without the total.")
+@click.option("--no-cache", is_flag=True, help="Read every log anew, and keep nothing for the next run.")
 def spend(
-    paths: tuple[str, ...], grouping: str, sort: str | None, top: int | None, utc: bool, as_json: bool, as_csv: bool, **filters: Any
+    paths: tuple[str, ...],
+    grouping: str,
+    sort: str | None,
+    top: int | None,
+    utc: bool,
+    as_json: bool,
+    as_csv: bool,
+    no_cache: bool,
+    **filters: Any,
 ) -> None:
     """Show the tokens and the money that sessions have cost.
 
@@ -71,7 +82,7 @@ def spend(
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
-    ledger = _read(paths)
+    ledger = _read(paths, no_cache=no_cache)
     requests = choose(ledger.requests, utc=utc, **filters)
     rows = sorted(spend_by(grouping, requests, utc=utc), key=SORTS[sort or "name"])
     rows, total = leading(rows, top), sum_of("total", requests)
@@ -89,8 +100,8 @@ def spend(
         raise click.exceptions.Exit(BAD_INPUT)
 
 
-def _read(paths: Sequence[str]) -> Ledger:
-    from ..spend import find_logs, read_ledger
+def _read(paths: Sequence[str], *, no_cache: bool) -> Ledger:
+    from ..spend import find_logs, read_ledger, read_on_all_cores
 
     if "" in paths:
         raise BadInputError("the name of a log is empty; pass a file, a folder, or -")
@@ -100,8 +111,21 @@ def _read(paths: Sequence[str]) -> Ledger:
     if not logs:
         where = "below the given paths" if paths else "where the known tools write them"
         raise BadInputError(f"no logs found {where}; pass the path of a log or of a folder of logs")
-    with progress_bar("reading logs", len(logs)) as advance:
-        return read_ledger(logs, advance)
+    with nullcontext() if no_cache else _cache() as cache:
+        ledger = read_ledger(logs, partial(progress_bar, "reading logs"), scheduler=read_on_all_cores, cache=cache)
+    if cache is not None and cache.problem:
+        complain(cache.problem)
+    return ledger
+
+
+def _cache() -> AbstractContextManager[SpendCache | None]:
+    from ..spend import SpendCache, cache_file
+
+    try:
+        return SpendCache(cache_file())
+    except RuntimeError as error:  # the user's home is unknown
+        complain(f"nothing is kept for the next run: {error}; set CONTEXT_WINDOW_HOME to a writable folder")
+        return nullcontext()
 
 
 def _read_standard_input(paths: Sequence[str]) -> Ledger:

@@ -5,14 +5,32 @@
         print(row.name, row.total, row.cost)
 
 1. `discovery.py` finds the logs of all tools, or those below the paths it is given.
-2. `ledger.py` reads each log's requests, counts a request that several logs repeat once, and lists the logs that could not be read.
+2. `ledger.py` counts a request that several logs repeat once, and lists the logs that could not be read. `schedulers.py` reads the logs in
+   one process or in several; `rows.py` is what they hand back, and what `cache.py` keeps for the next run.
 3. `money.py` prices a request by the prices of its day.
 4. `tables.py` filters requests and sums them by day, week, month, project, model, tool, session or agent.
 """
 
+from .cache import SpendCache, cache_file
 from .discovery import find_logs
 from .ledger import Ledger, LogFault, read_ledger
 from .money import cost_of
+from .schedulers import read_here, read_on_all_cores
 from .tables import GROUPINGS, SpendRow, choose, leading, spend_by
 
-__all__ = ["GROUPINGS", "Ledger", "LogFault", "SpendRow", "choose", "cost_of", "find_logs", "leading", "read_ledger", "spend_by"]
+__all__ = [
+    "GROUPINGS",
+    "Ledger",
+    "LogFault",
+    "SpendCache",
+    "SpendRow",
+    "cache_file",
+    "choose",
+    "cost_of",
+    "find_logs",
+    "leading",
+    "read_here",
+    "read_ledger",
+    "read_on_all_cores",
+    "spend_by",
+]

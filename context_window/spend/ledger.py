@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import chain
 
-from session.errors import TranscriptError
-from session.transcripts.reported_requests import Request, each_once, read_requests
+from session.transcripts.reported_requests import Request
+
+from .cache import SpendCache
+from .log_files import LogFile, log_files
+from .rows import LogRows, decode
+from .schedulers import Advance, Scheduler, read_here
+
+Progress = Callable[[int], AbstractContextManager[Advance]]
+"""Shows progress: takes the bytes to read, and returns a context whose value is called with bytes read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,7 @@ class Ledger:
     """The requests of many logs.
 
     Attributes:
-        requests: Each request once, by the order of the logs.
+        requests: Each request once, by the order of the logs' names. Their ids are hashed.
         repeated: Reports left out since another log reports the same request: forks and resumed sessions copy their past.
         logs: Number of logs read.
         faults: The logs of which something could not be read.
@@ -40,28 +49,68 @@ class Ledger:
     faults: tuple[LogFault, ...]
 
 
-def read_ledger(paths: Iterable[Path], on_log: Callable[[int], object] | None = None) -> Ledger:
-    """Return the requests of these logs.
+def read_ledger(
+    paths: Iterable[str | os.PathLike[str]],
+    progress: Progress | None = None,
+    *,
+    scheduler: Scheduler = read_here,
+    cache: SpendCache | None = None,
+) -> Ledger:
+    """Return the requests of these logs. Neither their order nor the scheduler nor the cache changes the result.
 
     Args:
         paths: The logs.
-        on_log: Called with 1 after each log.
+        progress: Shows how much has been read. Logs in the cache are not read.
+        scheduler: `read_here` reads in this process, `read_on_all_cores` in several.
+        cache: Results of earlier runs. Default: every log is read.
     """
-    reports: list[Request] = []
-    faults: list[LogFault] = []
-    logs = 0
-    for path in paths:
-        try:
-            log = read_requests(path)
-        except TranscriptError as error:
-            faults.append(LogFault(str(path), error.problem))
+    entries = _Entries()
+    unread: list[LogFile] = []
+    for log in log_files(paths):
+        known = cache.get(log) if cache else None
+        if known is None:
+            unread.append(log)
         else:
-            logs += 1
-            reports += log.requests
-            if log.damaged_lines:
-                lines = "1 line is damaged and was" if log.damaged_lines == 1 else f"{log.damaged_lines:,} lines are damaged and were"
-                faults.append(LogFault(str(path), f"{lines} left out"))
-        if on_log is not None:
-            on_log(1)
-    requests = each_once(reports)
-    return Ledger(tuple(requests), len(reports) - len(requests), logs, tuple(faults))
+            entries.add(log, known)
+    with progress(sum(log.size for log in unread)) if progress and unread else nullcontext(lambda _: None) as advance:
+        for log, data in scheduler(unread, advance):
+            rows = decode(data)
+            entries.add(log, rows)
+            if cache and rows.problem is None:
+                cache.put(log, data)
+    return entries.ledger()
+
+
+class _Entries:
+    """Collects the rows of logs in any order."""
+
+    def __init__(self) -> None:
+        self._best: dict[str, tuple[int, int, Request]] = {}
+        self._without_id: list[tuple[int, int, Request]] = []
+        self._reports = self._logs = 0
+        self._faults: list[tuple[int, LogFault]] = []
+
+    def add(self, log: LogFile, rows: LogRows) -> None:
+        """Add a log. Of two reports of a request, the one with more output tokens stays, else that of the log whose name is first."""
+        self._reports += len(rows.requests)
+        self._logs += rows.problem is None
+        for place, request in enumerate(rows.requests):
+            entry = log.place, place, request
+            if not request.id:
+                self._without_id.append(entry)
+                continue
+            known = self._best.setdefault(request.id, entry)
+            if (-request.output_tokens, *entry[:2]) < (-known[2].output_tokens, *known[:2]):
+                self._best[request.id] = entry
+        problem = rows.problem
+        if rows.damaged_lines:
+            lines = "1 line is damaged and was" if rows.damaged_lines == 1 else f"{rows.damaged_lines:,} lines are damaged and were"
+            problem = f"{lines} left out"
+        if problem is not None:
+            self._faults.append((log.place, LogFault(log.name, problem)))
+
+    def ledger(self) -> Ledger:
+        """Return the requests and the faults by the order of the logs."""
+        entries = sorted(chain(self._best.values(), self._without_id), key=lambda entry: entry[:2])
+        faults = (fault for _, fault in sorted(self._faults, key=lambda fault: fault[0]))
+        return Ledger(tuple(entry[2] for entry in entries), self._reports - len(entries), self._logs, tuple(faults))

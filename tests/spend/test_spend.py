@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from context_window.spend import GROUPINGS, SpendRow, choose, cost_of, find_logs, leading, read_ledger, spend_by
 from session.transcripts.reported_requests import Request
 from session.transcripts.trajectory_readers import OpenHandsReader
+from tests.spend.logs import answer, write
 from tests.support.shell import Shell
 
 NOON = datetime(2026, 3, 25, 12, tzinfo=UTC).timestamp()
@@ -25,31 +26,6 @@ NOON = datetime(2026, 3, 25, 12, tzinfo=UTC).timestamp()
 @pytest.fixture
 def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
     return Shell(capsys, monkeypatch)
-
-
-def answer(message: str, output: int, **changes: Any) -> dict[str, Any]:
-    """A line of Claude Code with the usage of an answer."""
-    usage = {
-        "input_tokens": 10,
-        "cache_read_input_tokens": 1000,
-        "cache_creation_input_tokens": 300,
-        "cache_creation": {"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 200},
-        "output_tokens": output,
-    }
-    return {
-        "type": "assistant",
-        "timestamp": "2026-03-25T12:00:00Z",
-        "sessionId": "s1",
-        "cwd": "/home/me/shop",
-        "requestId": f"req_{message}",
-        "message": {"id": message, "role": "assistant", "model": "claude-opus-4-6", "content": [], "usage": usage},
-    } | changes
-
-
-def write(path: Path, *values: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{value if isinstance(value, str) else json.dumps(value)}\n" for value in values))
-    return path
 
 
 def tokens(total: int, cached: int, output: int) -> dict[str, int]:
@@ -91,9 +67,9 @@ class TestReading:
         assert [fault.problem for fault in ledger.faults] == [
             "2 lines are damaged and were left out",
             "no log of a known format found",
-            "no such file",
             "no log of a known format found",
             "1 line is damaged and was left out",
+            "no such file",
         ]
 
     def test_codex_follows_its_totals(self, tmp_path: Path) -> None:

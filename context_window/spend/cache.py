@@ -1,0 +1,166 @@
+"""Keeps the rows of logs between runs, so that only new and changed logs are read. A file in the user's cache folder, for the user alone.
+
+It holds what `rows.py` writes: numbers, times, hashed ids, names of models and tools, folders, ids of sessions. Logs are found by a hash
+of their path. A log counts as changed if its size or its time of modification is another one. Both are taken before the log is read, so
+a log that grows meanwhile is read again in the next run.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from session.store.paths import create_private_folder
+
+from .log_files import LogFile
+from .rows import FORMAT, DamagedRowsError, LogRows, decode
+
+NAME = "spend.sqlite3"
+LOGS_MAX = 500_000
+"""Logs to keep. A cache with more is begun anew: most of them no longer exist."""
+COMMIT_EVERY = 500
+"""Logs between two commits, so that an interrupted run keeps most of its work."""
+DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""Errors of a file that is not ours any more: other tables, damaged pages, no database at all."""
+WAIT = 2.0
+"""Seconds to wait for another process that is writing."""
+
+
+def cache_file(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:
+    """Return the path of the cache: below CONTEXT_WINDOW_HOME, else in the system's folder for caches.
+
+    Args:
+        environment: The process's variables. Default: those of this process.
+        home: The user's home folder. Default: this user's.
+
+    Raises:
+        RuntimeError: The user's home folder is unknown.
+    """
+    environment = os.environ if environment is None else environment
+    if own := environment.get("CONTEXT_WINDOW_HOME"):
+        return Path(own).expanduser() / NAME
+    home = Path.home() if home is None else home
+    if sys.platform == "win32":
+        folder = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        folder = home / "Library" / "Caches"
+    else:  # a relative path is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
+        given = environment.get("XDG_CACHE_HOME", "")
+        folder = Path(given) if Path(given).is_absolute() else home / ".cache"
+    return folder / "context-window" / NAME
+
+
+class SpendCache:
+    """The rows of logs that were read before.
+
+        with SpendCache(cache_file()) as cache:
+            ledger = read_ledger(find_logs(), cache=cache)
+
+    A cache that cannot be used costs time and no figures: its methods raise nothing, and `problem` says what is wrong.
+
+    Attributes:
+        path: The file.
+        problem: The reason why the cache was thrown away or is not used, in words; None if all is well.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Args:
+        path: The file. It is created if necessary.
+        """
+        self.path = path
+        self.problem: str | None = None
+        self._added = 0
+        self._database: sqlite3.Connection | None = None
+        self._try(self._open)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._try(self._commit)
+        self._close()
+
+    def get(self, log: LogFile) -> LogRows | None:
+        """Return the rows of the log, or None if it was not read before or has changed since."""
+        row: list[tuple[bytes]] = []
+
+        def select() -> None:
+            if self._database is not None:
+                query = "SELECT rows FROM logs WHERE path = ? AND version = ?"
+                row.extend(self._database.execute(query, (_hashed(log), log.version)))
+
+        if log.version:
+            self._try(select)
+        try:
+            return decode(row[0][0]) if row else None
+        except DamagedRowsError:
+            self._begin_anew()
+            return None
+
+    def put(self, log: LogFile, rows: bytes) -> None:
+        """Keep the rows of the log."""
+
+        def insert() -> None:
+            if self._database is not None:
+                self._database.execute("INSERT OR REPLACE INTO logs VALUES (?, ?, ?)", (_hashed(log), log.version, rows))
+                self._added += 1
+                if self._added % COMMIT_EVERY == 0:
+                    self._database.commit()
+
+        if log.version:
+            self._try(insert)
+
+    def _open(self) -> None:
+        create_private_folder(self.path.parent)
+        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        self._database = sqlite3.connect(self.path, timeout=WAIT)
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        if version != FORMAT:
+            self._database.execute("DROP TABLE IF EXISTS logs")
+            self._database.execute(f"PRAGMA user_version = {FORMAT}")
+        self._database.execute("CREATE TABLE IF NOT EXISTS logs (path BLOB PRIMARY KEY, version TEXT NOT NULL, rows BLOB NOT NULL)")
+        (count,) = self._database.execute("SELECT count(*) FROM logs").fetchone()
+        if count > LOGS_MAX:
+            self._database.execute("DELETE FROM logs")
+        self._database.commit()
+
+    def _commit(self) -> None:
+        if self._database is not None:
+            self._database.commit()
+
+    def _close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _try(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except (sqlite3.Error, OSError) as error:
+            if isinstance(error, sqlite3.Error) and error.sqlite_errorcode & 0xFF in DAMAGED:
+                self._begin_anew()
+            else:  # locked, full, read-only: the file may be sound
+                self._close()
+                self.problem = f"the cache {self.path} cannot be used: {error}; logs are read without it"
+
+    def _begin_anew(self) -> None:
+        """Delete a damaged file and go on with an empty one."""
+        self._close()
+        if self.problem is None:
+            self.problem = f"the cache {self.path} was damaged; it is made anew, and all logs are read"
+            self._try(self._delete)
+
+    def _delete(self) -> None:
+        for ending in ("", "-journal"):
+            self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+        self._open()
+
+
+def _hashed(log: LogFile) -> bytes:
+    return blake2b(os.fsencode(os.path.realpath(log.name)), digest_size=16).digest()

@@ -1,0 +1,55 @@
+"""The logs to read, with their sizes, and in batches that are worth the trip to another process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+BATCH_BYTES = 16_000_000
+"""Bytes of logs that make a batch: about a tenth of a second."""
+BATCH_LOGS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A log before it is read.
+
+    Attributes:
+        place: The log's place in the order of names.
+        name: The log's path.
+        size: Bytes; 0 if the file cannot be looked at.
+        version: Changes when the file does; empty if the file cannot be looked at.
+    """
+
+    place: int
+    name: str
+    size: int
+    version: str
+
+
+def log_files(paths: Iterable[str | os.PathLike[str]]) -> list[LogFile]:
+    """Return the files of these paths, each path once, in the order of their names."""
+    return [_log_file(place, name) for place, name in enumerate(sorted({os.fspath(path) for path in paths}))]
+
+
+def _log_file(place: int, name: str) -> LogFile:
+    try:
+        status = os.stat(name)
+    except (OSError, ValueError):  # ValueError: a NUL byte in the path. Reading the log says what is wrong
+        return LogFile(place, name, 0, "")
+    return LogFile(place, name, status.st_size, f"{status.st_size}:{status.st_mtime_ns}")
+
+
+def batches(logs: Sequence[LogFile]) -> Iterator[list[LogFile]]:
+    """Yield the logs in batches, in order. A log of more than `BATCH_BYTES` has one of its own."""
+    batch: list[LogFile] = []
+    size = 0
+    for log in logs:
+        if batch and (size + log.size > BATCH_BYTES or len(batch) == BATCH_LOGS):
+            yield batch
+            batch, size = [], 0
+        batch.append(log)
+        size += log.size
+    if batch:
+        yield batch

@@ -1,0 +1,112 @@
+"""The requests of one log as compact bytes: what a worker hands back and what the cache keeps. They hold no text of a conversation.
+
+The bytes are compressed JSON. Texts that repeat, such as the model and the folder, are stored once a log. Ids are hashed, since they only
+serve to tell requests apart.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from hashlib import blake2b
+from sys import intern
+from typing import Any
+
+from session.errors import TranscriptError
+from session.transcripts.reported_requests import Request, read_requests
+
+FORMAT = 1
+"""Number of the format. Raise it when a reader's figures change: rows of another format are read anew."""
+ID_BYTES = 16
+"""Bytes of a hashed id. Two of a thousand million requests have the same hash with a chance of one in 10²⁰."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRows:
+    """The content of a log as far as spending is concerned.
+
+    Attributes:
+        requests: Each request once. Ids are hashed.
+        damaged_lines: Lines of which something could not be read.
+        problem: The reason why the log could not be read at all, in words; None if it could.
+    """
+
+    requests: tuple[Request, ...]
+    damaged_lines: int = 0
+    problem: str | None = None
+
+
+class DamagedRowsError(Exception):
+    """The bytes are not those that `encode` has written."""
+
+
+def read_rows(name: str, on_read: Callable[[int], object] | None = None) -> bytes:
+    """Read a log and return its rows as bytes. A log that cannot be read has a problem instead of requests.
+
+    Args:
+        name: The log's path.
+        on_read: As for `read_requests`.
+    """
+    try:
+        log = read_requests(name, on_read)
+    except TranscriptError as error:
+        return encode(LogRows((), problem=error.problem))
+    except MemoryError:
+        return encode(LogRows((), problem="one of its lines does not fit into memory"))
+    requests = (replace(request, id=_hashed(request.id)) for request in log.requests)
+    return encode(LogRows(tuple(requests), log.damaged_lines))
+
+
+def encode(log: LogRows) -> bytes:
+    """Return the rows as bytes."""
+    places: dict[str, int] = {}
+
+    def place(text: str) -> int:
+        return places.setdefault(text, len(places))
+
+    requests = [
+        [
+            request.id,
+            request.time,
+            *(place(text) for text in (request.tool, request.model, request.project, request.session, request.agent)),
+            request.input_tokens,
+            request.cache_read,
+            request.cache_write,
+            request.cache_write_1h,
+            request.output_tokens,
+            request.reasoning,
+            None if request.cost is None else str(request.cost),
+        ]
+        for request in log.requests
+    ]
+    values = {"requests": requests, "texts": list(places), "damaged": log.damaged_lines, "problem": log.problem}
+    return zlib.compress(json.dumps(values, separators=(",", ":")).encode(), 1)
+
+
+def decode(data: bytes) -> LogRows:
+    """Return the rows in these bytes.
+
+    Raises:
+        DamagedRowsError: The bytes are damaged.
+    """
+    try:
+        values = json.loads(zlib.decompress(data))
+        texts = [intern(text) for text in values["texts"]]
+        requests = tuple(_request(row, texts) for row in values["requests"])
+        return LogRows(requests, values["damaged"], values["problem"])
+    except (zlib.error, ValueError, TypeError, KeyError, IndexError, InvalidOperation):
+        raise DamagedRowsError from None
+
+
+def _request(row: list[Any], texts: list[str]) -> Request:
+    id_, time, tool, model, project, session, agent, uncached, read, written, for_hour, output, reasoning, cost = row
+    price = None if cost is None else Decimal(cost)
+    names = texts[tool], texts[model], texts[project], texts[session], texts[agent]
+    return Request(id_, time, *names, uncached, read, written, for_hour, output, reasoning, price)
+
+
+def _hashed(id_: str) -> str:
+    return blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=ID_BYTES).hexdigest() if id_ else ""

@@ -1,0 +1,107 @@
+"""Where logs are read: in this process or in several. Every way yields the rows of every log, in any order.
+
+A scheduler is a function of the logs and of a callback for the bytes read. `ledger.py` puts the rows in order, so the figures are the
+same for all schedulers.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+
+from .log_files import LogFile, batches
+from .rows import LogRows, encode, read_rows
+
+Advance = Callable[[int], object]
+"""Called with the number of bytes read since the last call."""
+Scheduler = Callable[[Sequence[LogFile], Advance], Iterator[tuple[LogFile, bytes]]]
+
+WORTH_PROCESSES = 32_000_000
+"""Bytes of logs from which on several processes are faster than one, since each takes a quarter of a second to start."""
+DIED = "the process that read it ended unexpectedly, perhaps for lack of memory"
+
+
+def read_here(logs: Sequence[LogFile], advance: Advance) -> Iterator[tuple[LogFile, bytes]]:
+    """Read the logs one after the other in this process."""
+    for log in logs:
+        yield log, read_rows(log.name, advance)
+
+
+def read_on_all_cores(logs: Sequence[LogFile], advance: Advance) -> Iterator[tuple[LogFile, bytes]]:
+    """Read the logs with as many processes as this one may use cores, or here if there is little to read.
+
+    The processes import the main module, so a program that calls this needs `if __name__ == "__main__":`.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    parts = list(batches(logs))
+    processes = min(cores, len(parts))
+    if processes < 2 or sum(log.size for log in logs) < WORTH_PROCESSES:
+        yield from read_here(logs, advance)
+    else:
+        yield from read_in_processes(parts, advance, processes)
+
+
+def read_in_processes(parts: Sequence[Sequence[LogFile]], advance: Advance, processes: int) -> Iterator[tuple[LogFile, bytes]]:
+    """Read the batches with this many processes. If one dies, the logs that were not read are read again, each in a process of its own.
+
+    Args:
+        parts: The batches.
+        advance: Called with the bytes of each batch.
+        processes: Number of processes.
+    """
+    left = {log.place: log for part in parts for log in part}
+    try:
+        for part, rows in _results(parts, processes):
+            for log, data in zip(part, rows, strict=True):
+                del left[log.place]
+                yield log, data
+            advance(sum(log.size for log in part))
+    except BrokenProcessPool:
+        for log in list(left.values()):
+            yield log, _read_apart(log)
+            advance(log.size)
+
+
+def _results(parts: Sequence[Sequence[LogFile]], processes: int) -> Iterator[tuple[Sequence[LogFile], list[bytes]]]:
+    """Yield the batches as they are read."""
+    pool = _pool(processes)
+    try:
+        running: dict[Future[list[bytes]], Sequence[LogFile]] = {}
+        waiting = iter(sorted(parts, key=lambda part: -sum(log.size for log in part)))  # the longest first, so that all end together
+        while True:
+            for part in waiting:
+                running[pool.submit(read_batch, [log.name for log in part])] = part
+                if len(running) >= 2 * processes:
+                    break
+            if not running:
+                return
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(done), done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _read_apart(log: LogFile) -> bytes:
+    with _pool(1) as pool:
+        try:
+            return pool.submit(read_rows, log.name).result()
+        except BrokenProcessPool:
+            return encode(LogRows((), problem=DIED))
+
+
+def _pool(processes: int) -> ProcessPoolExecutor:
+    """Return a pool. Its processes are spawned, since a process with threads must not be forked."""
+    return ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_leave_interrupts_to_the_parent)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def read_batch(names: Sequence[str]) -> list[bytes]:
+    """Return the rows of these logs. Runs in a worker."""
+    return [read_rows(name) for name in names]

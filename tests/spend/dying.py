@@ -1,0 +1,18 @@
+"""Readers that end their process. Workers import them from here, without pytest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from context_window.spend.rows import read_rows
+
+
+def die_of_a_batch(names: Sequence[str]) -> list[bytes]:
+    return [die_of_the_second(name) for name in names]
+
+
+def die_of_the_second(name: str) -> bytes:
+    if name.endswith("001.jsonl"):
+        os._exit(9)
+    return read_rows(name)
