@@ -11,14 +11,21 @@ _LITERAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)  # several times a
 _AFTER_KEY = re.compile(r"\s*:")
 
 
-def change_strings(text: str, change: Callable[[str], str]) -> str:
+def change_strings(text: str, change: Callable[[str], str], *, longer_than: int = 0) -> str:
     """Return the JSON text with its string values changed, at any depth. Keys are not values.
 
     A text that is not a JSON object is returned unchanged.
+
+    Args:
+        text: The JSON text.
+        change: Returns the new value of a string.
+        longer_than: Characters of values that stay as they are. Those that are written in no more are not read.
     """
     pieces = []
     end = 0
     for start, literal_end in _string_spans(text):
+        if literal_end - start - 2 <= longer_than:
+            continue
         literal = text[start:literal_end]
         value = json.loads(literal)
         changed = change(value)

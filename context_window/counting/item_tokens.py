@@ -20,11 +20,10 @@ from ..trimming.extracts import GAP, extracted, lines_of, texts_of
 from ..trimming.placeholders import (
     CLEARED,
     MARK,
+    arguments_once_cleared,
     changed,
-    cleared_call,
     cut_call,
     cut_text,
-    has_long_value,
     image_placeholder,
     longest_text,
     output_placeholder,
@@ -160,7 +159,7 @@ class Measurer:
 
         This is faster than to measure them among other work, which takes the place of the tokenizer's tables in the processor's cache.
         """
-        return list(map(self.measure, items))
+        return list(map(self.measure, items)) if self._deferred else [self._memo(item).measured for item in items]
 
     def image_tokens(self, item: Item) -> list[int]:
         """Return the tokens of each image part of the item."""
@@ -179,8 +178,8 @@ class Measurer:
                 memo.cleared_cut = (cut, self._cleared_call_tokens(cut_call(item, cut)))
             return memo.cleared_cut[1]
         if memo.cleared is None:
-            if isinstance(item, FunctionCall) and has_long_value(item):
-                memo.cleared = self._cleared_call_tokens(item)
+            if isinstance(item, FunctionCall):
+                memo.cleared = self._cleared_call_tokens(item, memo.measured.tokens)
             elif isinstance(item, FunctionCallOutput) and item.extra.get(MARK) != CLEARED:
                 memo.cleared = memo.base + self.counter.count_text(output_placeholder(item))
             else:
@@ -197,8 +196,10 @@ class Measurer:
             return 0
         return sum(self._deferred.get(part.text, 0) for part in item.output if isinstance(part, Text))
 
-    def _cleared_call_tokens(self, call: FunctionCall) -> int:
-        return self._count(cleared_call(call)).measured.tokens
+    def _cleared_call_tokens(self, call: FunctionCall, tokens: int | None = None) -> int:
+        """Return the tokens of a call once cleared; `tokens`, if given, are those of the call as it is."""
+        arguments = arguments_once_cleared(call)
+        return self._call_tokens(call, arguments) if tokens is None or arguments != call.arguments else tokens
 
     def line_tokens(self, item: Item) -> Sequence[int]:
         """Return the tokens of each line of the item (`trimming/extracts.py`), each with the gap that may stand before it."""
@@ -268,9 +269,9 @@ class Measurer:
 
     def _memo(self, item: Item) -> _Memo:
         latest = getattr(item, "memo", None)
-        if isinstance(latest, _Memo) and latest.counter is self._equal_counter:  # the usual case; every report asks for all items
+        if type(latest) is _Memo and latest.counter is self._equal_counter:  # the usual case; every report asks for all items
             return latest
-        memo = self._find_memo(item)
+        memo = None if latest is None else self._find_memo(item)
         if memo is None:
             with _SHARED_LOCKS[(id(item) >> _ALIGNED) % len(_SHARED_LOCKS)] if self._is_own else _Exclusive(item):
                 memo = self._find_memo(item)  # another thread may have counted the item meanwhile
@@ -293,9 +294,7 @@ class Measurer:
             case Message():
                 return self._count_parts(item, item.content, _message_framing(item, framing))
             case FunctionCall():
-                tokens = framing.call + count_text(item.name) + self._argument_tokens(item.arguments)
-                if framing.sealed_calls and isinstance(signature := item.metadata.get("thought_signature"), str):
-                    tokens += signature_tokens(signature)
+                tokens = self._call_tokens(item, item.arguments)
             case FunctionCallOutput():
                 return self._count_parts(
                     item, item.output, framing.output + count_text(item.name), framing.loaded_tool * loaded_tools(item)
@@ -312,6 +311,14 @@ class Measurer:
                 sealed = item.data or (item.signature if not item.text else None)
                 tokens = framing.message + count_text(item.text) + sealed_tokens(sealed or "")
         return _Memo(self.counter, Measured(tokens))
+
+    def _call_tokens(self, call: FunctionCall, arguments: str) -> int:
+        """Return the tokens of a call with these arguments."""
+        framing = self._framing
+        tokens = framing.call + self.counter.count_text(call.name) + self._argument_tokens(arguments)
+        if framing.sealed_calls and isinstance(signature := call.metadata.get("thought_signature"), str):
+            tokens += signature_tokens(signature)
+        return tokens
 
     def _argument_tokens(self, arguments: str) -> int:
         match self._framing.tool_form:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
 
+from session.base import copy_with
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
 from session.json_strings import longest_string
 from session.parts import Document, Image, Part, Text
@@ -73,9 +74,12 @@ def refused_placeholder(item: Item, place: int, part: Image | Document) -> str:
 
 def output_placeholder(item: FunctionCallOutput) -> str:
     """Return the placeholder of a tool's output: the tool, the size taken out, the id."""
-    original = original_of(item)
-    media = media_words(original.images, original.documents)
-    sizes = [f"{original.characters:,} characters"] if original.characters or not media else []
+    if len(item.output) == 1 and isinstance(item.output[0], Text) and WAS not in item.extra:  # nearly all outputs
+        sizes, media = [f"{len(item.output[0].text):,} characters"], []
+    else:
+        original = original_of(item)
+        media = media_words(original.images, original.documents)
+        sizes = [f"{original.characters:,} characters"] if original.characters or not media else []
     return f"[{short_name(item.name, NAME_SHOWN)} output taken out: {', '.join(sizes + media)}; recall id {shown_id(item.id)}]"
 
 
@@ -120,21 +124,20 @@ def cut_text(item: FunctionCallOutput, head: int, tail: int) -> str:
     return text[:head] + cut_marker(item, max(0, original.length - head - tail)) + text[len(text) - tail :]
 
 
-def has_long_value(item: FunctionCall) -> bool:
-    """True if clearing could make the call smaller: its arguments may hold a long string value. False is certain."""
-    return len(item.arguments) > LONG_VALUE and longest_string(item.arguments) > LONG_VALUE
+def arguments_once_cleared(item: FunctionCall) -> str:
+    """Return the call's arguments with a placeholder in place of each long string value, or of what a truncation left of it."""
+    return cleared_arguments(item.arguments, value_marker(item)) if len(item.arguments) > LONG_VALUE else item.arguments
 
 
 def cleared_call(item: FunctionCall) -> FunctionCall:
     """Return the call with a placeholder in place of each long string value of its arguments, or of what a truncation left of it."""
-    arguments = cleared_arguments(item.arguments, value_marker(item))
-    return replace(item, arguments=arguments, extra={**item.extra, MARK: CLEARED})
+    return copy_with(item, arguments=arguments_once_cleared(item), extra={**item.extra, MARK: CLEARED})
 
 
 def cleared(item: FunctionCallOutput) -> FunctionCallOutput:
     """Return the output with its content replaced by a placeholder."""
     extra = {key: value for key, value in item.extra.items() if key != WAS}
-    return replace(item, output=(Text(output_placeholder(item)),), extra={**extra, MARK: CLEARED})
+    return copy_with(item, output=(Text(output_placeholder(item)),), extra={**extra, MARK: CLEARED})
 
 
 def changed(item: Item, images: tuple[int, ...], cut: Cut | None) -> Item:

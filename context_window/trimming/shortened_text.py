@@ -28,9 +28,9 @@ def shortened(text: str, cut: Cut, marker: str) -> str:
 
 def cleared_arguments(arguments: str, marker: str) -> str:
     """Return the JSON text of an object with a marker in place of each long string value; any other text unchanged."""
-    return change_strings(arguments, lambda value: marker if len(value) > LONG_VALUE else value)
+    return change_strings(arguments, lambda value: marker if len(value) > LONG_VALUE else value, longer_than=LONG_VALUE)
 
 
 def shortened_arguments(arguments: str, cut: Cut, marker: str) -> str:
     """Return the JSON text of an object with its long string values shortened; any other text unchanged."""
-    return change_strings(arguments, lambda value: shortened(value, cut, marker))
+    return change_strings(arguments, lambda value: shortened(value, cut, marker), longer_than=cut.head + cut.tail)

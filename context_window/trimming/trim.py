@@ -9,7 +9,7 @@ from itertools import dropwhile
 from session.units import CONTEXT, DIALOG, FREE, HELD, KIND_CALL, NONE, SYSTEM_OUTPUT
 
 from .frontier import shorten_unread, shrink_frontier
-from .limits import portion
+from .limits import BOUNDLESS, portion
 from .plan import Reason
 from .results_by_rule import ResultsByRule
 from .strategy_runner import consult
@@ -32,7 +32,8 @@ def trim(view: ViewState) -> None:
         consult(view, adviser)
     if not limits.final:
         _take_items_by_priority(view)
-    view.note_usage()
+    if limits.usage_noted_from < BOUNDLESS:  # else the total need not be known
+        view.note_usage()
     if not limits.final:
         _take_tokens_by_priority(view)
     if tally.edits > edits:

@@ -7,7 +7,7 @@ from typing import Literal
 from weakref import ref
 
 from session.items import parts_of_item
-from session.parts import Document, Image
+from session.parts import Document, Image, Text
 
 from ..events.definitions import PartUnusable
 from ..trimming.fold import Fold
@@ -40,11 +40,8 @@ class UnusableMedia:
         fold, items = tracker.fold, tracker.items
         if self._tracker is None or self._tracker() is not tracker:  # positions may have changed
             self._tracker, self._checked_length, self._unchecked = ref(tracker), 0, []
-        new_places = [
-            place
-            for place in range(self._checked_length, len(fold))
-            if any(isinstance(part, Image | Document) for part in parts_of_item(items[place]))
-        ]
+        new = enumerate(items[self._checked_length : len(fold)], self._checked_length)
+        new_places = list(dict.fromkeys(place for place, item in new for part in parts_of_item(item) if type(part) is not Text))
         old_places = self._unchecked if tracker.rebuilds != self._rebuilds else []
         if new_places or old_places:
             places = (*old_places, *new_places)

@@ -131,7 +131,7 @@ class ViewItems:
                 continue
             if self._is_break(previous, place):
                 breaks.append(log[place].id)
-            self.items.append(self._item(log, place))
+            self.items.append(self._item(log, place) if is_reduced else log[place])  # an item that is shown is reduced or as in the log
             self._keys.append(fold.order_key(place))
             previous = place
         if breaks:

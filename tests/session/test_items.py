@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session import FormatError, MessageCategory, Usage
+from session.base import copy_with
 from session.errors import (
     DuplicateItemError,
     ReadOnlyError,
@@ -437,3 +438,17 @@ class Unshowable:
 )
 def test_any_value_can_be_shown_in_a_message(value: object, expected: str) -> None:
     assert short(value) == expected
+
+
+@pytest.mark.parametrize("item", ONE_OF_EACH, ids=lambda item: item.type)
+@pytest.mark.parametrize("extra", [{}, {"a": [1]}])
+def test_a_copy_with_other_values_equals_the_checked_copy(item: Item, extra: dict[str, Any]) -> None:
+    """`dataclasses.replace` cleans and checks every field again. Here the new values must be clean."""
+    copied, checked = copy_with(item, extra=extra, pinned=True), dataclasses.replace(item, extra=extra, pinned=True)
+    assert type(copied) is type(item)
+    assert copied == checked
+    assert repr(copied) == repr(checked)
+    assert hash(copied) == hash(checked)
+    assert pickle.loads(pickle.dumps(copied)) == copied
+    assert copied.memo is None
+    assert copy_with(item) == item

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from context_window import ContextWindowManager, Session
+from context_window import ContextWindow, ContextWindowManager, Session
 from context_window.recall import recall, recall_tool
 from context_window.trimming.edited_output import WAS
 from context_window.trimming.placeholders import (
+    CLEARED,
     MARK,
     changed,
     cleared,
+    cleared_call,
     cut_marker,
     image_placeholder,
     is_alias,
     output_placeholder,
     part_id,
     shown_id,
+    value_marker,
 )
-from session.items import FunctionCall, FunctionCallOutput, Message
+from context_window.trimming.shortened_text import LONG_VALUE, middle_cut, shortened, shortened_arguments
+from session.items import FunctionCall, FunctionCallOutput, ItemBase, Message
 from session.parts import Document, Image, Text
 from session.providers.anthropic import to_anthropic
 from session.providers.google import to_google
@@ -161,3 +168,44 @@ def test_a_forged_note_does_no_harm(was: dict[str, Any], mark: object) -> None:
     assert view.items[2] == forged
     assert forged.output == (Text("the text"), Image(url="u"))
     assert changed(forged, (1,), None).id == "i"
+
+
+WORDS = st.one_of(st.text(max_size=20), st.integers(LONG_VALUE - 3, LONG_VALUE + 60).map(lambda size: "é\n"[size % 2] * size))
+
+
+def with_long_values(value: Any, change: Callable[[str], str]) -> Any:
+    """Return JSON data with its string values changed: the obvious form of what `change_strings` does to the text."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [with_long_values(member, change) for member in value]
+    return {key: with_long_values(member, change) for key, member in value.items()} if isinstance(value, dict) else value
+
+
+@given(
+    st.dictionaries(WORDS, st.recursive(WORDS | st.none(), lambda inner: st.lists(inner, max_size=3))), st.booleans(), st.integers(0, 400)
+)
+def test_only_long_values_of_a_call_give_way_to_a_marker(arguments: dict[str, Any], is_ascii: bool, length: int) -> None:
+    """A cleared call has a placeholder in place of each long string value of its arguments; a truncated one keeps both ends of it."""
+    call = FunctionCall("write", json.dumps(arguments, ensure_ascii=is_ascii), "c", extra={"seen": [1]})
+    marker, cut = value_marker(call), middle_cut(length)
+    expected = with_long_values(arguments, lambda text: marker if len(text) > LONG_VALUE else text)
+    cleared_item = cleared_call(call)
+    assert json.loads(cleared_item.arguments) == expected
+    assert cleared_item == replace(call, arguments=cleared_item.arguments, extra={"seen": [1], MARK: CLEARED})
+    cut_arguments = json.loads(shortened_arguments(call.arguments, cut, marker))
+    assert cut_arguments == with_long_values(arguments, lambda text: shortened(text, cut, marker))
+
+
+def test_a_trim_does_not_check_again_what_it_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fields of an item are cleaned once, when it is made. What a view changes are copies of clean values."""
+    session = Session()
+    for number in range(40):
+        session.append(FunctionCall("write", json.dumps({"path": "a", "content": "x y " * 200}), f"c{number}"))
+        session.append(FunctionCallOutput("write", "line\n" * 200, f"c{number}"))
+        session.append(Message("user", f"next {number}"))
+    checks: list[object] = []
+    monkeypatch.setattr(ItemBase, "__post_init__", checks.append)
+    view = ContextWindowManager(context_window=ContextWindow(max_tokens=6_000)).process_session(session)
+    assert sum(item.extra.get(MARK) == CLEARED for item in view.items) > 10
+    assert not checks
