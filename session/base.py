@@ -116,15 +116,16 @@ def copy_with(item: ItemT, **values: object) -> ItemT:
     `dataclasses.replace` cleans and checks every field again, which takes ten times as long. Here the new values must be clean: they are
     parts of clean ones, or texts that the caller has made.
     """
-    copied = item.__class__.__new__(item.__class__)
-    for name in _field_names(item.__class__):
+    kind: type[Any] = item.__class__
+    copied: ItemT = kind.__new__(kind)
+    for name in _field_names(kind):
         _set(copied, name, values[name] if name in values else getattr(item, name))
     _set(copied, "memo", None)
     return copied
 
 
 @cache
-def _field_names(kind: type[ItemBase]) -> tuple[str, ...]:
+def _field_names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(spec.name for spec in fields(kind))
 
 
