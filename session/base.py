@@ -116,8 +116,8 @@ def copy_with(item: ItemT, **values: object) -> ItemT:
     `dataclasses.replace` cleans and checks every field again, which takes ten times as long. Here the new values must be clean: they are
     parts of clean ones, or texts that the caller has made.
     """
-    kind: type[Any] = item.__class__
-    copied: ItemT = kind.__new__(kind)
+    copied = object.__new__(type(item))
+    kind: object = type(item)
     for name in _field_names(kind):
         _set(copied, name, values[name] if name in values else getattr(item, name))
     _set(copied, "memo", None)
@@ -125,8 +125,8 @@ def copy_with(item: ItemT, **values: object) -> ItemT:
 
 
 @cache
-def _field_names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(spec.name for spec in fields(kind))
+def _field_names(kind: object) -> tuple[str, ...]:
+    return tuple(spec.name for spec in fields(cast("type[ItemBase]", kind)))
 
 
 def _seconds(value: object, where: str) -> float:
