@@ -22,13 +22,14 @@ from ..recall import recall_tool
 from ..requests.client_errors import answered_error
 from ..settings.context_window import ContextWindow
 from ..threads import in_thread
+from .known_bodies import KnownBodies
 from .ledger import Ledger
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
 from .relay import OpenAnswer, RelayedAnswer, answer_to, request_headers
 from .upstreams import Upstream, upstreams
 from .windows import UNFIT, Windows
-from .wire_format import Conversation, Json, WireFormat, object_of
+from .wire_format import Conversation, Json, WireFormat
 
 LARGEST_BODY = 64 * 1024 * 1024
 """Default of the most bytes that a request may have: twice what Anthropic accepts."""
@@ -103,6 +104,7 @@ class _Gateway:
         recall: bool,
     ) -> None:
         self._windows = Windows(window)
+        self._bodies = KnownBodies()
         self._upstreams = by_name
         self._ledger = ledger
         self._hosts = hosts
@@ -156,7 +158,7 @@ class _Gateway:
 
     async def _answer(self, request: Request, upstream: Upstream, body: bytes) -> Response:
         path = request.url.path.removeprefix(f"/{upstream.name}")
-        fields = object_of(body) if request.method == "POST" and "content-encoding" not in request.headers else None
+        fields = self._bodies.read(body) if request.method == "POST" and "content-encoding" not in request.headers else None
         wire, conversation = _conversation(upstream, path, fields or {})
         send = partial(self._send, request, upstream, path)
         if fields is None or wire is None or conversation is None:
