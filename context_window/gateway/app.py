@@ -103,7 +103,7 @@ class _Gateway:
         strict: bool,
         recall: bool,
     ) -> None:
-        self._windows = Windows(window)
+        self._windows = Windows(window, are_frozen=True)
         self._bodies = KnownBodies()
         self._upstreams = by_name
         self._ledger = ledger

@@ -42,7 +42,11 @@ def with_marks(chosen: Sequence[Json], messages: Sequence[Json]) -> list[Json]:
 
 def _is_marked(message: Json) -> bool:
     content = message.get("content")
-    return isinstance(content, list) and any(isinstance(block, dict) and MARK in block for block in content)
+    if isinstance(content, list):
+        for block in content:  # a loop, since every message of every request comes here
+            if isinstance(block, dict) and MARK in block:
+                return True
+    return False
 
 
 def without_mark(block: Any) -> Any:

@@ -26,6 +26,7 @@ _PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|strea
 _STATUSES = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 413: "INVALID_ARGUMENT"}
 _CALL = ("functionCall", "function_call")
 _RESPONSE = ("functionResponse", "function_response")
+_CALL_NAMES = frozenset({*_CALL, *_RESPONSE})
 _SIGNATURE = ("thoughtSignature", "thought_signature")
 CALL_IDS = "callIds"
 """The key of a message's call ids, one for each part; None for other parts."""
@@ -81,6 +82,9 @@ def _with_call_ids(contents: Sequence[Json]) -> Iterator[Json]:
     for content in contents:
         ids: list[str | None] = []
         for part in _parts(content):
+            if isinstance(part, dict) and _CALL_NAMES.isdisjoint(part):
+                ids.append(None)
+                continue
             call, response = _object(part, _CALL), _object(part, _RESPONSE)
             call_id: str | None = None
             if call is not None:
@@ -191,8 +195,12 @@ def _parts(content: Json) -> list[Any]:
 
 def _object(part: Any, names: Sequence[str]) -> Json | None:
     """Return the object under one of these names; None if there is none."""
-    values = (part.get(name) for name in names) if isinstance(part, dict) else ()
-    return next((value for value in values if isinstance(value, dict)), None)
+    if isinstance(part, dict):
+        for name in names:  # a loop, since every part of every request comes here
+            value = part.get(name)
+            if isinstance(value, dict):
+                return value
+    return None
 
 
 def _key(part: Json, names: Sequence[str]) -> str:

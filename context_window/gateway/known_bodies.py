@@ -6,7 +6,7 @@ Theory of operation:
 2. JSON has no state but its open brackets. Behind a head such as `{"model": "m", "messages": [`, equal bytes up to the end of a message are
    equal messages. So the bytes are compared, and reading begins at the first message that differs.
 3. The rest is read message by message, which says where each ends. What follows the messages is read as an object of its own.
-4. Whatever does not look like that is read by `json.loads` at once: it is JSON of another form, or none. The value is the same in both ways.
+4. Whatever does not look like that is read by `json.loads` at once: JSON of another form, or none. The value is the same in both ways.
 5. The messages of equal bytes are the same objects at every request. So they are held once, and comparing them takes no time. They must not
    be changed.
 """
@@ -90,8 +90,6 @@ class KnownBodies:
         text = body[start + skipped :].decode()
         place = _read_messages(text, values, ends, skipped)
         rest = _rest(text, place)
-        if field in rest:
-            raise ValueError(field)
         self._remember(_Messages(body, start, ends, values), like if like is not None and 2 * common > len(like.ends) else None)
         return {**head, field: list(values), **rest}
 

@@ -30,12 +30,14 @@ UNFIT = (SessionError, ContextWindowError, ArithmeticError, AttributeError, Look
 class Windows:
     """Fits conversations to a window. Thread-safe."""
 
-    def __init__(self, window: ContextWindow) -> None:
+    def __init__(self, window: ContextWindow, *, are_frozen: bool = False) -> None:
         """
         Args:
             window: The limits and the policy of every conversation. Without a strategy, they are trimmed with `Extract()`.
+            are_frozen: True if nobody changes a message after it was passed.
         """
         self._window = window.with_extract()
+        self._are_frozen = are_frozen
         self._lock = Lock()
         self._trackers: OrderedDict[bytes, ConversationTracker[Json]] = OrderedDict()
 
@@ -86,7 +88,10 @@ class Windows:
             tracker = self._trackers.get(key)
             if tracker is None:
                 tracker = self._trackers[key] = ConversationTracker(
-                    self._manager_for(conversation), wire.adapter, names_ids=conversation.recall_tool is not None
+                    self._manager_for(conversation),
+                    wire.adapter,
+                    names_ids=conversation.recall_tool is not None,
+                    are_frozen=self._are_frozen,
                 )
             self._trackers.move_to_end(key)
             if len(self._trackers) > KINDS:

@@ -31,7 +31,7 @@ from ..threads import in_thread
 from ..tools import Tool, tool_texts
 from ..validation import check_amount
 from .message_adapter import MessageAdapter
-from .message_hashes import NO_MESSAGES, MessageHashes, extend_hash, hash_messages
+from .message_hashes import NO_MESSAGES, MessageHashes, extend_hash, hash_messages, snapshot, unchanged
 from .tracked_conversation import TrackedConversation, item_ids, with_tool_name
 from .view_messages import view_messages
 
@@ -50,7 +50,13 @@ class ConversationTracker(Generic[M]):
     """
 
     def __init__(
-        self, manager: ContextWindowManager, adapter: MessageAdapter[M], *, remembered: int = REMEMBERED, names_ids: bool = True
+        self,
+        manager: ContextWindowManager,
+        adapter: MessageAdapter[M],
+        *,
+        remembered: int = REMEMBERED,
+        names_ids: bool = True,
+        are_frozen: bool = False,
     ) -> None:
         """
         Args:
@@ -58,6 +64,7 @@ class ConversationTracker(Generic[M]):
             adapter: The framework's adapter.
             remembered: Conversations to remember.
             names_ids: True if placeholders name ids to recall by. False if the model has no tool for that.
+            are_frozen: True if nobody changes a message after it was passed.
 
         Raises:
             BudgetError: `manager` is not a `ContextWindowManager`, or `remembered` is not a whole number of at least 1.
@@ -67,6 +74,7 @@ class ConversationTracker(Generic[M]):
         self._manager = manager
         self._adapter = adapter
         self._names_ids = names_ids
+        self._hashes = partial(hash_messages, adapter, snapshot_of=unchanged if are_frozen else snapshot)
         self._max_remembered = check_amount("remembered", remembered, least=1)
         self._lock = Lock()
         self._by_key: dict[tuple[bytes, bytes], TrackedConversation[M]] = {}
@@ -191,7 +199,7 @@ class ConversationTracker(Generic[M]):
         self._count_tools(tools)
         system_hash = hashlib.sha256(system.encode(errors="replace")).digest()
         contents = list(map(self._adapter.content, messages))
-        received = hash_messages(self._adapter, messages, contents, self._most_similar(contents, system_hash))
+        received = self._hashes(messages, contents, self._most_similar(contents, system_hash))
         known_count, tracked = self._take_longest_match(received.hashes, system_hash)
         if tracked is None:
             session_id = hashlib.sha256(received.hashes[min(1, len(messages))] + system_hash).hexdigest()[:12]
@@ -271,9 +279,12 @@ class ConversationTracker(Generic[M]):
     def _messages_for(self, tracked: TrackedConversation[M], view: Session) -> list[M]:
         """Return the messages that show the view. The conversation can be found by them from now on."""
         messages = view_messages(self._adapter, tracked, view)
+        if view is tracked.session:
+            tracked.returned = tracked.received
+            return messages
         contents = list(map(self._adapter.content, messages))
         similar = max((tracked.received, tracked.returned), key=lambda hashes: hashes.likeness(contents))
-        tracked.returned = hash_messages(self._adapter, messages, contents, similar)
+        tracked.returned = self._hashes(messages, contents, similar)
         tracked.keys.add((tracked.system_hash, tracked.returned.hashes[-1]))
         return messages
 

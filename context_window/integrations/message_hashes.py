@@ -7,14 +7,14 @@ Theory of operation:
 2. A snapshot is a copy of a message's dictionaries and lists that shares the values in them. Comparing it with the message is one
    comparison in C, which looks at a text only if it is another object. Writing the message as JSON takes a hundred times as long.
 3. Messages that differ from their snapshot, and new ones, are hashed again. A message with a value of an unknown type has no snapshot,
-   since that value could change in place: it is hashed at every request.
+   since that value could change in place: it is hashed at every request. Messages that nobody changes are their own snapshots.
 4. Numbers that are equal, such as 1 and True, count as the same content. The framework's own objects are sent in any case.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import NamedTuple, TypeVar
@@ -54,7 +54,26 @@ class MessageHashes(NamedTuple):
 NO_MESSAGES = MessageHashes([], [], [EMPTY_HASH])
 
 
-def hash_messages(adapter: MessageAdapter[M], messages: Sequence[M], contents: Sequence[object], previous: MessageHashes) -> MessageHashes:
+def snapshot(content: object) -> object:
+    """Return a copy that stays as the content is now, or None if it has a value that could change in place."""
+    try:
+        return _copy(content)
+    except (TypeError, RecursionError):
+        return None
+
+
+def unchanged(content: object) -> object:
+    """Return the content itself, as the snapshot of a message that nobody changes."""
+    return content
+
+
+def hash_messages(
+    adapter: MessageAdapter[M],
+    messages: Sequence[M],
+    contents: Sequence[object],
+    previous: MessageHashes,
+    snapshot_of: Callable[[object], object] = snapshot,
+) -> MessageHashes:
     """Return the hashes of a list of messages.
 
     Args:
@@ -62,14 +81,15 @@ def hash_messages(adapter: MessageAdapter[M], messages: Sequence[M], contents: S
         messages: The messages.
         contents: The content of each message, from `adapter.content`.
         previous: A list that may begin alike. Whatever it is, the result is the same.
+        snapshot_of: Returns the snapshot of a content: `snapshot`, or `unchanged` for messages that nobody changes.
     """
     size = min(len(messages), len(previous.snapshots))
     snapshots, digests = previous.snapshots[:size], previous.digests[:size]
     is_same = is_equal(contents[:size], snapshots)
     changed = [] if is_same else [place for place in range(size) if not is_equal(contents[place], snapshots[place])]
     for place in changed:
-        snapshots[place], digests[place] = snapshot(contents[place]), adapter.digest(messages[place])
-    snapshots += map(snapshot, contents[size:])
+        snapshots[place], digests[place] = snapshot_of(contents[place]), adapter.digest(messages[place])
+    snapshots += map(snapshot_of, contents[size:])
     digests += map(adapter.digest, messages[size:])
     same_digests = next((place for place in changed if digests[place] != previous.digests[place]), size)
     hashes = previous.hashes[: same_digests + 1]
@@ -81,14 +101,6 @@ def hash_messages(adapter: MessageAdapter[M], messages: Sequence[M], contents: S
 def extend_hash(messages_hash: bytes, digest: bytes) -> bytes:
     """Return the hash of a list of messages with one more message."""
     return hashlib.sha256(messages_hash + digest).digest()
-
-
-def snapshot(content: object) -> object:
-    """Return a copy that stays as the content is now, or None if it has a value that could change in place."""
-    try:
-        return _copy(content)
-    except (TypeError, RecursionError):
-        return None
 
 
 def is_equal(content: object, earlier: object) -> bool:

@@ -16,7 +16,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCall
 from context_window.integrations.conversation_tracker import ConversationTracker
 from context_window.integrations.langchain import _LangChainAdapter
 from context_window.integrations.message_adapter import MessageAdapter
-from context_window.integrations.message_hashes import NO_MESSAGES, MessageHashes, hash_messages
+from context_window.integrations.message_hashes import NO_MESSAGES, MessageHashes, hash_messages, unchanged
 from context_window.integrations.pydantic_ai import _PydanticAdapter
 from context_window.integrations.responses_adapter import ResponsesAdapter
 from tests.support.agents import manager
@@ -153,3 +153,15 @@ def test_hashes_are_the_same_whatever_list_is_known(known: list[Any], kept: list
     warm, cold = hashes(messages, hashes(known, NO_MESSAGES)), hashes(messages, NO_MESSAGES)
     assert (warm.digests, warm.hashes) == (cold.digests, cold.hashes)
     assert warm.snapshots == cold.snapshots
+
+
+@given(st.data())
+def test_messages_that_nobody_changes_need_no_copy(data: st.DataObject) -> None:
+    """Their snapshots are the messages themselves, and the hashes are the same."""
+    lists = data.draw(st.lists(st.lists(st.fixed_dictionaries({"role": st.just("user"), "content": st.text(max_size=2)}), max_size=4)))
+    copied, shared = NO_MESSAGES, NO_MESSAGES
+    for messages in lists:
+        copied = hash_messages(ResponsesAdapter(), messages, messages, copied)
+        shared = hash_messages(ResponsesAdapter(), messages, messages, shared, unchanged)
+        assert (shared.digests, shared.hashes) == (copied.digests, copied.hashes)
+        assert all(any(kept is one for each in lists for one in each) for kept in shared.snapshots)
