@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from datetime import date, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
-from .progress import progress_bar
+from .safe_write import STDOUT, Target
+from .spend_reading import read_logs
 
 if TYPE_CHECKING:
-    from ..spend import Ledger, SpendCache, SpendRow
+    from ..spend import Ledger, SpendRow
 
 EPILOG = """\b
 Examples:
@@ -26,6 +23,7 @@ Examples:
   context-window spend --by model --since 2026-03-01
   context-window spend ~/.codex/sessions --by session --sort cost --top 10
   context-window spend --by month --csv > months.csv
+  context-window spend s3://bucket/logs --scheduler tcp://10.0.0.1:8786 --parquet requests.parquet
 """
 
 GROUPINGS = ("day", "week", "month", "project", "model", "tool", "session", "agent")
@@ -59,6 +57,8 @@ DAY = click.DateTime(["%Y-%m-%d"])
 @click.option("--utc", is_flag=True, help="Days of UTC instead of the local time zone.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: rows, total, faults.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows as CSV, without the total.")
+@click.option("--parquet", metavar="FILE", help="Write the requests as Parquet, one row each, for DuckDB and others.")
+@click.option("--scheduler", metavar="ADDRESS", help="Read on a Dask cluster: the address of its scheduler.")
 @click.option("--no-cache", is_flag=True, help="Read every log anew, and keep nothing for the next run.")
 def spend(
     paths: tuple[str, ...],
@@ -68,22 +68,27 @@ def spend(
     utc: bool,
     as_json: bool,
     as_csv: bool,
+    parquet: str | None,
+    scheduler: str | None,
     no_cache: bool,
     **filters: Any,
 ) -> None:
     """Show the tokens and the money that sessions have cost.
 
     Counts each request for which a log reports usage, and prices it by the price list of its day. PATH is a log, a folder of logs, a
-    pattern, or - for a log on standard input. Without PATH, the logs of Claude Code, Codex, Copilot CLI, Gemini CLI, pi and Cline
-    are found where these tools write them.
+    pattern, an address such as s3://bucket/logs, or - for a log on standard input. Without PATH, the logs of Claude Code, Codex,
+    Copilot CLI, Gemini CLI, pi and Cline are found where these tools write them.
     """
-    from ..spend import choose, leading, spend_by
+    from ..spend import choose, leading, parquet_of, spend_by
     from ..spend.tables import sum_of
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
-    ledger = _read(paths, no_cache=no_cache)
+    target = None if parquet is None else _target(parquet, paths)
+    ledger = read_logs(paths, no_cache=no_cache, address=scheduler)
     requests = choose(ledger.requests, utc=utc, **filters)
+    if target is not None:
+        target.write(parquet_of(requests, utc=utc))
     rows = sorted(spend_by(grouping, requests, utc=utc), key=SORTS[sort or "name"])
     rows, total = leading(rows, top), sum_of("total", requests)
     if as_json:
@@ -100,50 +105,11 @@ def spend(
         raise click.exceptions.Exit(BAD_INPUT)
 
 
-def _read(paths: Sequence[str], *, no_cache: bool) -> Ledger:
-    from ..spend import find_logs, read_ledger, read_on_all_cores
-
-    if "" in paths:
-        raise BadInputError("the name of a log is empty; pass a file, a folder, or -")
-    if "-" in paths:
-        return _read_standard_input(paths)
-    logs = find_logs(paths)
-    if not logs:
-        where = "below the given paths" if paths else "where the known tools write them"
-        raise BadInputError(f"no logs found {where}; pass the path of a log or of a folder of logs")
-    with nullcontext() if no_cache else _cache() as cache:
-        ledger = read_ledger(logs, partial(progress_bar, "reading logs"), scheduler=read_on_all_cores, cache=cache)
-    if cache is not None and cache.problem:
-        complain(cache.problem)
-    return ledger
-
-
-def _cache() -> AbstractContextManager[SpendCache | None]:
-    from ..spend import SpendCache, cache_file
-
-    try:
-        return SpendCache(cache_file())
-    except RuntimeError as error:  # the user's home is unknown
-        complain(f"nothing is kept for the next run: {error}; set CONTEXT_WINDOW_HOME to a writable folder")
-        return nullcontext()
-
-
-def _read_standard_input(paths: Sequence[str]) -> Ledger:
-    """Return the requests of the log on standard input. It is kept in a temporary file while it is read."""
-    import shutil
-    from pathlib import Path
-    from tempfile import TemporaryDirectory
-
-    from ..spend import read_ledger
-
-    if len(paths) > 1:
-        raise BadInputError("- cannot be combined with other paths")
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "-.jsonl")
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        ledger = read_ledger([path])
-    return replace(ledger, faults=tuple(replace(fault, path="-") for fault in ledger.faults))
+def _target(name: str, paths: Sequence[str]) -> Target:
+    """Return the file to write the requests to."""
+    if name == STDOUT:
+        raise BadInputError("--parquet needs the name of a file; for a file of that name, pass ./-")
+    return Target(name, paths, session=False, rename_advice="pass --parquet with", force_advice="move it away")
 
 
 def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, ledger: Ledger) -> None:

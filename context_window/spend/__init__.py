@@ -9,17 +9,25 @@
    one process or in several; `rows.py` is what they hand back, and what `cache.py` keeps for the next run.
 3. `money.py` prices a request by the prices of its day.
 4. `tables.py` filters requests and sums them by day, week, month, project, model, tool, session or agent.
+
+With the extra `fleet`, `remote.py` reads addresses such as `s3://…`, `cluster.py` reads on a Dask cluster, and `parquet.py` writes the
+requests as a Parquet file.
 """
 
 from .cache import SpendCache, cache_file
+from .cluster import read_on_dask
 from .discovery import find_logs
+from .errors import FleetError
 from .ledger import Ledger, LogFault, read_ledger
 from .money import cost_of
+from .parquet import parquet_of
+from .remote import find_remote_logs, is_remote
 from .schedulers import read_here, read_on_all_cores
 from .tables import GROUPINGS, SpendRow, choose, leading, spend_by
 
 __all__ = [
     "GROUPINGS",
+    "FleetError",
     "Ledger",
     "LogFault",
     "SpendCache",
@@ -28,9 +36,13 @@ __all__ = [
     "choose",
     "cost_of",
     "find_logs",
+    "find_remote_logs",
+    "is_remote",
     "leading",
+    "parquet_of",
     "read_here",
     "read_ledger",
     "read_on_all_cores",
+    "read_on_dask",
     "spend_by",
 ]

@@ -19,6 +19,7 @@ from typing import Self
 from session.store.paths import create_private_folder
 
 from .log_files import LogFile
+from .remote import is_remote
 from .rows import FORMAT, DamagedRowsError, LogRows, decode
 
 NAME = "spend.sqlite3"
@@ -163,4 +164,5 @@ class SpendCache:
 
 
 def _hashed(log: LogFile) -> bytes:
-    return blake2b(os.fsencode(os.path.realpath(log.name)), digest_size=16).digest()
+    name = log.name if is_remote(log.name) else os.path.realpath(log.name)
+    return blake2b(os.fsencode(name), digest_size=16).digest()

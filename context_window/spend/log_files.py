@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from .remote import is_remote, remote_version
+
 BATCH_BYTES = 16_000_000
 """Bytes of logs that make a batch: about a tenth of a second."""
 BATCH_LOGS = 256
@@ -17,7 +19,7 @@ class LogFile:
 
     Attributes:
         place: The log's place in the order of names.
-        name: The log's path.
+        name: The log's path or address.
         size: Bytes; 0 if the file cannot be looked at.
         version: Changes when the file does; empty if the file cannot be looked at.
     """
@@ -29,11 +31,13 @@ class LogFile:
 
 
 def log_files(paths: Iterable[str | os.PathLike[str]]) -> list[LogFile]:
-    """Return the files of these paths, each path once, in the order of their names."""
+    """Return the files of these paths and addresses, each once, in the order of their names."""
     return [_log_file(place, name) for place, name in enumerate(sorted({os.fspath(path) for path in paths}))]
 
 
 def _log_file(place: int, name: str) -> LogFile:
+    if is_remote(name):
+        return LogFile(place, name, *remote_version(name))
     try:
         status = os.stat(name)
     except (OSError, ValueError):  # ValueError: a NUL byte in the path. Reading the log says what is wrong

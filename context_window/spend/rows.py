@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from hashlib import blake2b
@@ -16,7 +17,10 @@ from sys import intern
 from typing import Any
 
 from session.errors import TranscriptError
+from session.sanitize import MAX_COUNT
 from session.transcripts.reported_requests import Request, read_requests
+
+from .remote import is_remote, local_copy
 
 FORMAT = 1
 """Number of the format. Raise it when a reader's figures change: rows of another format are read anew."""
@@ -46,18 +50,21 @@ class DamagedRowsError(Exception):
 def read_rows(name: str, on_read: Callable[[int], object] | None = None) -> bytes:
     """Read a log and return its rows as bytes. A log that cannot be read has a problem instead of requests.
 
+    A request of more than `MAX_COUNT` tokens is damage, and counts as a damaged line.
+
     Args:
-        name: The log's path.
+        name: The log's path or address.
         on_read: As for `read_requests`.
     """
     try:
-        log = read_requests(name, on_read)
+        with local_copy(name) if is_remote(name) else nullcontext(name) as path:
+            log = read_requests(path, on_read)
     except TranscriptError as error:
         return encode(LogRows((), problem=error.problem))
     except MemoryError:
         return encode(LogRows((), problem="one of its lines does not fit into memory"))
-    requests = (replace(request, id=_hashed(request.id)) for request in log.requests)
-    return encode(LogRows(tuple(requests), log.damaged_lines))
+    requests = tuple(replace(request, id=_hashed(request.id)) for request in log.requests if request.total <= MAX_COUNT)
+    return encode(LogRows(requests, log.damaged_lines + len(log.requests) - len(requests)))
 
 
 def encode(log: LogRows) -> bytes:

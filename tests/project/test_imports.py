@@ -7,7 +7,7 @@ import pytest
 
 SLOW = {
     *("PIL", "anthropic", "ctok", "genai_prices", "gigatoken", "pathspec", "prompt_toolkit"),
-    *("pydantic", "re2", "rich", "tiktoken", "tinytag", "wcwidth"),
+    *("distributed", "fsspec", "pyarrow", "pydantic", "re2", "rich", "tiktoken", "tinytag", "wcwidth"),
 }
 
 

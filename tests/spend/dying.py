@@ -1,4 +1,4 @@
-"""Readers that end their process. Workers import them from here, without pytest."""
+"""Readers that end their process, or fail. Workers import them from here, without pytest."""
 
 from __future__ import annotations
 
@@ -16,3 +16,9 @@ def die_of_the_second(name: str) -> bytes:
     if name.endswith("001.jsonl"):
         os._exit(9)
     return read_rows(name)
+
+
+def fail_at_the_second(names: Sequence[str]) -> list[bytes]:
+    if any(name.endswith("001.jsonl") for name in names):
+        raise OSError("a fault of the worker's machine")
+    return [read_rows(name) for name in names]

@@ -1,0 +1,75 @@
+"""Reads the logs that `context-window spend` is about: where from, with which cache, and on which machines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from .output import BadInputError, complain
+from .progress import progress_bar
+
+if TYPE_CHECKING:
+    from ..spend import Ledger, SpendCache
+
+
+def read_logs(paths: Sequence[str], *, no_cache: bool, address: str | None) -> Ledger:
+    """Return the requests of these logs, or of those of all tools.
+
+    Args:
+        paths: Paths, patterns and addresses of logs and folders, or `-` alone for standard input.
+        no_cache: True to read every log and keep nothing.
+        address: Of the Dask scheduler of the cluster to read on; None to read with all cores of this machine.
+
+    Raises:
+        BadInputError: There are no logs.
+        FleetError: A cluster, a file system or a package for them cannot be used.
+    """
+    from ..spend import find_logs, find_remote_logs, is_remote, read_ledger, read_on_all_cores, read_on_dask
+
+    if "" in paths:
+        raise BadInputError("the name of a log is empty; pass a file, a folder, or -")
+    if "-" in paths:
+        return _read_standard_input(paths)
+    scheduler = read_on_all_cores if address is None else read_on_dask(address)
+    local = [path for path in paths if not is_remote(path)]
+    logs = [*(find_logs(local) if local or not paths else ()), *find_remote_logs(path for path in paths if is_remote(path))]
+    if not logs:
+        where = "below the given paths" if paths else "where the known tools write them"
+        raise BadInputError(f"no logs found {where}; pass the path of a log or of a folder of logs")
+    with nullcontext() if no_cache else _cache() as cache:
+        ledger = read_ledger(logs, partial(progress_bar, "reading logs"), scheduler=scheduler, cache=cache)
+    if cache is not None and cache.problem:
+        complain(cache.problem)
+    return ledger
+
+
+def _cache() -> AbstractContextManager[SpendCache | None]:
+    from ..spend import SpendCache, cache_file
+
+    try:
+        return SpendCache(cache_file())
+    except RuntimeError as error:  # the user's home is unknown
+        complain(f"nothing is kept for the next run: {error}; set CONTEXT_WINDOW_HOME to a writable folder")
+        return nullcontext()
+
+
+def _read_standard_input(paths: Sequence[str]) -> Ledger:
+    """Return the requests of the log on standard input. It is kept in a temporary file while it is read."""
+    import shutil
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
+    from ..spend import read_ledger
+
+    if len(paths) > 1:
+        raise BadInputError("- cannot be combined with other paths")
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "-.jsonl")
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        ledger = read_ledger([path])
+    return replace(ledger, faults=tuple(replace(fault, path="-") for fault in ledger.faults))

@@ -1,0 +1,85 @@
+"""Requests as a Parquet file, one row each, for DuckDB, pandas, Spark and whatever else reads it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+from session.transcripts.reported_requests import Request
+
+from .errors import missing
+from .money import cost_of
+from .tables import local_day
+
+GROUP = 50_000
+"""Requests that are converted at a time."""
+TEXTS = ("id", "tool", "model", "project", "session", "agent")
+AMOUNTS = {
+    "input_tokens": "input_tokens",
+    "cache_read_tokens": "cache_read",
+    "cache_write_tokens": "cache_write",
+    "cache_write_1h_tokens": "cache_write_1h",
+    "output_tokens": "output_tokens",
+    "reasoning_tokens": "reasoning",
+}
+"""The attributes of a request by their columns, which have the names of `--json`."""
+PLACES = 15
+"""Decimal places of a price."""
+SMALLEST = Decimal(1).scaleb(-PLACES)
+DIGITS = 38
+"""Digits of a price: those of DuckDB's largest decimal."""
+
+
+def parquet_of(requests: Sequence[Request], *, utc: bool = False) -> bytes:
+    """Return the requests as the bytes of a Parquet file.
+
+    The columns are `time` (UTC), `day`, `id` (hashed), `tool`, `model`, `project`, `session`, `agent`, the amounts in tokens, and
+    `cost_usd`, which is null if the price is unknown.
+
+    Args:
+        requests: The requests.
+        utc: As for `choose`, for the column `day`.
+
+    Raises:
+        FleetError: pyarrow is missing.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError:
+        raise missing("pyarrow") from None
+    fields = [
+        ("time", pa.timestamp("us", tz="UTC")),
+        ("day", pa.date32()),
+        *((name, pa.string()) for name in TEXTS),
+        *((column, pa.int64()) for column in AMOUNTS),
+        ("cost_usd", pa.decimal128(DIGITS, PLACES)),
+    ]
+    schema = pa.schema(fields)
+    file = io.BytesIO()
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        rest = iter(requests)
+        while group := list(islice(rest, GROUP)):
+            writer.write_table(pa.table(_columns(group, utc=utc), schema=schema))
+    return file.getvalue()
+
+
+def _columns(requests: Sequence[Request], *, utc: bool) -> dict[str, list[Any]]:
+    days = [local_day(request, utc=utc) for request in requests]
+    times = [
+        None if day is None or request.time is None else datetime.fromtimestamp(request.time, UTC)
+        for request, day in zip(requests, days, strict=True)
+    ]
+    texts = {name: [_clean(getattr(request, name)) for request in requests] for name in TEXTS}
+    amounts = {column: [getattr(request, name) for request in requests] for column, name in AMOUNTS.items()}
+    costs = [None if cost is None else cost.quantize(SMALLEST) for cost in map(cost_of, requests)]
+    return {"time": times, "day": days, **texts, **amounts, "cost_usd": costs}
+
+
+def _clean(text: str) -> str:
+    """Return the text without halves of characters, which a damaged log can hold and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode()
