@@ -44,6 +44,7 @@ from .views.trackers import SessionTrackers, check_session
 if TYPE_CHECKING:
     from .timeline.matches import LogReports
     from .timeline.points import Timeline
+    from .timeline.why import Why
 
 
 class ContextWindowManager:
@@ -561,6 +562,17 @@ class ContextWindowManager:
         from .timeline.matches import reports_of_items
 
         return self._calls.timeline(session, reports or reports_of_items(session))
+
+    def why(self, session: Session, reports: LogReports | None = None) -> Why:
+        """Return what the money of a session's requests bought, and what views under this manager's budget would have cost.
+
+        Args:
+            session: The session, untrimmed.
+            reports: As for `timeline`.
+        """
+        from .timeline.matches import reports_of_items
+
+        return self._calls.why(session, reports or reports_of_items(session))
 
     def format_token_usage(self, session: Session | None = None) -> str:
         """Return the usage report as plain text."""

@@ -14,11 +14,13 @@ from .progress import progress_bar
 if TYPE_CHECKING:
     from ..manager import ContextWindowManager
     from ..timeline.points import Timeline
+    from ..timeline.why import Why
     from .read_transcript import Transcript
 
 EPILOG = """\b
 Examples:
   context-window timeline session.jsonl
+  context-window timeline session.jsonl --why --max-tokens 80000
   context-window timeline session.jsonl --json | jq '.points[] | [.number, .total, .cost_usd]'
 """
 
@@ -29,18 +31,25 @@ Examples:
 @model_option
 @session_option
 @read_files_option
+@click.option(
+    "--why", "wants_why", is_flag=True, help="Explain the money: by category, tool and item, and what --max-tokens would have saved."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: the points, their markers, the sums.")
-def timeline(path: str, as_json: bool, **options: Any) -> None:
+def timeline(path: str, wants_why: bool, as_json: bool, **options: Any) -> None:
     """Show the window of a session at each of its requests.
 
     Draws the prompt of each request by category, with compactions (C), trims (T) and cache breaks (!), and lists the largest jumps. PATH
     is a session log, a saved session, or - for standard input.
     """
     from ..display.timeline import timeline_draw
+    from ..display.why import why_draw
 
-    read = read_timeline(path, Settings(**options))
+    read = read_timeline(path, Settings(**options), wants_why=wants_why)
     if as_json:
-        say_values({"path": path, **read.timeline.to_dict()})
+        why = {} if read.why is None else {"why": read.why.to_dict()}
+        say_values({"path": path, **read.timeline.to_dict(), **why})
+    elif read.why is not None:
+        show(why_draw(read.why, read.name))
     else:
         show(timeline_draw(read.timeline, read.name, _notes(read.timeline)))
 
@@ -54,20 +63,23 @@ class ReadTimeline:
         transcript: The log.
         manager: The manager that counted it.
         timeline: The timeline.
+        why: The reasons for its cost; None if nobody asked.
     """
 
     name: str
     transcript: Transcript
     manager: ContextWindowManager
     timeline: Timeline
+    why: Why | None = None
 
 
-def read_timeline(path: str, settings: Settings) -> ReadTimeline:
+def read_timeline(path: str, settings: Settings, *, wants_why: bool = False) -> ReadTimeline:
     """Read a log and make the timeline of one of its sessions.
 
     Args:
         path: The log, or `-` for standard input.
         settings: The values of the command's options.
+        wants_why: True to work out the reasons for the cost.
 
     Raises:
         TranscriptError: The file cannot be read, or is not a transcript.
@@ -81,9 +93,9 @@ def read_timeline(path: str, settings: Settings) -> ReadTimeline:
         manager, _ = settings.manager(transcript.session)
         with progress_bar("counting tokens"):
             reports = log_reports(file, transcript.account, transcript.session)
-            return ReadTimeline(
-                "standard input" if path == STDIN else transcript.name, transcript, manager, manager.timeline(transcript.session, reports)
-            )
+            why = manager.why(transcript.session, reports) if wants_why else None
+            points = manager.timeline(transcript.session, reports) if why is None else why.timeline
+        return ReadTimeline("standard input" if path == STDIN else transcript.name, transcript, manager, points, why)
 
 
 def _notes(timeline: Timeline) -> list[str]:

@@ -28,6 +28,8 @@ from .provider_check import PendingCall, question_about
 if TYPE_CHECKING:
     from ..timeline.matches import LogReports
     from ..timeline.points import Timeline
+    from ..timeline.walk import WindowWalk
+    from ..timeline.why import Why
 
 
 class SessionCalls:
@@ -125,6 +127,25 @@ class SessionCalls:
     def timeline(self, session: Session, reports: LogReports) -> Timeline:
         """Return the window of an untrimmed session at each of its requests. Its last point has the figures of `usage_report`."""
         from ..timeline.build import timeline_of
+
+        walk, settings = self._walk(session)
+        return timeline_of(session, walk, reports, settings.budget)
+
+    def why(self, session: Session, reports: LogReports) -> Why:
+        """Return the reasons for the cost of a session's requests, and what views of it would have cost."""
+        from ..timeline.build import events_of, timeline_of
+        from ..timeline.savings import ViewWalk, savings_of
+        from ..timeline.why import why_of
+
+        walk, settings = self._walk(session)
+        views = ViewWalk(len(session.items))
+        self._trackers.walk_views(session, settings, views.on_request)
+        events = list(events_of(session, walk, reports))
+        savings = savings_of(events, walk.states, views, settings.budget.tokens)
+        return why_of(session, timeline_of(session, walk, reports, settings.budget), walk, events, savings)
+
+    def _walk(self, session: Session) -> tuple[WindowWalk, Settings]:
+        """Return the walk over an untrimmed session, at its end, and the settings that it was counted under."""
         from ..timeline.walk import WindowWalk
 
         state, walk = self._trackers.state(session), WindowWalk()
@@ -132,7 +153,7 @@ class SessionCalls:
             settings = self._active.current
             census = self._trackers.walk(session, state, settings, walk.on_request)
             walk.end(census.fold)
-        return timeline_of(session, walk, reports, settings.budget)
+        return walk, settings
 
     def _analyze(self, session: Session) -> tuple[SessionStats, Settings, UsageFigures]:
         state = self._trackers.state(session)

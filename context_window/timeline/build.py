@@ -25,8 +25,14 @@ which some providers leave out, is usually less."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Event:
-    """A request, with or without a report, and the window's state when it was sent."""
+class RequestEvent:
+    """A request, with or without a report, and the window's state when it was sent.
+
+    Attributes:
+        state: Index of the state in the walk.
+        request: The report; None without one.
+        is_in_log: As in `Point`.
+    """
 
     state: int
     request: Request | None
@@ -44,11 +50,11 @@ def timeline_of(session: Session, walk: WindowWalk, reports: LogReports, budget:
     """
     assert walk.final is not None
     items, states = session.items, [*walk.states, walk.final]
-    events = list(_events(session, walk, reports))
+    events = list(events_of(session, walk, reports))
     points: list[Point] = []
     seen = -1
     before: Request | None = None
-    for number, event in enumerate([*events, _Event(len(states) - 1, None)], 1):
+    for number, event in enumerate([*events, RequestEvent(len(states) - 1, None)], 1):
         passed, start = states[seen + 1 : event.state + 1], states[seen].length if seen >= 0 else 0
         is_next = number > len(events)
         point = _point(items, states[event.state], passed, event, number, is_next=is_next)
@@ -65,10 +71,10 @@ def timeline_of(session: Session, walk: WindowWalk, reports: LogReports, budget:
     )
 
 
-def _events(session: Session, walk: WindowWalk, reports: LogReports) -> Iterator[_Event]:
+def events_of(session: Session, walk: WindowWalk, reports: LogReports) -> Iterator[RequestEvent]:
     """Yield the requests in order: the reported ones, or every response if the log reports none."""
     if not reports.by_item:
-        yield from (_Event(state, None) for state in range(len(walk.states)))
+        yield from (RequestEvent(state, None) for state in range(len(walk.states)))
         return
     starts = [state.length for state in walk.states]
     strays: dict[str, list[Request]] = {}
@@ -78,12 +84,14 @@ def _events(session: Session, walk: WindowWalk, reports: LogReports) -> Iterator
         report = reports.by_item.get(item.id)
         if report is not None:
             state = max(0, bisect_right(starts, place) - 1)
-            yield from (_Event(state, stray, is_in_log=False) for stray in strays.get(item.id, ()))
-            yield _Event(state, report)
-    yield from (_Event(len(walk.states), stray, is_in_log=False) for stray in strays.get("", ()))
+            yield from (RequestEvent(state, stray, is_in_log=False) for stray in strays.get(item.id, ()))
+            yield RequestEvent(state, report)
+    yield from (RequestEvent(len(walk.states), stray, is_in_log=False) for stray in strays.get("", ()))
 
 
-def _point(items: Sequence[Item], state: WindowState, passed: Sequence[WindowState], event: _Event, number: int, *, is_next: bool) -> Point:
+def _point(
+    items: Sequence[Item], state: WindowState, passed: Sequence[WindowState], event: RequestEvent, number: int, *, is_next: bool
+) -> Point:
     request, correction = event.request, state.correction
     prompt = 0 if request is None else request.total - request.output_tokens
     if prompt:

@@ -47,12 +47,14 @@ class WindowWalk:
         states: The window at each request.
         final: The window at the end of the log.
         tokens: By position, the tokens of each item when it came into the window.
+        ranks: By position, the rank of each item's category at the end of the log.
     """
 
     def __init__(self) -> None:
         self.states: list[WindowState] = []
         self.final: WindowState | None = None
         self.tokens: list[int] = []
+        self.ranks: list[int] = []
         self._now: list[int] = []  # by position: tokens now, -1 if the item is not in the window
 
     def on_request(self, fold: Fold, _: int) -> None:
@@ -62,6 +64,7 @@ class WindowWalk:
     def end(self, fold: Fold) -> None:
         """Keep the sums at the end of the log."""
         self.final = self._state(fold)
+        self.ranks = list(fold.groups.rank)
 
     def _state(self, fold: Fold) -> WindowState:
         """Return the sums. The work is in proportion to the items that are new or changed since the last call."""

@@ -59,6 +59,19 @@ def file_access(tool: str, arguments: str, rule: ToolRule | None = None) -> File
     return _access(values, PATHS, writes=name in WRITERS) if name in READERS or name in WRITERS else None
 
 
+def is_writer(tool: str, arguments: str) -> bool:
+    """True if the tool writes a whole file, by the names that are known here.
+
+    Args:
+        tool: As for `file_access`.
+        arguments: As for `file_access`.
+    """
+    name = tool.rpartition("__")[2].rpartition(".")[2].lower()
+    if name in EDITORS:
+        name = str((object_of(arguments) or {}).get("command")).lower()
+    return name in WRITERS
+
+
 def _access(values: Mapping[str, object], names: tuple[str, ...], *, writes: bool) -> FileAccess | None:
     named = next(((name, value) for name in names if isinstance(value := values.get(name), str) and value.strip()), None)
     if named is None:

@@ -89,6 +89,17 @@ class SessionTrackers:
         state.census = tracker
         return self.census(session, state, settings)
 
+    def walk_views(self, session: Session, settings: Settings, on_request: Callable[[Fold, int], object]) -> None:
+        """Read the whole session once under the limits of its views.
+
+        Args:
+            session: The session.
+            settings: The settings in use.
+            on_request: Called at each request, as in `SessionTracker.update`.
+        """
+        tracker = SessionTracker(session, settings.limits, settings.measurer, reports=self._reports(session, settings))
+        tracker.update(session, on_request=on_request)
+
     def one_shot(self, session: Session, settings: Settings, *, newest_first: bool = False) -> SessionTracker:
         """Return a new tracker that trims the whole session once, to the budget or to a lowered one.
 

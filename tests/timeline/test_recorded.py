@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from context_window import ContextWindowManager
+from context_window import ContextWindow, ContextWindowManager
 from context_window.spend import read_ledger
 from context_window.spend.tables import sum_of
 from context_window.timeline import log_reports
@@ -48,3 +49,19 @@ def test_the_last_point_is_usage_and_the_sums_are_those_of_spend(folder: str) ->
         requests = read_ledger([path]).requests
         if requests:
             assert timeline.spent_in_log == sum_of("total", requests), path
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_parts_are_the_money_and_the_shares_are_plausible(folder: str) -> None:
+    """The parts by category sum to the session's money exactly, and no tool or item costs more than its category."""
+    window = ContextWindow(max_tokens=30_000, keep_first_message=True)
+    for path, account in accounts(folder):
+        why = ContextWindowManager(context_window=window).why(account.sessions[0], log_reports(path, account))
+        assert sum(why.parts.values(), Decimal(0)) == why.timeline.spent.cost, path
+        assert min(why.parts.values()) >= 0
+        categories = sum(why.parts[name] for name in ("SYSTEM", "CONTEXT", "DIALOG", "SYSTEM_OUTPUT"))
+        assert sum((tool.cost for tool in why.tools), Decimal(0)) <= categories + Decimal("1e-9")
+        assert sum((item.cost for item in why.items), Decimal(0)) <= categories + Decimal("1e-9")
+        assert why.savings.managed_prompt_tokens <= why.savings.prompt_tokens
+        if not why.savings.trims:
+            assert why.savings.saved == 0

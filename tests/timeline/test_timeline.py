@@ -128,7 +128,7 @@ class TestPoints:
                 continue
             if kind == "call":
                 log.append(FunctionCall("Read", "{}", f"c{number}", usage=reported))
-                log.append(FunctionCallOutput(f"c{number}", "Read", WORDS * 5))
+                log.append(FunctionCallOutput("Read", WORDS * 5, f"c{number}"))
             else:
                 log.append(Message("user", "go on"))
                 log.append(Message("assistant", "Done.", usage=reported))
@@ -177,12 +177,12 @@ class TestMarkers:
         assert kinds(timeline_of(log_of_usage((10, 0, 9_000), (10, 8_500, 500)).write(tmp_path))) == []
 
 
-def work(turns: int) -> int:
-    """Function calls that a timeline of this many turns takes, beyond what `usage` takes."""
+def work(turns: int, *, why: bool) -> int:
+    """Function calls that a timeline of this many turns takes, with or without its reasons."""
     log = Session()
     for number in range(turns):
         log.append(FunctionCall("Read", "{}", f"c{number}", usage=Usage(input_tokens=100 + number)))
-        log.append(FunctionCallOutput(f"c{number}", "Read", WORDS))
+        log.append(FunctionCallOutput("Read", WORDS, f"c{number}"))
     manager, calls = ContextWindowManager(), 0
     manager.usage(Session())
 
@@ -192,16 +192,20 @@ def work(turns: int) -> int:
 
     sys.setprofile(count)
     try:
-        manager.timeline(log)
+        if why:
+            manager.why(log)
+        else:
+            manager.timeline(log)
     finally:
         sys.setprofile(None)
     return calls
 
 
-def test_the_work_is_linear_in_the_log() -> None:
+@pytest.mark.parametrize("why", [False, True])
+def test_the_work_is_linear_in_the_log(why: bool) -> None:
     """One pass, never one fold per request: four times the log takes about four times the work."""
-    work(10)  # loads what is loaded once
-    assert work(400) < 4.4 * work(100)
+    work(10, why=why)  # loads what is loaded once
+    assert work(400, why=why) < 4.4 * work(100, why=why)
 
 
 def test_a_walk_keeps_the_tokens_of_items_that_left() -> None:
@@ -223,7 +227,7 @@ class TestDisplay:
         log = Session()
         for number in range(requests):
             log.append(FunctionCall("Réad", "{}", f"c{number}", usage=Usage(input_tokens=10_000 * (number % 50), cache_read_tokens=7)))
-            log.append(FunctionCallOutput(f"c{number}", "Réad", WORDS))
+            log.append(FunctionCallOutput("Réad", WORDS, f"c{number}"))
         timeline = ContextWindowManager().timeline(log)
         lines = timeline_lines(timeline, "log.jsonl", ["A note about all of this."], width, glyphs)
         assert max(map(line_width, lines)) <= width
