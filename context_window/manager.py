@@ -40,6 +40,7 @@ from .usage.tool_calls import ToolCalls, tool_calls_of
 from .usage.usage_reports import UsageReports
 from .validation import check_amount
 from .views.trackers import SessionTrackers, check_session
+from .views.view_figures import ViewFigures
 
 if TYPE_CHECKING:
     from .timeline.matches import LogReports
@@ -157,6 +158,20 @@ class ContextWindowManager:
             CountingError: The token counter returned something that is not a count.
         """
         return self._calls.plan(session, one_shot=one_shot)
+
+    def latest_view(self, session: Session) -> ViewFigures | None:
+        """Return the figures of the view that `process_session` returned last for this session. Nothing is counted for it.
+
+        Args:
+            session: The session.
+
+        Returns:
+            The figures; None if there was no view yet, or none since the model or the window was changed.
+
+        Raises:
+            BudgetError: `session` is not a session.
+        """
+        return self._calls.latest_view(session)
 
     def recall(self, session: Session, id: str) -> Item | Image | Document:
         """Return the original of something taken out of a view: an item by its id, or an image or document by its part's id.

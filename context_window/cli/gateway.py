@@ -39,6 +39,7 @@ Examples:
 @click.option("--strict", is_flag=True, help="Refuse a conversation that cannot be fitted, instead of sending it unchanged.")
 @click.option("--record", "folder", metavar="FOLDER", help="Write each request, what went to the provider, and the answer into FOLDER.")
 @click.option("--recall", is_flag=True, help="Give the model a tool that returns what was taken out; the client does not see its calls.")
+@click.option("--no-page", is_flag=True, help="No page with figures at / on the gateway's address.")
 def gateway(
     command: tuple[str, ...],
     max_tokens: int | None,
@@ -51,6 +52,7 @@ def gateway(
     folder: str | None,
     strict: bool,
     recall: bool,
+    no_page: bool,
 ) -> int:
     """Keep any assistant's requests within a window.
 
@@ -72,7 +74,9 @@ def gateway(
     window = ContextWindow(max_tokens=max_tokens, keep_first_message=True, strategy=named_strategy(strategy))
     ledger = Ledger()
     hosts = {*LOCAL_NAMES, host, *names}
-    app = gateway_app(window, urls=_urls(upstreams), ledger=ledger, hosts=hosts, strict=strict, recall=recall, recorder=recorder)
+    app = gateway_app(
+        window, urls=_urls(upstreams), ledger=ledger, hosts=hosts, strict=strict, recall=recall, recorder=recorder, page=not no_page
+    )
     try:
         listener = bound_socket(host, port if port is not None else 0 if command else PORT)
     except OSError as error:
@@ -86,7 +90,8 @@ def gateway(
                     complain(f"cannot run {command[0]}: {error.strerror}")
                     code = BAD_INPUT
         else:
-            click.echo(f"gateway at {address_of(listener)}, under /anthropic, /openai/v1 and /google; Ctrl-C ends it", err=True)
+            page = "" if no_page else f"; {address_of(listener)}/ shows what it does"
+            click.echo(f"gateway at {address_of(listener)}, under /anthropic, /openai/v1 and /google{page}; Ctrl-C ends it", err=True)
             serve(app, listener)
             code = 0
     click.echo(ledger.line(), err=True)

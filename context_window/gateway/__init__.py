@@ -19,4 +19,7 @@
 7. Whatever goes wrong here, the client's own request goes upstream unchanged, unless the gateway is strict.
 8. Nothing of a request is logged, stored or shown. `ledger.py` counts: numbers only. `metrics.py` writes them for Prometheus. Only a
    `Recorder` writes requests to disk, without the keys they came with, and delays or harms no answer (`recording.py`).
+9. The page at `/` has figures of the latest conversations, in bounded memory (`history.py`). A request is added when its answer begins
+   (`watch.py`). The usage in the answer is read as it passes (`usage_reader.py`) and priced after it has ended (`unmanaged.py`). Only a
+   browser that its user sent here gets the page (`foreign.py`). Only figures and the names of clients and models are on it.
 """

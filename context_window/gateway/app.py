@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 import httpx
 from starlette.applications import Starlette
@@ -22,12 +21,16 @@ from ..recall import recall_tool
 from ..requests.client_errors import answered_error
 from ..settings.context_window import ContextWindow
 from ..threads import in_thread
+from ..views.view_figures import ViewFigures
+from .foreign import foreign_problem
+from .history import History
 from .known_bodies import KnownBodies
 from .ledger import Ledger
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
 from .relay import OpenAnswer, RelayedAnswer, answer_to, request_headers
 from .upstreams import Upstream, upstreams
+from .watch import begin_watch, watched
 from .windows import UNFIT, Windows
 from .wire_format import Conversation, Json, WireFormat
 
@@ -53,6 +56,7 @@ def gateway_app(
     strict: bool = False,
     recall: bool = False,
     recorder: Recorder | None = None,
+    page: bool = True,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Starlette:
     """Return the gateway as an application for an ASGI server.
@@ -66,6 +70,7 @@ def gateway_app(
         strict: True to refuse a request that cannot be fitted. False to send it unchanged.
         recall: True to give the model a tool that returns what was taken out. The gateway answers its calls, and clients do not see them.
         recorder: Where requests of conversations and their answers are recorded. Without one, nothing is written to disk.
+        page: True to show a page with figures of the conversations at `/`. They are kept in memory, without any content.
         transport: How upstreams are reached; by default over the network.
 
     Raises:
@@ -73,6 +78,7 @@ def gateway_app(
     """
     by_name = upstreams(urls or {})
     gateway = _Gateway(window, by_name, ledger or Ledger(), frozenset(hosts), largest_body, recorder, strict=strict, recall=recall)
+    history = gateway.history = History() if page else None
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -82,7 +88,8 @@ def gateway_app(
             gateway.client = client
             yield
 
-    routes = [Route("/metrics", gateway.metrics), Route("/{path:path}", gateway.handle, methods=METHODS)]
+    shown = [] if history is None else [Route("/", gateway.page), Route("/live", gateway.page)]
+    routes = [*shown, Route("/metrics", gateway.metrics), Route("/{path:path}", gateway.handle, methods=METHODS)]
     return Starlette(routes=routes, lifespan=lifespan)
 
 
@@ -90,6 +97,7 @@ class _Gateway:
     """Handles requests."""
 
     client: httpx.AsyncClient
+    history: History | None
 
     def __init__(
         self,
@@ -117,15 +125,24 @@ class _Gateway:
         """Answer with the ledger, for Prometheus."""
         from .metrics import CONTENT_TYPE, metrics_text
 
-        if (problem := self._foreign(request)) is not None:
+        if (problem := foreign_problem(request, self._hosts)) is not None:
             return _refused(None, 403, problem)
         return Response(metrics_text(self._ledger), media_type=CONTENT_TYPE)
+
+    async def page(self, request: Request) -> Response:
+        """Answer with the page, or with the part of it that has changed."""
+        from .page_answers import page_answer
+
+        if (problem := foreign_problem(request, self._hosts, is_page=True)) is not None:
+            return _refused(None, 403, problem)
+        assert self.history is not None
+        return await in_thread(partial(page_answer, self.history, request.url.path, request.query_params))
 
     async def handle(self, request: Request) -> Response:
         """Answer a request."""
         name, _, _ = request.url.path.lstrip("/").partition("/")
         upstream = self._upstreams.get(name)
-        if (problem := self._foreign(request)) is not None:
+        if (problem := foreign_problem(request, self._hosts)) is not None:
             return _refused(upstream, 403, problem)
         if upstream is None:
             return _refused(None, 404, UNKNOWN_ADDRESS.format(names=", ".join(self._upstreams)))
@@ -136,14 +153,6 @@ class _Gateway:
         if body is None:
             return _refused(upstream, 413, f"the request has more than {self._largest_body:,} bytes, which is the gateway's limit")
         return recorded_response(request, await self._answer(request, upstream, body))
-
-    def _foreign(self, request: Request) -> str | None:
-        """Return why a request may not come in; None if it may. Browsers send an `Origin` with whatever a page asks for."""
-        if _host(request) not in self._hosts:
-            return "the request's Host is not one of this gateway's names"
-        if "origin" in request.headers or request.headers.get("sec-fetch-site", "none") != "none":
-            return "a browser page may not use this gateway"
-        return None
 
     async def _body(self, request: Request) -> bytes | None:
         """Return the request's body; None if it is too large."""
@@ -167,7 +176,8 @@ class _Gateway:
             self._recorder.begin(request, body)
         if self._recall and _can_recall(request, path, wire, fields):
             conversation = replace(conversation, recall_tool=recall_tool(wire.joined_answer.provider).definition)
-        fit = partial(_fitted_body, self._windows, wire, conversation, fields, body)
+        watch = None if self.history is None else begin_watch(request, self.history, conversation.model)
+        fit = partial(_fitted_body, self._windows, wire, conversation, fields, body, on_view=None if watch is None else watch.note_view)
         try:
             content = await self._timed(fit)
         except UNFIT as error:
@@ -221,22 +231,15 @@ class _Gateway:
         if answer is None:
             return Response(status_code=CLIENT_LEFT)
         self._ledger.answers[upstream.name, answer.status] += 1
+        answer = watched(request, answer)
         if recalls is None or answer.status != HTTPStatus.OK or answer.is_encoded:
             return RelayedAnswer(answer)
 
         async def ask(body: bytes) -> OpenAnswer:
             add_sent(request, body)
-            return OpenAnswer(await self.client.send(outgoing(content=body), stream=True))
+            return watched(request, OpenAnswer(await self.client.send(outgoing(content=body), stream=True)))
 
         return RecallingAnswer(answer, content, recalls, ask=ask, failure=partial(upstream.wires[0].error, 502))
-
-
-def _host(request: Request) -> str | None:
-    """Return the name under which the client reached the gateway, without the port."""
-    try:
-        return urlsplit(f"//{request.headers.get('host', '')}").hostname
-    except ValueError:
-        return None
 
 
 def _conversation(upstream: Upstream, path: str, fields: Json) -> tuple[WireFormat | None, Conversation | None]:
@@ -248,10 +251,17 @@ def _conversation(upstream: Upstream, path: str, fields: Json) -> tuple[WireForm
 
 
 def _fitted_body(
-    windows: Windows, wire: WireFormat, conversation: Conversation, fields: Json, body: bytes, refusal: PromptTooLongError | None = None
+    windows: Windows,
+    wire: WireFormat,
+    conversation: Conversation,
+    fields: Json,
+    body: bytes,
+    refusal: PromptTooLongError | None = None,
+    *,
+    on_view: Callable[[str, ViewFigures], object] | None = None,
 ) -> bytes:
     """Return the body to send: the client's own if the conversation fits."""
-    messages = windows.fit(wire, conversation, refusal)
+    messages = windows.fit(wire, conversation, refusal, on_view)
     if messages is None:
         return body
     if conversation.recall_tool is not None:

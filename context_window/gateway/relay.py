@@ -10,6 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from ..threads import in_thread
+from .usage_reader import UsageReader
+
 Headers = list[tuple[bytes, bytes]]
 
 _HOP_BY_HOP = frozenset(
@@ -65,6 +68,11 @@ class OpenAnswer:
         self._answer = answer
         self._rest = answer.aiter_raw()
         self._begun = b""
+        self._reader: UsageReader | None = None
+
+    def watch(self, reader: UsageReader | None) -> None:
+        """Let a reader see the bytes of the body as they are passed on."""
+        self._reader = reader
 
     @property
     def is_encoded(self) -> bool:
@@ -97,11 +105,16 @@ class OpenAnswer:
         if self._begun:
             yield self._begun
         async for piece in self._rest:
+            if self._reader is not None:
+                self._reader.read(piece)
             yield piece
 
     async def close(self) -> None:
         """Close the connection if the body has not been read to its end."""
         await self._answer.aclose()
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            await in_thread(reader.end)
 
 
 class RelayedAnswer(Response):

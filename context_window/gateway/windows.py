@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from operator import is_
 from threading import Lock
@@ -18,6 +18,7 @@ from ..integrations.conversation_tracker import ConversationTracker
 from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
 from ..settings.context_window import ContextWindow
+from ..views.view_figures import ViewFigures
 from .cache_marks import with_marks, without_marks
 from .wire_format import Conversation, Json, WireFormat
 
@@ -41,13 +42,20 @@ class Windows:
         self._lock = Lock()
         self._trackers: OrderedDict[bytes, ConversationTracker[Json]] = OrderedDict()
 
-    def fit(self, wire: WireFormat, conversation: Conversation, refusal: PromptTooLongError | None = None) -> list[Json] | None:
+    def fit(
+        self,
+        wire: WireFormat,
+        conversation: Conversation,
+        refusal: PromptTooLongError | None = None,
+        on_view: Callable[[str, ViewFigures], object] | None = None,
+    ) -> list[Json] | None:
         """Return the messages of the view; None if it is the whole conversation, so that the client's own bytes can be sent.
 
         Args:
             wire: The conversation's wire format.
             conversation: A request's conversation.
             refusal: The upstream's refusal of the messages returned last for this conversation. Smaller ones are returned now.
+            on_view: Called with an id of the conversation and the figures of its view.
 
         Raises:
             UnknownModelError: The model's window is unknown, and no limit was set.
@@ -56,7 +64,7 @@ class Windows:
         """
         bare = without_marks(conversation.messages)
         tracker = self._tracker_for(wire, conversation)
-        messages = tracker.fit(bare, system=conversation.system, refusal=refusal)
+        messages = tracker.fit(bare, system=conversation.system, refusal=refusal, on_view=on_view)
         if not messages or (len(messages) == len(bare) and all(map(is_, messages, bare))):
             return None
         return with_marks(messages, conversation.messages)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -30,6 +30,7 @@ from ..strategies import summarize_of
 from ..threads import in_thread
 from ..tools import Tool, tool_texts
 from ..validation import check_amount
+from ..views.view_figures import ViewFigures
 from .message_adapter import MessageAdapter
 from .message_hashes import NO_MESSAGES, MessageHashes, extend_hash, hash_messages, snapshot, unchanged
 from .tracked_conversation import TrackedConversation, item_ids, with_tool_name
@@ -89,6 +90,7 @@ class ConversationTracker(Generic[M]):
         tools: Iterable[Tool] = (),
         refusal: Exception | None = None,
         llm: Summarizer | None = None,
+        on_view: Callable[[str, ViewFigures], object] | None = None,
     ) -> list[M]:
         """Return the messages to send.
 
@@ -98,6 +100,7 @@ class ConversationTracker(Generic[M]):
             tools: The tool definitions of the request.
             refusal: The exception that the model's client raised for the messages returned last. The new ones are smaller.
             llm: Asks the model in use for a summary, if one is due and the window has no other summariser.
+            on_view: Called with the session's id and the figures of the view. The id is that of all conversations that begin alike.
 
         Raises:
             ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
@@ -110,7 +113,10 @@ class ConversationTracker(Generic[M]):
                 self._accept_refusal(tracked, too_long, refusal)
             elif self._may_compact(llm):
                 run_blocking(self._manager.compact_if_due(tracked.session, llm))
-            return self._messages_for(tracked, self._manager.process_session(tracked.session))
+            to_send = self._messages_for(tracked, self._manager.process_session(tracked.session))
+            if on_view is not None and (figures := self._manager.latest_view(tracked.session)) is not None:
+                on_view(tracked.session.id, figures)
+            return to_send
         finally:
             self._check_in(tracked)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import accumulate, pairwise
 from math import ceil, floor, log10
 
@@ -150,6 +151,11 @@ class Shapes:
 def amount_text(amount: float) -> str:
     """Return an amount with separators, and without decimals it does not need."""
     return f"{amount:,.0f}" if amount == int(amount) else f"{amount:,.2f}"
+
+
+def money_text(amount: Decimal) -> str:
+    """Return an amount in US dollars. One below a dollar has four decimals."""
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
 
 
 def short_amount(amount: float) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .chart import BANDS_MAX, Chart
-from .shapes import HEIGHT, WIDTH, Shapes, amount_text
+from .shapes import HEIGHT, WIDTH, Shapes, amount_text, money_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,5 +49,5 @@ def _environment(folder: Path) -> Environment:
         autoescape=True, loader=FileSystemLoader([folder, FOLDER]), trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
     environment.globals.update(chart_markup=chart_markup, styles=range(BANDS_MAX))
-    environment.filters["amount"] = amount_text
+    environment.filters.update(amount=amount_text, money=money_text)
     return environment

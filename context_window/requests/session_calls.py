@@ -23,6 +23,7 @@ from ..usage.usage_reports import UsageReports
 from ..views.session_state import SentView, SessionState, hides_more
 from ..views.tracker import SessionTracker
 from ..views.trackers import SessionTrackers
+from ..views.view_figures import ViewFigures, figures_of
 from .provider_check import PendingCall, question_about
 
 if TYPE_CHECKING:
@@ -93,6 +94,12 @@ class SessionCalls:
             return self._trackers.one_shot(session, self._active.current).plan()
         with state.lock:
             return self._trackers.view(session, state, self._active.current).plan()
+
+    def latest_view(self, session: Session) -> ViewFigures | None:
+        """Return the figures of the session's latest view; None before the first one, and after the settings have changed."""
+        state = self._trackers.state(session)
+        with state.lock:
+            return None if state.view is None else figures_of(state.view)
 
     def figures(self, session: Session | None) -> tuple[Settings, UsageFigures]:
         """Return the figures of an untrimmed session, or the latest ones, with the settings they were counted under."""

@@ -1,0 +1,84 @@
+"""`UsageReader`: finds the usage that an upstream reports in an answer which is passed on. It keeps nothing else of the answer."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from session.transcripts.values import object_at
+
+from .wire_format import Json
+
+LONGEST = 4 * 1024 * 1024
+"""Bytes of one event, or of an answer that is not streamed, that are kept until its end. The usage in a longer one is not read."""
+_DEFLATED = (b"gzip", b"x-gzip", b"deflate")
+_MARKS = (b'"usage"', b'"usageMetadata"')
+
+
+class UsageReader:
+    """Reads the bytes of one answer as they pass. It reads streams of events, JSON, and both when compressed with gzip or deflate."""
+
+    def __init__(self, headers: Mapping[bytes, bytes], on_usage: Callable[[Json], object]) -> None:
+        """
+        Args:
+            headers: The answer's headers, with names in lower case.
+            on_usage: Called once at the answer's end with the fields of the report, if there is one. Later reports of a stream complete
+                earlier ones.
+        """
+        encoding = headers.get(b"content-encoding", b"identity").lower()
+        self._inflater = zlib.decompressobj(wbits=47) if encoding in _DEFLATED else None  # 47: any window, the form is detected
+        self._is_stream = headers.get(b"content-type", b"").startswith(b"text/event-stream")
+        self._is_readable = self._inflater is not None or encoding == b"identity"
+        self._rest = b""
+        self._report: Json = {}
+        self._on_usage = on_usage
+
+    def read(self, piece: bytes) -> None:
+        """Take the next bytes of the answer."""
+        if not self._is_readable:
+            return
+        try:
+            plain = piece if self._inflater is None else self._inflater.decompress(piece, LONGEST)
+        except zlib.error:
+            self._is_readable = False
+            return
+        self._rest += plain
+        if self._is_stream:
+            *lines, self._rest = self._rest.split(b"\n")
+            for line in lines:
+                self._read_event(line)
+        if len(self._rest) > LONGEST:
+            self._rest, self._is_readable = b"", False
+
+    def end(self) -> None:
+        """Report the usage. The answer has ended, or has broken off. Slow for a large answer: run it in a thread."""
+        if self._is_stream:
+            self._read_event(self._rest)
+        elif any(mark in self._rest for mark in _MARKS):
+            self._add(self._rest)
+        self._rest, self._is_readable = b"", False
+        if self._report:
+            report, self._report = self._report, {}
+            self._on_usage(report)
+
+    def _read_event(self, line: bytes) -> None:
+        if line.startswith(b"data:") and any(mark in line for mark in _MARKS):
+            self._add(line[5:])
+
+    def _add(self, content: bytes) -> None:
+        try:
+            value = json.loads(content)
+        except (ValueError, RecursionError):
+            return
+        for data in value if isinstance(value, list) else [value]:  # Gemini sends a list of chunks to those who do not ask for events
+            if isinstance(data, dict):
+                for report in _reports(data):
+                    self._report.update({name: amount for name, amount in report.items() if amount is not None})
+
+
+def _reports(data: Json) -> tuple[dict[str, Any], ...]:
+    """Return the reports in an answer or an event: its own, that of Anthropic's first event, and that of a response of OpenAI's."""
+    places = (data, object_at(data, "message"), object_at(data, "response"))
+    return tuple(object_at(place, name) for place in places for name in ("usage", "usageMetadata"))
