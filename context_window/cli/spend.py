@@ -77,7 +77,7 @@ def spend(
 
     Counts each request for which a log reports usage, and prices it by the price list of its day. PATH is a log, a folder of logs, a
     pattern, an address such as s3://bucket/logs, or - for a log on standard input. Without PATH, the logs of Claude Code, Codex,
-    Copilot CLI, Gemini CLI, pi and Cline are found where these tools write them.
+    Copilot CLI, Gemini CLI, opencode, pi and Cline are found where these tools write them.
     """
     from ..spend import choose, leading, parquet_of, spend_by
     from ..spend.tables import sum_of

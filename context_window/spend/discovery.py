@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from glob import glob, has_magic
 from pathlib import Path
 
+from session.transcripts.storage_readers import CLINE_TASK, is_database
+
 SUFFIXES = (".json", ".jsonl")
 """Endings of the names of logs."""
 
@@ -15,15 +17,17 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[str]:
     """Return the patterns of the paths where the tools write their logs.
 
     Args:
-        environment: The process's variables. `CLAUDE_CONFIG_DIR` (several folders, separated by commas), `CODEX_HOME` and
-            `PI_CODING_AGENT_DIR` move a tool's folder.
+        environment: The process's variables. `CLAUDE_CONFIG_DIR` (several folders, separated by commas), `CODEX_HOME`, `COPILOT_HOME`,
+            `PI_CODING_AGENT_DIR`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME` and `APPDATA` move the folders of tools.
         home: The user's home folder.
     """
-    claude = environment.get("CLAUDE_CONFIG_DIR")
-    claude_folders = (
-        [part.strip() for part in claude.split(",") if part.strip()] if claude else [f"{home}/.claude", f"{home}/.config/claude"]
-    )
-    codex = environment.get("CODEX_HOME") or f"{home}/.codex"
+    config = environment.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    data = environment.get("XDG_DATA_HOME") or f"{home}/.local/share"  # also on macOS: https://github.com/anomalyco/opencode/issues/18633
+    claude = environment.get("CLAUDE_CONFIG_DIR")  # https://code.claude.com/docs/en/env-vars
+    claude_folders = [part.strip() for part in claude.split(",") if part.strip()] if claude else [f"{home}/.claude", f"{config}/claude"]
+    codex = environment.get("CODEX_HOME") or f"{home}/.codex"  # https://developers.openai.com/codex/environment-variables
+    # https://docs.github.com/en/copilot/reference/copilot-cli-reference/cli-config-dir-reference
+    copilot = [environment["COPILOT_HOME"]] if environment.get("COPILOT_HOME") else [f"{home}/.copilot", f"{config}/copilot"]
     pi = environment.get("PI_CODING_AGENT_DIR") or f"{home}/.pi/agent"
     return [
         *(f"{folder}/projects/**/*.jsonl" for folder in claude_folders),
@@ -31,9 +35,19 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[str]:
         f"{codex}/archived_sessions/**/*.jsonl",
         f"{home}/.gemini/tmp/*/chats/*.json*",
         f"{pi}/sessions/**/*.jsonl",
-        f"{home}/.copilot/session-state/**/*.jsonl",
+        *(f"{folder}/session-state/**/*.jsonl" for folder in copilot),
         f"{home}/.cline/data/sessions/**/*.messages.json",
+        f"{home}/.cline/data/tasks/*/{CLINE_TASK}",
+        *(f"{folder}/User/globalStorage/saoudrizwan.claude-dev/tasks/*/{CLINE_TASK}" for folder in _vs_code(environment, home, config)),
+        f"{data}/opencode/opencode*.db",
+        f"{data}/opencode/storage/session/*/*.json",
     ]
+
+
+def _vs_code(environment: Mapping[str, str], home: Path, config: str) -> list[str]:
+    """Return the folders of VS Code's user data: https://docs.cline.bot/troubleshooting/task-history-recovery."""
+    parents = [config, f"{home}/Library/Application Support", *filter(None, [environment.get("APPDATA")])]
+    return [f"{parent}/{edition}" for parent in parents for edition in ("Code", "Code - Insiders")] + [f"{home}/.vscode-server/data"]
 
 
 def find_logs(paths: Iterable[str] = (), *, environment: Mapping[str, str] | None = None, home: Path | None = None) -> list[Path]:
@@ -54,8 +68,10 @@ def find_logs(paths: Iterable[str] = (), *, environment: Mapping[str, str] | Non
 
 def _logs_of(path: Path) -> Iterator[Path]:
     if path.is_dir():
-        for folder, _, names in os.walk(path):
-            yield from (Path(folder, name) for name in names if name.endswith(SUFFIXES))
+        for folder, folders, names in os.walk(path):
+            if Path(folder).name == "storage" and "session" in folders:  # opencode's: read with their sessions
+                folders[:] = [name for name in folders if name not in {"message", "part", "session_diff", "todo"}]
+            yield from (Path(folder, name) for name in names if name.endswith(SUFFIXES) or is_database(Path(name)))
     elif not path.exists() and has_magic(str(path)):
         for name in glob(str(path), recursive=True):  # noqa: PTH207 - as above
             yield from _logs_of(Path(name))

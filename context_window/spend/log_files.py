@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from session.transcripts.storage_readers import files_of, is_storage
 
 from .remote import is_remote, remote_version
 
@@ -38,11 +41,17 @@ def log_files(paths: Iterable[str | os.PathLike[str]]) -> list[LogFile]:
 def _log_file(place: int, name: str) -> LogFile:
     if is_remote(name):
         return LogFile(place, name, *remote_version(name))
+    path = Path(name)
+    states = [state for file in (files_of(path) if is_storage(path) else [path]) if (state := _state_of(file)) is not None]
+    version = ",".join(f"{state.st_size}:{state.st_mtime_ns}" for state in states)
+    return LogFile(place, name, sum(state.st_size for state in states), version)
+
+
+def _state_of(path: Path) -> os.stat_result | None:
     try:
-        status = os.stat(name)
+        return os.stat(path)
     except (OSError, ValueError):  # ValueError: a NUL byte in the path. Reading the log says what is wrong
-        return LogFile(place, name, 0, "")
-    return LogFile(place, name, status.st_size, f"{status.st_size}:{status.st_mtime_ns}")
+        return None
 
 
 def batches(logs: Sequence[LogFile]) -> Iterator[list[LogFile]]:

@@ -19,6 +19,7 @@ from .detect import EXAMINED_MAX, FORMATS
 from .json_lines import COMPLETE, CUT_OFF, Line
 from .request_readers import READERS, Reader, Request
 from .source import Source
+from .storage_readers import is_storage, read_storage
 from .trajectory_readers import TRAJECTORY_READERS
 
 __all__ = ["ReadLog", "Request", "each_once", "read_requests"]
@@ -63,6 +64,9 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
         TranscriptError: The file cannot be read, or is not a log of a format whose usage we can read.
     """
     source = Source(Path(path).expanduser(), on_read)
+    if is_storage(source.path):
+        found, damaged = read_storage(source.path)
+        return ReadLog(tuple(each_once(request for request in found if request.total)), damaged)
     document, lines = source.document_or_lines()
     reader: Reader | None = None
     if isinstance(document, list):  # one run, as the list of its entries
