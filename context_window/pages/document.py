@@ -36,9 +36,6 @@ def document(title: str, body: Markup, *, scripts: Sequence[str] = (), fetches: 
         body: Its body, from a template.
         scripts: More scripts, as text. They come from our own files: they are not escaped.
         fetches: True if its scripts may ask the page's own server for more. They can reach nothing else.
-
-    Raises:
-        ModuleNotFoundError: jinja2 is not installed: it is in the extra `gateway`.
     """
     style, all_scripts = _own("style.css"), [_own("chart.js"), *scripts]
     rules = {

@@ -18,9 +18,6 @@ FOLDER = Path(__file__).parent
 
 def chart_markup(chart: Chart) -> Markup:
     """Return a chart as a `figure`: the picture, the legend and the table of its amounts.
-
-    Raises:
-        ModuleNotFoundError: jinja2 is not installed: it is in the extra `gateway`.
     """
     return filled("chart.html", FOLDER, chart=chart, shapes=Shapes(chart), width=WIDTH, height=HEIGHT)
 
@@ -32,9 +29,6 @@ def filled(name: str, folder: Path, **values: object) -> Markup:
         name: The template's file name.
         folder: The folder of the template. It may use those of this room, too.
         values: What it is filled in with.
-
-    Raises:
-        ModuleNotFoundError: jinja2 is not installed: it is in the extra `gateway`.
     """
     from markupsafe import Markup
 

@@ -89,10 +89,10 @@ def local_day(request: Request, *, utc: bool = False) -> date | None:
 
 
 def _week(day: date) -> str:
-    return f"{day - timedelta(days=day.weekday()):%Y-%m-%d}"
+    return (day - timedelta(days=day.weekday())).isoformat()
 
 
-DAYS: dict[str, Callable[[date], str]] = {"day": date.isoformat, "week": _week, "month": lambda day: f"{day:%Y-%m}"}
+DAYS: dict[str, Callable[[date], str]] = {"day": date.isoformat, "week": _week, "month": lambda day: day.isoformat()[:7]}
 """Groupings by time. A week is named by its Monday."""
 PROPERTIES: dict[str, Callable[[Request], str]] = {
     "project": lambda request: request.project or UNKNOWN,

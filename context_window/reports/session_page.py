@@ -1,0 +1,117 @@
+"""The report on one session: the window at each request, what the requests cost, and where the cache broke."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from session.units import PRIORITY
+
+from .. import pages
+from ..display.spend import money
+from ..pages import Chart, Document, document
+from ..pages.templates import filled
+from ..spend.tables import SpendRow, sum_of
+from ..timeline import MarkerKind, Point, Timeline
+
+FOLDER = Path(__file__).parent
+ROWS_MAX = 20
+"""Rows of the tables of largest items and of cache breaks."""
+NEAR = 2
+"""A budget above so many times the largest prompt is not drawn."""
+WINDOW_BANDS = (*(category.value for category in PRIORITY), "overhead")
+BILLED_BANDS = ("cache reads", "input", "cache writes", "output")
+SHAPES: dict[MarkerKind, pages.MarkerKind] = {
+    MarkerKind.TRIM: "trim",
+    MarkerKind.COMPACTION: "compaction",
+    MarkerKind.CACHE_BREAK: "break",
+}
+"""The shape of each kind of marker."""
+
+
+def session_page(timeline: Timeline, *, title: str) -> Document:
+    """Return the report on a session. Its figures are those of `context-window timeline`.
+
+    Args:
+        timeline: The session's timeline.
+        title: Title of the page, such as the log's name.
+    """
+    points = timeline.points
+    breaks = [(point, marker) for point in points for marker in point.markers if marker.kind is MarkerKind.CACHE_BREAK]
+    breaks.sort(key=lambda pair: (-(pair[1].cost or 0), -pair[1].tokens))
+    added = sorted((point for point in points if point.added_tokens), key=lambda point: -point.added_tokens)
+    body = filled(
+        "session.html",
+        FOLDER,
+        title=title,
+        timeline=timeline,
+        spent=timeline.spent,
+        elsewhere=timeline.spent_elsewhere,
+        in_log=timeline.spent_in_log,
+        largest=max((point.total for point in points), default=0),
+        when=_period(timeline),
+        counts=[(kind.value, sum(marker.kind is kind for point in points for marker in point.markers)) for kind in MarkerKind],
+        charts=[chart for chart in (_window_chart(timeline), _billed_chart(timeline), _money_chart(timeline)) if chart.points],
+        breaks=breaks[:ROWS_MAX],
+        left_out=max(0, len(breaks) - ROWS_MAX),
+        added=added[:ROWS_MAX],
+        label=_name,
+        money=money,
+        price=lambda cost: "unknown" if cost is None else f"{cost:,.4f}",
+    )
+    return document(title, body)
+
+
+def _window_chart(timeline: Timeline) -> Chart:
+    """Return the chart of prompts by category. The budget is drawn if a prompt came near it: else it would flatten all others."""
+    points = [pages.Point(_name(point), (*point.tokens, point.overhead), _markers(point)) for point in timeline.points]
+    is_near = NEAR * max((point.total for point in timeline.points), default=0) >= timeline.budget
+    limit = timeline.budget if is_near else None
+    return Chart("window", "The window at each request", WINDOW_BANDS, points, limit=limit, limit_name="budget")
+
+
+def _billed_chart(timeline: Timeline) -> Chart:
+    """Return the chart of billed tokens by their price. It has no points if the log reports none."""
+    points = [pages.Point(_name(point), _billed(sum_of("", [point.request]))) for point in timeline.points if point.request is not None]
+    return Chart("billed", "Billed tokens of each request", BILLED_BANDS, points)
+
+
+def _money_chart(timeline: Timeline) -> Chart:
+    """Return the chart of dollars by request. It has no points if no price is known."""
+    points = [pages.Point(_name(point), (float(point.cost),)) for point in timeline.points if point.cost is not None]
+    return Chart("money", "Price of each request", ("price",), points, unit="US dollars", first_band=5)
+
+
+def _billed(row: SpendRow) -> tuple[float, ...]:
+    return row.cache_read, row.input_tokens, row.cache_write + row.cache_write_1h, row.output_tokens
+
+
+def _markers(point: Point) -> tuple[pages.Marker, ...]:
+    return tuple(
+        pages.Marker(SHAPES[marker.kind], f"{marker.kind.value}: {marker.tokens:,} tokens" + (f", {marker.cause}" if marker.cause else ""))
+        for marker in point.markers
+    )
+
+
+def _name(point: Point) -> str:
+    """Return the name of a request: its number, and its time if that is known."""
+    if point.is_next:
+        return "the next request"
+    time = _local(point.time)
+    return f"request {point.number:,}" + (f", {time:%Y-%m-%d %H:%M}" if time else "")
+
+
+def _period(timeline: Timeline) -> str:
+    times = [time for point in timeline.points if (time := _local(point.time))]
+    if not times:
+        return ""
+    first, last = min(times), max(times)
+    return f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}, local time"
+
+
+def _local(time: float | None) -> datetime | None:
+    """Return Unix seconds as the machine's local time; None if unknown or beyond every calendar."""
+    try:
+        return None if time is None else datetime.fromtimestamp(time).astimezone()
+    except (OverflowError, ValueError, OSError):
+        return None

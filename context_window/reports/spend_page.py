@@ -1,0 +1,104 @@
+"""The report on many sessions: tokens and money over time, and by model, project, tool and session."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from session.transcripts.reported_requests import Request
+
+from ..display.spend import money
+from ..pages import Chart, Document, Point, document
+from ..pages.templates import filled
+from ..spend.ledger import LogFault
+from ..spend.tables import SpendRow, leading, local_day, spend_by, sum_of
+from .periods import period_for, period_names
+
+FOLDER = Path(__file__).parent
+GROUPINGS = ("model", "project", "tool", "session")
+ROWS_MAX = 50
+"""Rows of a table. The last one sums up the rest."""
+MODELS_MAX = 7
+"""Models with a band of their own in the chart of money. One more band is for the others."""
+OTHERS = "other models"
+KINDS = ("cache reads", "input", "cache writes", "output")
+"""Bands of the chart of tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of sums.
+
+    Attributes:
+        name: What a row sums up.
+        rows: The rows.
+    """
+
+    name: str
+    rows: Sequence[SpendRow]
+
+
+def spend_page(
+    requests: Collection[Request], *, title: str = "Tokens and money", utc: bool = False, repeated: int = 0, faults: Sequence[LogFault] = ()
+) -> Document:
+    """Return the report on these requests. Its figures are those of `context-window spend`.
+
+    Args:
+        requests: The requests.
+        title: Title of the page.
+        utc: True for days of UTC. Default: the machine's time zone.
+        repeated: Reports that were left out since another log has the same request.
+        faults: Logs of which something could not be read.
+    """
+    days = [day for request in requests if (day := local_day(request, utc=utc)) is not None]
+    period, names = period_for(days), period_names(days)
+    by_period = spend_by(period, requests, utc=utc)
+    tables = [Table(name, leading(sorted(spend_by(name, requests), key=_by_cost), ROWS_MAX)) for name in GROUPINGS]
+    body = filled(
+        "spend.html",
+        FOLDER,
+        title=title,
+        total=sum_of("total", requests),
+        sessions=len({request.session for request in requests}),
+        first=min(days).isoformat() if days else "",
+        last=max(days).isoformat() if days else "",
+        zone="UTC" if utc else "the local time zone",
+        charts=[chart for chart in (_money_chart(requests, period, names, utc=utc), _token_chart(by_period, period, names)) if chart.points],
+        tables=[*tables, Table(period, leading(by_period[::-1], ROWS_MAX))],
+        repeated=repeated,
+        faults=faults,
+        money=money,
+    )
+    return document(title, body)
+
+
+def _by_cost(row: SpendRow) -> tuple[object, ...]:
+    return -row.cost, -row.total, row.name
+
+
+def _money_chart(requests: Collection[Request], period: str, names: Sequence[str], *, utc: bool) -> Chart:
+    """Return the chart of dollars by period, stacked by model. It has no points if no price is known."""
+    models = sorted(spend_by("model", requests), key=_by_cost)
+    shown = [row.name for row in models if row.cost][:MODELS_MAX]
+    costs: dict[tuple[str, str], float] = {}
+    for model in models:
+        band = model.name if model.name in shown else OTHERS
+        own = [request for request in requests if (request.model or "(unknown)") == model.name]
+        for row in spend_by(period, own, utc=utc):
+            costs[row.name, band] = costs.get((row.name, band), 0.0) + float(row.cost)
+    bands = (*shown, OTHERS) if any(band == OTHERS and cost for (_, band), cost in costs.items()) else tuple(shown)
+    points = [Point(name, tuple(costs.get((name, band), 0.0) for band in bands)) for name in names] if shown else []
+    return Chart("money", f"Money by {period}", bands or ("",), points, unit="US dollars", point_name=period)
+
+
+def _token_chart(rows: Sequence[SpendRow], period: str, names: Sequence[str]) -> Chart:
+    """Return the chart of tokens by period, stacked by their price."""
+    by_name = {row.name: row for row in rows}
+    empty = SpendRow("")
+    points = [Point(name, _amounts(by_name.get(name, empty))) for name in names]
+    return Chart("tokens", f"Tokens by {period}", KINDS, points, point_name=period)
+
+
+def _amounts(row: SpendRow) -> tuple[float, ...]:
+    return row.cache_read, row.input_tokens, row.cache_write + row.cache_write_1h, row.output_tokens
