@@ -8,6 +8,8 @@ NEEDED = (
     "context_window/data/sample_session.jsonl",  # else there is nothing to show in the demo
     "context_window/pages/chart.html",  # else pages cannot be made
     "context_window/pages/style.css",
+    "context_window/reports/session.html",
+    "context_window/reports/spend.html",
     "context_window/py.typed",  # else users' type checkers ignore our annotations
     "session/py.typed",
 )

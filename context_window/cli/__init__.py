@@ -36,6 +36,7 @@ from .output import (
 )
 from .plan import plan
 from .process import process
+from .report import report
 from .spend import spend
 from .statusline import statusline
 from .timeline import timeline
@@ -66,7 +67,7 @@ def commands(context: click.Context) -> None:
         context.exit(BAD_INPUT)
 
 
-for command in (demo, usage, timeline, spend, plan, process, convert, models, chat, gateway, statusline, mcp):
+for command in (demo, usage, timeline, spend, report, plan, process, convert, models, chat, gateway, statusline, mcp):
     commands.add_command(command)
 
 

@@ -1,17 +1,20 @@
-"""`context-window report`: tokens and money, or one session over time, as a page of its own."""
+"""`context-window report`: tokens and money of all sessions, or one session over time, as an HTML page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ..printable import printable
-from .options import Settings, max_tokens_option, model_option, session_option
-from .output import complain, say, say_aside
+from .options import Settings, max_tokens_option, session_option
+from .output import BadInputError, say, say_aside
 from .safe_write import STDOUT, Target, force_option
-from .spend import day_options, read_spend
+from .spend import complain_of_faults, filter_options
+from .spend_reading import read_logs
 from .timeline import read_timeline
 
 if TYPE_CHECKING:
@@ -23,25 +26,75 @@ Examples:
   context-window report ~/.codex/sessions --since 2026-03-01 -o march.html
   context-window report session.jsonl -o session.html
 """
+OF_ONE = ("max_tokens", "session_id")
+"""Options for one log."""
+OF_ALL = ("since", "until", "project", "model", "tool", "utc", "scheduler", "no_cache")
+"""Options for all logs."""
 
 
 @click.command(epilog=EPILOG)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("-o", "--output", "out", required=True, metavar="OUT", help="File to write, or - for standard output.")
-@day_options
+@filter_options
 @max_tokens_option
-@model_option
 @session_option
 @force_option
-def report(paths: tuple[str, ...], out: str, force: bool, **options: Any) -> None:
-    """Write tokens and money as an HTML page that needs no network.
+@click.pass_context
+def report(context: click.Context, paths: tuple[str, ...], out: str, force: bool, **options: Any) -> None:
+    """Write a report as an HTML page that needs no network.
 
     With one log, the page shows that session over time: the window at each request, what it cost, and where the cache broke. With
-    several, with a folder or without PATH, it shows what all sessions have cost.
+    several logs, a folder, or no PATH, it shows what all sessions have cost; the options that choose requests are those of spend.
 
-    OUT is readable only by its owner. An earlier report is replaced; any other file only with --force.
+    OUT is readable only by its owner. An earlier report is replaced, any other file only with --force.
     """
+    is_session = len(paths) == 1 and (paths[0] == "-" or Path(paths[0]).expanduser().is_file())
+    _refuse(context, OF_ALL if is_session else OF_ONE, "are for several logs" if is_session else "are for one log")
     target = Target(out, paths, session=False, force=force or _is_report(out))
-    page = _session_report(paths[0], options) if len(paths) == 1 and not Path(paths[0]).is_dir() else _spend_report(paths, options)
-    target.write(page.html.encode())
+    chosen = {name: options[name] for name in (OF_ONE if is_session else OF_ALL)}
+    page = _session_report(paths[0], chosen) if is_session else _spend_report(paths, **chosen)
+    target.write(page.html.encode(errors="replace"))
     (say_aside if target.name == STDOUT else say)(printable(f"wrote {target.label}"))
+
+
+def _refuse(context: click.Context, names: Sequence[str], reason: str) -> None:
+    """Refuse options that the page has no use for.
+
+    Raises:
+        UsageError: One of them was given.
+    """
+    given = {name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    if given:
+        flags = [option.opts[0] for option in context.command.params if option.name in given]
+        raise click.UsageError(f"{', '.join(flags)}: such options {reason}.")
+
+
+def _is_report(out: str) -> bool:
+    """True if the file is an earlier report."""
+    from ..pages import GENERATOR
+
+    try:
+        with Path(out).open("rb") as file:
+            return Path(out).is_file() and GENERATOR.encode() in file.read(1_000)
+    except (OSError, ValueError):
+        return False
+
+
+def _session_report(path: str, options: dict[str, Any]) -> Document:
+    from ..reports import session_page
+
+    read = read_timeline(path, Settings(**options))
+    return session_page(read.timeline, title=read.name)
+
+
+def _spend_report(paths: Sequence[str], *, utc: bool, scheduler: str | None, no_cache: bool, **filters: Any) -> Document:
+    from ..reports import spend_page
+    from ..spend import choose
+
+    ledger = read_logs(paths, no_cache=no_cache, address=scheduler)
+    if ledger.faults:
+        complain_of_faults(ledger, "the report")
+    if not ledger.logs:
+        raise BadInputError("none of the logs could be read, so no report was written")
+    requests = choose(ledger.requests, utc=utc, **filters)
+    return spend_page(requests, utc=utc, repeated=ledger.repeated, faults=ledger.faults)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .options import Command
 from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
 from .safe_write import STDOUT, Target
 from .spend_reading import read_logs
@@ -42,24 +43,34 @@ def _day(_context: click.Context, _option: click.Parameter, value: datetime | No
 
 
 DAY = click.DateTime(["%Y-%m-%d"])
+FILTERS = (
+    click.option("--since", type=DAY, callback=_day, metavar="DAY", help="First day, such as 2026-03-25."),
+    click.option("--until", type=DAY, callback=_day, metavar="DAY", help="Last day."),
+    click.option("--project", default="*", help="Only this folder: its last part, or a pattern with *."),
+    click.option("--model", default="*", help="Only this model, or a pattern with *."),
+    click.option("--tool", default="*", help="Only this assistant, such as claude_code, or a pattern with *."),
+    click.option("--utc", is_flag=True, help="Days of UTC instead of the local time zone."),
+    click.option("--scheduler", metavar="ADDRESS", help="Read on a Dask cluster: the address of its scheduler."),
+    click.option("--no-cache", is_flag=True, help="Read every log anew, and keep nothing for the next run."),
+)
+
+
+def filter_options(command: Command) -> Command:
+    """Add the options that choose requests and say how logs are read."""
+    for option in reversed(FILTERS):
+        command = option(command)
+    return command
 
 
 @click.command(epilog=EPILOG)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("--by", "grouping", type=click.Choice(GROUPINGS), default="day", show_default=True, help="What a row sums up.")
-@click.option("--since", type=DAY, callback=_day, metavar="DAY", help="First day, such as 2026-03-25.")
-@click.option("--until", type=DAY, callback=_day, metavar="DAY", help="Last day.")
-@click.option("--project", default="*", help="Only this folder: its last part, or a pattern with *.")
-@click.option("--model", default="*", help="Only this model, or a pattern with *.")
-@click.option("--tool", default="*", help="Only this assistant, such as claude_code, or a pattern with *.")
+@filter_options
 @click.option("--sort", type=click.Choice(list(SORTS)), default=None, help="Order of the rows. [default: name]")
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the first N rows, and one for the others.")
-@click.option("--utc", is_flag=True, help="Days of UTC instead of the local time zone.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: rows, total, faults.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows as CSV, without the total.")
 @click.option("--parquet", metavar="FILE", help="Write the requests as Parquet, one row each, for DuckDB and others.")
-@click.option("--scheduler", metavar="ADDRESS", help="Read on a Dask cluster: the address of its scheduler.")
-@click.option("--no-cache", is_flag=True, help="Read every log anew, and keep nothing for the next run.")
 def spend(
     paths: tuple[str, ...],
     grouping: str,
@@ -97,10 +108,10 @@ def spend(
         say_values(values | {"logs": ledger.logs, "repeated_requests": ledger.repeated, "faults": faults})
     elif as_csv:
         say(_csv(rows))
-    else:
+    elif ledger.logs:
         _show(grouping, rows, total, ledger)
     if ledger.faults and not as_json:
-        _complain_of_faults(ledger)
+        complain_of_faults(ledger)
     if paths and not ledger.logs:
         raise click.exceptions.Exit(BAD_INPUT)
 
@@ -141,8 +152,9 @@ def _csv(rows: Sequence[SpendRow]) -> str:
     return file.getvalue().rstrip("\n")
 
 
-def _complain_of_faults(ledger: Ledger) -> None:
+def complain_of_faults(ledger: Ledger, whole_list: str = "--json") -> None:
+    """Name the first logs of which something could not be read, on standard error, and what lists all of them."""
     for fault in ledger.faults[:FAULTS_SHOWN]:
         complain(f"{fault.path}: {fault.problem}")
     if len(ledger.faults) > FAULTS_SHOWN:
-        complain(f"{len(ledger.faults) - FAULTS_SHOWN:,} more logs have faults; --json lists all")
+        complain(f"{len(ledger.faults) - FAULTS_SHOWN:,} more logs have faults; {whole_list} lists all")

@@ -17,8 +17,7 @@ FOLDER = Path(__file__).parent
 
 
 def chart_markup(chart: Chart) -> Markup:
-    """Return a chart as a `figure`: the picture, the legend and the table of its amounts.
-    """
+    """Return a chart as a `figure`: the picture, the legend and the table of its amounts."""
     return filled("chart.html", FOLDER, chart=chart, shapes=Shapes(chart), width=WIDTH, height=HEIGHT)
 
 

@@ -64,7 +64,9 @@ def spend_page(
         first=min(days).isoformat() if days else "",
         last=max(days).isoformat() if days else "",
         zone="UTC" if utc else "the local time zone",
-        charts=[chart for chart in (_money_chart(requests, period, names, utc=utc), _token_chart(by_period, period, names)) if chart.points],
+        charts=[
+            chart for chart in (_money_chart(requests, period, names, utc=utc), _token_chart(by_period, period, names)) if chart.points
+        ],
         tables=[*tables, Table(period, leading(by_period[::-1], ROWS_MAX))],
         repeated=repeated,
         faults=faults,

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from context_window import Session
+from context_window.cli import commands
 from context_window.cli.output import error_text
 from tests.support.screens import long_session, saved
 from tests.support.shell import HERE, POSIX, Shell, program
@@ -49,7 +50,7 @@ def test_without_strict_what_does_not_fit_is_written_and_said(shell: Shell, path
     assert (tmp_path / "out.json").exists()
 
 
-COMMANDS = ("demo", "usage", "plan", "process")
+COMMANDS = ("demo", "usage", "timeline", "spend", "report", "plan", "process")
 
 BAD = {
     "no such file": ("usage", "{tmp}/none.json"),
@@ -146,7 +147,7 @@ def test_every_help_has_an_example(shell: Shell, command: tuple[str, ...]) -> No
 
 def test_the_list_of_commands_has_whole_sentences(shell: Shell) -> None:
     listed = shell("--help")[1].partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
-    assert len(listed) == 12
+    assert len(listed) == len(commands.commands)
     assert all(line.endswith(".") and not line.endswith("..") for line in listed)
 
 

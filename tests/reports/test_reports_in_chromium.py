@@ -1,0 +1,148 @@
+"""Reports in a real Chromium: nothing is loaded, everything can be reached by keyboard, and it fits a telephone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from context_window.reports import session_page, spend_page
+from context_window.timeline import Marker, MarkerKind, Point, Timeline
+from session.transcripts.reported_requests import Request
+from tests.support.chromium import CONTRAST_LEAST, Watched, chromium, least_contrast, needs_chromium, overflow
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [needs_chromium, pytest.mark.no_cover]
+
+DAY = 86_400
+START = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
+
+
+def requests() -> list[Request]:
+    """Forty days of requests to nine models, with names that break no line."""
+    models = ("claude-opus-4-6", "claude-sonnet-4-5", "gpt-5.5", "gpt-5.3-codex", "gemini-2.5-pro", "nobody-knows-1", "gpt-5.4-mini")
+    amounts = {"input_tokens": 900, "cache_read": 40_000, "cache_write": 2_000, "output_tokens": 800, "reasoning": 60}
+    return [
+        Request("", START + number * DAY / 3, "codex", models[number % 7], "/home/" + "very-long-name" * 8, f"s{number % 9}", **amounts)
+        for number in range(120)
+    ]
+
+
+def session() -> Timeline:
+    """Sixty requests, with all kinds of markers."""
+    points = []
+    for number, request in enumerate(requests()[:60], 1):
+        markers = (
+            Marker(MarkerKind.TRIM, 900),
+            Marker(MarkerKind.COMPACTION, 4_000),
+            Marker(MarkerKind.CACHE_BREAK, 9_000, "a pause of 12 minutes", Decimal("0.04")),
+        )[number % 3 :]
+        tokens = (2_000, 500 * number, 300 * number, 1_000 * number)
+        cost, shown = Decimal("0.2"), markers if number % 10 == 0 else ()
+        points.append(
+            Point(
+                number,
+                number,
+                tokens,
+                4_000,
+                time=request.time,
+                request=request,
+                cost=cost,
+                markers=shown,
+                added="Bash output",
+                added_tokens=99,
+            )
+        )
+    return Timeline("s", (*points, Point(61, 61, (1, 2, 3, 4), 5, is_next=True)), (), 100_000, None, "claude-opus-4-6", "a counter")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module", params=["spend", "session"])
+def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the address of a report on the disk."""
+    page = spend_page(requests(), utc=True) if request.param == "spend" else session_page(session(), title="a" * 90 + ".jsonl")
+    path: Path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(page.html, "utf-8")
+    return path.as_uri()
+
+
+def opened(browser: Browser, report: str, *, width: int = 1000, scheme: Literal["dark", "light"] = "light") -> tuple[Page, Watched]:
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    watched = Watched(page)
+    page.goto(report)
+    return page, watched
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_loads_nothing_and_can_be_read(browser: Browser, report: str, scheme: Literal["dark", "light"]) -> None:
+    """One file is all there is; texts have the contrast of level AA in light and dark."""
+    page, watched = opened(browser, report, scheme=scheme)
+    assert [address for address in watched.requests if not address.startswith("data:")] == [report]
+    assert watched.complaints == []
+    assert least_contrast(page) >= CONTRAST_LEAST
+    page.close()
+
+
+@pytest.mark.parametrize("width", [400, 320])
+def test_it_fits_a_telephone(browser: Browser, report: str, width: int) -> None:
+    page, _ = opened(browser, report, width=width)
+    for details in page.query_selector_all("details > summary"):
+        details.click()
+    assert overflow(page) == 0
+    page.close()
+
+
+def test_the_keyboard_reaches_everything(browser: Browser, report: str) -> None:
+    """Tab stops at each chart, table and list of values; arrow keys walk over the points, and the line below names each."""
+    page, _ = opened(browser, report)
+    stops = page.locator(".chart").count() + page.locator(".scroll:visible").count() + page.locator("summary").count()
+    for _ in range(stops + 2):
+        page.keyboard.press("Tab")
+        page.evaluate("document.activeElement.dataset.reached = true")
+    assert page.locator("body [data-reached]").count() == stops
+    chart = page.locator(".chart").first
+    chart.locator(".point").last.focus()
+    last = chart.locator(".readout").inner_text()
+    page.keyboard.press("ArrowLeft")
+    assert chart.locator(".readout").inner_text() == chart.locator(".point").nth(-2).get_attribute("aria-label") != last
+    page.keyboard.press("Home")
+    assert chart.locator(".readout").inner_text() == chart.locator(".point").first.get_attribute("aria-label")
+    page.close()
+
+
+def test_a_screen_reader_has_names_and_tables(browser: Browser, report: str) -> None:
+    """Every picture and every table that scrolls has a name, and headings do not skip a level."""
+    page, _ = opened(browser, report)
+    for picture in page.query_selector_all("svg:not([aria-hidden])"):
+        assert picture.get_attribute("aria-labelledby") or picture.get_attribute("aria-label")
+    assert all(
+        region.get_attribute("aria-label") or region.get_attribute("aria-labelledby") for region in page.query_selector_all("[role=region]")
+    )
+    levels = [int(name[1]) for name in page.evaluate("[...document.querySelectorAll('h1,h2,h3')].map((e) => e.tagName)")]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    page.close()
+
+
+def test_it_can_be_printed(browser: Browser, report: str) -> None:
+    """On paper, tables show all their rows."""
+    page, _ = opened(browser, report)
+    page.emulate_media(media="print")
+    cut = page.evaluate(
+        "[...document.querySelectorAll('.scroll')].filter((e) => e.checkVisibility() && e.scrollHeight > e.clientHeight + 1).length"
+    )
+    assert cut == 0
+    assert len(page.pdf()) > 1_000
+    page.close()
