@@ -40,7 +40,7 @@ OF_ALL = ("since", "until", "project", "model", "tool", "utc", "scheduler", "no_
 @session_option
 @force_option
 @click.pass_context
-def report(context: click.Context, paths: tuple[str, ...], out: str, force: bool, **options: Any) -> None:
+def report(context: click.Context, /, paths: tuple[str, ...], out: str, force: bool, **options: Any) -> None:
     """Write a report as an HTML page that needs no network.
 
     With one log, the page shows that session over time: the window at each request, what it cost, and where the cache broke. With

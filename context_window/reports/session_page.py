@@ -10,6 +10,7 @@ from session.units import PRIORITY
 from .. import pages
 from ..display.spend import money
 from ..pages import Chart, Document, document
+from ..pages.chart import MarkerKind as Shape
 from ..pages.templates import filled
 from ..spend.tables import SpendRow, sum_of
 from ..timeline import MarkerKind, Point, Timeline
@@ -21,7 +22,7 @@ NEAR = 2
 """A budget above so many times the largest prompt is not drawn."""
 WINDOW_BANDS = (*(category.value for category in PRIORITY), "overhead")
 BILLED_BANDS = ("cache reads", "input", "cache writes", "output")
-SHAPES: dict[MarkerKind, pages.MarkerKind] = {
+SHAPES: dict[MarkerKind, Shape] = {
     MarkerKind.TRIM: "trim",
     MarkerKind.COMPACTION: "compaction",
     MarkerKind.CACHE_BREAK: "break",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +40,7 @@ class Table:
 
 
 def spend_page(
-    requests: Collection[Request], *, title: str = "Tokens and money", utc: bool = False, repeated: int = 0, faults: Sequence[LogFault] = ()
+    requests: Sequence[Request], *, title: str = "Tokens and money", utc: bool = False, repeated: int = 0, faults: Sequence[LogFault] = ()
 ) -> Document:
     """Return the report on these requests. Its figures are those of `context-window spend`.
 
@@ -79,7 +79,7 @@ def _by_cost(row: SpendRow) -> tuple[object, ...]:
     return -row.cost, -row.total, row.name
 
 
-def _money_chart(requests: Collection[Request], period: str, names: Sequence[str], *, utc: bool) -> Chart:
+def _money_chart(requests: Sequence[Request], period: str, names: Sequence[str], *, utc: bool) -> Chart:
     """Return the chart of dollars by period, stacked by model. It has no points if no price is known."""
     models = sorted(spend_by("model", requests), key=_by_cost)
     shown = [row.name for row in models if row.cost][:MODELS_MAX]

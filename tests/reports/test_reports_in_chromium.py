@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import pairwise
@@ -28,9 +29,9 @@ START = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 def requests() -> list[Request]:
     """Forty days of requests to nine models, with names that break no line."""
     models = ("claude-opus-4-6", "claude-sonnet-4-5", "gpt-5.5", "gpt-5.3-codex", "gemini-2.5-pro", "nobody-knows-1", "gpt-5.4-mini")
-    amounts = {"input_tokens": 900, "cache_read": 40_000, "cache_write": 2_000, "output_tokens": 800, "reasoning": 60}
+    request = Request("", START, "codex", "", "/home/" + "very-long-name" * 8, "", input_tokens=900, cache_read=40_000, output_tokens=800)
     return [
-        Request("", START + number * DAY / 3, "codex", models[number % 7], "/home/" + "very-long-name" * 8, f"s{number % 9}", **amounts)
+        replace(request, time=START + number * DAY / 3, model=models[number % 7], session=f"s{number % 9}", cache_write=2_000, reasoning=60)
         for number in range(120)
     ]
 

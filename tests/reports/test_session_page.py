@@ -26,7 +26,9 @@ def timeline(*points: Point, budget: int = 10_000) -> Timeline:
 
 def point(number: int, total: int = 1_000, *markers: Marker, request: Request | None = REQUEST) -> Point:
     cost = None if request is None else Decimal("0.5")
-    return Point(number, number, (0, 0, total, 0), 10, request=request, cost=cost, markers=markers, time=request and request.time)
+    return Point(
+        number, number, (0, 0, total, 0), 10, request=request, cost=cost, markers=markers, time=None if request is None else request.time
+    )
 
 
 def test_breaks_are_listed_with_their_price_and_cause() -> None:
