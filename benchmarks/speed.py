@@ -6,6 +6,7 @@
   with a small budget, after many trims; the same with reported usage on each answer. The ratio of both sizes should be near 1.
 - fold: replay 100,000 items from the beginning, with their token counts cached.
 - memory: bytes that the manager keeps per item.
+- a stored session: `SessionStore.open` of 100,000 items, in multiples of reading the rows and parsing their JSON.
 - a session never seen: `process_session` on made-up sessions that look like recorded ones (`sessions.py`), and the conversion of its view,
   in multiples of bare `encode_ordinary` over the same texts. By processor time, the smallest of several runs. With gigatoken too, if it is
   installed.
@@ -14,10 +15,15 @@
 from __future__ import annotations
 
 import gc
+import json
+import sqlite3
 import statistics
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -27,6 +33,7 @@ from context_window import ContextWindow, ContextWindowManager, GigatokenCounter
 from context_window.counting.gigatoken_counter import has_gigatoken
 from context_window.counting.vocabulary import o200k
 from session import FunctionCall, FunctionCallOutput, Message, MessageCategory, Session, Usage
+from session.store import SessionStore
 
 SHORT, LONG = 1_000, 100_000
 APPENDS = 3_000
@@ -107,6 +114,31 @@ def bytes_per_item(budget: int) -> float:
     return (after - before) / LONG
 
 
+def stored() -> Table:
+    """Return the table of opening a stored session."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "sessions.db")
+        with SessionStore(path) as store:
+            store.save(grow(Session(id="s"), LONG))
+        opened, parsed = [], []
+        for _ in range(COLD_RUNS):
+            gc.collect()
+            start = time.process_time()
+            with closing(sqlite3.connect(path)) as connection:
+                values = [json.loads(body) for (body,) in connection.execute("SELECT body FROM journal ORDER BY number")]
+            parsed.append(time.process_time() - start)
+            del values
+            gc.collect()
+            with SessionStore(path) as store:
+                start = time.process_time()
+                store.open("s")
+                opened.append(time.process_time() - start)
+    table = Table("", "of reading rows and JSON", title=f"a stored session of {LONG:,} items")
+    table.add_row("select and json.loads", f"1.00 ({min(parsed):.2f} s)")
+    table.add_row("SessionStore.open", f"{min(opened) / min(parsed):.2f}")
+    return table
+
+
 def processor_time(work: Callable[[Session], object], sessions: Callable[[], list[Session]]) -> float:
     """Return the smallest processor time, in seconds, of some work on all of these sessions, made anew for each run."""
     times = []
@@ -174,6 +206,7 @@ def main() -> None:
     table.add_row("replay from the beginning, seconds", *(f"{fold_time(budget):.2f}" for budget in BUDGETS.values()))
     table.add_row("kept by the manager, bytes per item", *(f"{bytes_per_item(budget):.0f}" for budget in BUDGETS.values()))
     console.print(table)
+    console.print(stored())
     console.print(never_seen())
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from typing import Any, NamedTuple, NoReturn, get_args
 
@@ -19,8 +19,9 @@ from .chat_context import is_chat_context, item_values, without_repeated_id
 from .errors import DuplicateItemError, FormatError, short
 from .files import Folder, opened_folder
 from .images import image_size
-from .items import Item, ItemBase, MessageCategory
+from .items import ITEM_TYPES, Item, ItemBase, MessageCategory
 from .parts import Document, Image, Part, Text
+from .plain_items import plain_item
 from .sanitize import MAX_COUNT, clean_json, place_name
 from .session import Session
 from .session_log import recorded_total
@@ -146,8 +147,13 @@ def session_from_dict(data: object, read_files_below: str | os.PathLike[str] | N
         return session_from_values(data, folder)
 
 
-def session_from_values(data: object, folder: Folder | None) -> Session:
+def session_from_values(data: object, folder: Folder | None, built: Sequence[object] | None = None) -> Session:
     """Do the same as `session_from_dict` with a folder that is already open.
+
+    Args:
+        data: The values.
+        folder: The folder; None opens no file.
+        built: The items in place of `data["items"]`: plain ones as items, others as values. None to use the values.
 
     Raises:
         FormatError: The values are not a session, damaged, or of an unknown version.
@@ -160,7 +166,7 @@ def session_from_values(data: object, folder: Folder | None) -> Session:
         raise FormatError("version", f"{short(version)} is not a version this release reads; it reads {VERSION}")
     if unknown := [name for name in top if name not in KEYS]:
         raise FormatError(place_name(unknown[0]), "unknown field")
-    items = _list(top.get("items", MISSING), "items")
+    items = _list(top.get("items", MISSING), "items") if built is None else built
     session_id = top.get("id")
     if not isinstance(session_id, str) or not session_id:
         raise FormatError("id", f"{short(session_id)} is not a session's id")
@@ -170,7 +176,8 @@ def session_from_values(data: object, folder: Folder | None) -> Session:
     except FormatError as error:
         _raise_at("", error)
     for place, values in enumerate(items):
-        item = item_from_dict(values, f"items[{place}]", folder)
+        is_built = built is not None and type(values) in ITEM_TYPES
+        item = values if is_built else plain_item(values) or item_from_dict(values, f"items[{place}]", folder)
         try:
             session.append(item)
         except DuplicateItemError as error:
@@ -221,6 +228,8 @@ def item_from_dict(data: object, where: str = "item", folder: Folder | None = No
     Raises:
         FormatError: They are not an item; `.where` begins with `where`.
     """
+    if (plain := plain_item(data)) is not None:
+        return plain
     values = dict(_mapping(data, where))
     kind = _kind(_ITEMS, values, where)
     del values["type"]

@@ -9,7 +9,8 @@ import json
 from typing import Any, NoReturn
 
 from session.errors import FormatError, short
-from session.serial import VERSION, session_from_dict
+from session.plain_items import plain_item
+from session.serial import VERSION, session_from_values
 from session.session import Session
 from session.stack import with_room
 
@@ -21,8 +22,9 @@ class Replay:
 
     Attributes:
         session_id: The id in the first row; not checked before `session`.
-        items: Items of the log so far, as JSON values.
-        pending: New items that wait for their edit row.
+        items: Items of the log so far: plain ones as items, others as JSON values. JSON values of a whole log are many objects, which
+            the garbage collector would visit again and again.
+        pending: New items that wait for their edit row, likewise.
         edit_count: Edit rows so far.
         row_count: Rows so far.
     """
@@ -49,9 +51,9 @@ class Replay:
         if row.kind == ITEM:
             if self.pending:
                 raise FormatError(row.kind, "expected the edit that the new items before it wait for")
-            self.items.append(value)
+            self.items.append(plain_item(value) or value)
         elif row.kind == NEW:
-            self.pending.append(value)
+            self.pending.append(plain_item(value) or value)
         elif row.kind == METADATA:
             self._metadata = value
         elif not isinstance(value, dict):
@@ -70,7 +72,8 @@ class Replay:
             FormatError: They do not describe one; `.where` names the place.
         """
         seams = {name: value for name, value in self._seams.items() if name not in {"version", "id", "metadata", "items"}}
-        return session_from_dict({**seams, "version": VERSION, "id": self.session_id, "metadata": self._metadata, "items": self.items})
+        top = {**seams, "version": VERSION, "id": self.session_id, "metadata": self._metadata}
+        return session_from_values(top, None, self.items)
 
     def _edit(self, value: dict[str, Any]) -> None:
         runs = edit_runs(value, len(self.items), len(self.pending))
@@ -118,6 +121,10 @@ def parse_body(body: bytes) -> Any:
     try:
         text = body.decode()
         try:
+            if text[:1] == "{":  # as the store writes them; `decode` looks for space at both ends
+                value, end = _DECODER.raw_decode(text)
+                if end == len(text):
+                    return value
             return _DECODER.decode(text)
         except RecursionError:  # the caller may have used most of the stack
             return with_room(lambda: _DECODER.decode(text))

@@ -21,6 +21,7 @@ from .replay import Replay
 
 SELECT_HEADS = "SELECT key, id, created, updated, title, items, rows, last, crc FROM sessions"
 INSERT_ROW = "INSERT INTO journal (session, number, kind, at, crc, body) VALUES (?, ?, ?, ?, ?, ?)"
+_KIND_NAMES = {kind.encode(): kind for kind in KINDS}
 _HEAD_TYPES = (int, bytes, float, float, bytes, int, int, int, int)
 
 
@@ -241,11 +242,11 @@ def row_of(key: int, values: tuple[Any, ...]) -> Row | None:
         key: The session's key.
         values: Number, kind, time, checksum and body.
     """
-    if tuple(map(type, values)) != (int, bytes, float, int, bytes):
-        return None
     number, kind, at, crc, body = values
-    try:
-        row = Row(kind.decode(), body)
-    except UnicodeDecodeError:
+    if not (type(number) is type(crc) is int and type(kind) is type(body) is bytes and type(at) is float):
         return None
-    return row if row.kind in KINDS and checksum(key, number, row, at) == crc else None
+    name = _KIND_NAMES.get(kind)
+    if name is None:
+        return None
+    row = Row(name, body)
+    return row if checksum(key, number, row, at) == crc else None
