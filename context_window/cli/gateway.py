@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from .output import BAD_INPUT, BadInputError, complain
 
 if TYPE_CHECKING:
     from ..gateway.recording import Recorder
+    from ..gateway.shared_refusals import SharedRefusals
 
 PORT = 8383
 INSTALL = "the gateway needs more packages: pip install 'context-window[gateway]'"
@@ -38,6 +40,9 @@ Examples:
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name under which clients reach the gateway.")
 @click.option("--strict", is_flag=True, help="Refuse a conversation that cannot be fitted, instead of sending it unchanged.")
 @click.option("--record", "folder", metavar="FOLDER", help="Write each request, what went to the provider, and the answer into FOLDER.")
+@click.option(
+    "--store", "address", metavar="PATH|URL", help="Share what refused prompts taught with other gateways: a file, or postgresql://…."
+)
 @click.option("--recall", is_flag=True, help="Give the model a tool that returns what was taken out; the client does not see its calls.")
 @click.option("--no-page", is_flag=True, help="No page with figures at / on the gateway's address.")
 def gateway(
@@ -50,6 +55,7 @@ def gateway(
     names: tuple[str, ...],
     *,
     folder: str | None,
+    address: str | None,
     strict: bool,
     recall: bool,
     no_page: bool,
@@ -57,7 +63,8 @@ def gateway(
     """Keep any assistant's requests within a window.
 
     The command runs a server between the assistant and its provider. Requests go to the provider as the assistant made them, but for older
-    messages that the window has no room for. Keys and contents pass through: nothing is logged, and nothing is stored without --record.
+    messages that the window has no room for. Keys and contents pass through: nothing is logged, and nothing of
+    them is stored without --record.
 
     With COMMAND, the gateway starts the client with its address in the environment, and ends with it. Without, set the client's base URL
     to http://127.0.0.1:8383/anthropic, /openai/v1 or /google there.
@@ -70,12 +77,20 @@ def gateway(
         raise BadInputError(INSTALL) from error
     from ..settings.context_window import ContextWindow
 
-    recorder = _recorder(folder)
+    recorder, refusals = _recorder(folder), _refusals(address)
     window = ContextWindow(max_tokens=max_tokens, keep_first_message=True, strategy=named_strategy(strategy))
     ledger = Ledger()
     hosts = {*LOCAL_NAMES, host, *names}
     app = gateway_app(
-        window, urls=_urls(upstreams), ledger=ledger, hosts=hosts, strict=strict, recall=recall, recorder=recorder, page=not no_page
+        window,
+        urls=_urls(upstreams),
+        ledger=ledger,
+        hosts=hosts,
+        strict=strict,
+        recall=recall,
+        recorder=recorder,
+        refusals=refusals,
+        page=not no_page,
     )
     try:
         listener = bound_socket(host, port if port is not None else 0 if command else PORT)
@@ -109,6 +124,20 @@ def _recorder(folder: str | None) -> Recorder | None:
         return None if folder is None else Recorder(folder)
     except OSError as error:
         raise BadInputError(f"cannot record into {printable(folder or '')}: {error.strerror or error}") from error
+
+
+def _refusals(address: str | None) -> SharedRefusals | None:
+    from ..gateway.refusal_store import check_address
+    from ..gateway.shared_refusals import SharedRefusals
+
+    if address is None:
+        return None
+    try:
+        check_address(address)
+    except ModuleNotFoundError as error:
+        raise BadInputError("a store on a server needs more packages: pip install 'context-window[postgres]'") from error
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it says again and again what is said once
+    return SharedRefusals(address)
 
 
 def _urls(upstreams: tuple[str, ...]) -> dict[str, str]:

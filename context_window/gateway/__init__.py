@@ -11,7 +11,8 @@
    save work, so workers are interchangeable. No summary is written: a summary is not a function of the request.
 5. The upstream's answer is relayed as it comes: status, headers and bytes (`relay.py`). Only a refusal of a prompt that is too long is
    read: a smaller view is sent once, before the client has seen anything. The worker then keeps the conversation below that size.
-   Other workers learn it from a refusal of their own (docs/limits.md).
+   Other workers learn it from a store that they share (`shared_refusals.py`), else from a refusal of their own (docs/limits.md). With a
+   store, a view is a function of the request and of these refusals. No request waits for the store for long, or fails with it.
 6. With `recall`, a request whose view lacks something gets the recall tool, if it has tools already. Tools stand before the messages, so
    the provider's cache breaks once for it: at the first trim, where it breaks anyway. What is taken out stays out, so the tool stays, too.
    The gateway answers the tool's calls (`recalling.py`) and hides them (`joined_answer.py`). The next request does not have them, and any

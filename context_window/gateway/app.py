@@ -29,6 +29,7 @@ from .ledger import Ledger
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
 from .relay import OpenAnswer, RelayedAnswer, answer_to, request_headers
+from .shared_refusals import SharedRefusals
 from .upstreams import Upstream, upstreams
 from .watch import begin_watch, watched
 from .windows import UNFIT, Windows
@@ -57,6 +58,7 @@ def gateway_app(
     recall: bool = False,
     recorder: Recorder | None = None,
     page: bool = True,
+    refusals: SharedRefusals | None = None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Starlette:
     """Return the gateway as an application for an ASGI server.
@@ -71,13 +73,15 @@ def gateway_app(
         recall: True to give the model a tool that returns what was taken out. The gateway answers its calls, and clients do not see them.
         recorder: Where requests of conversations and their answers are recorded. Without one, nothing is written to disk.
         page: True to show a page with figures of the conversations at `/`. They are kept in memory, without any content.
+        refusals: Refused prompts that this worker shares with others, so that all of them make the same views.
         transport: How upstreams are reached; by default over the network.
 
     Raises:
         BudgetError: An upstream is unknown, or its address is none.
     """
     by_name = upstreams(urls or {})
-    gateway = _Gateway(window, by_name, ledger or Ledger(), frozenset(hosts), largest_body, recorder, strict=strict, recall=recall)
+    windows = Windows(window, refusals, are_frozen=True)
+    gateway = _Gateway(windows, by_name, ledger or Ledger(), frozenset(hosts), largest_body, recorder, strict=strict, recall=recall)
     history = gateway.history = History() if page else None
 
     @asynccontextmanager
@@ -101,7 +105,7 @@ class _Gateway:
 
     def __init__(
         self,
-        window: ContextWindow,
+        windows: Windows,
         by_name: Mapping[str, Upstream],
         ledger: Ledger,
         hosts: frozenset[str],
@@ -111,7 +115,7 @@ class _Gateway:
         strict: bool,
         recall: bool,
     ) -> None:
-        self._windows = Windows(window, are_frozen=True)
+        self._windows = windows
         self._bodies = KnownBodies()
         self._upstreams = by_name
         self._ledger = ledger

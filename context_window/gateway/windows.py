@@ -20,6 +20,7 @@ from ..model_errors import PromptTooLongError
 from ..settings.context_window import ContextWindow
 from ..views.view_figures import ViewFigures
 from .cache_marks import with_marks, without_marks
+from .shared_refusals import SharedRefusals
 from .wire_format import Conversation, Json, WireFormat
 
 KINDS = 64
@@ -31,13 +32,15 @@ UNFIT = (SessionError, ContextWindowError, ArithmeticError, AttributeError, Look
 class Windows:
     """Fits conversations to a window. Thread-safe."""
 
-    def __init__(self, window: ContextWindow, *, are_frozen: bool = False) -> None:
+    def __init__(self, window: ContextWindow, refusals: SharedRefusals | None = None, *, are_frozen: bool = False) -> None:
         """
         Args:
             window: The limits and the policy of every conversation. Without a strategy, they are trimmed with `Extract()`.
+            refusals: Refused prompts that several workers share.
             are_frozen: True if nobody changes a message after it was passed.
         """
         self._window = window.with_extract()
+        self._refusals = refusals
         self._are_frozen = are_frozen
         self._lock = Lock()
         self._trackers: OrderedDict[bytes, ConversationTracker[Json]] = OrderedDict()
@@ -100,6 +103,7 @@ class Windows:
                     wire.adapter,
                     names_ids=conversation.recall_tool is not None,
                     are_frozen=self._are_frozen,
+                    refusals=None if self._refusals is None else self._refusals.of_kind(key + repr(self._window).encode()),
                 )
             self._trackers.move_to_end(key)
             if len(self._trackers) > KINDS:

@@ -29,10 +29,11 @@ from ..requests.client_errors import model_error
 from ..strategies import summarize_of
 from ..threads import in_thread
 from ..tools import Tool, tool_texts
-from ..validation import check_amount
+from ..validation import as_whole, check_amount
 from ..views.view_figures import ViewFigures
 from .message_adapter import MessageAdapter
 from .message_hashes import NO_MESSAGES, MessageHashes, extend_hash, hash_messages, snapshot, unchanged
+from .past_refusals import PastRefusal, RefusalMemory, continues, first_of, refusal_now, refusals_of, start_of
 from .tracked_conversation import TrackedConversation, item_ids, with_tool_name
 from .view_messages import view_messages
 
@@ -58,6 +59,7 @@ class ConversationTracker(Generic[M]):
         remembered: int = REMEMBERED,
         names_ids: bool = True,
         are_frozen: bool = False,
+        refusals: RefusalMemory | None = None,
     ) -> None:
         """
         Args:
@@ -66,6 +68,7 @@ class ConversationTracker(Generic[M]):
             remembered: Conversations to remember.
             names_ids: True if placeholders name ids to recall by. False if the model has no tool for that.
             are_frozen: True if nobody changes a message after it was passed.
+            refusals: Refused prompts that several processes share, so that they return the same views.
 
         Raises:
             BudgetError: `manager` is not a `ContextWindowManager`, or `remembered` is not a whole number of at least 1.
@@ -76,6 +79,7 @@ class ConversationTracker(Generic[M]):
         self._adapter = adapter
         self._names_ids = names_ids
         self._hashes = partial(hash_messages, adapter, snapshot_of=unchanged if are_frozen else snapshot)
+        self._refusals = refusals
         self._max_remembered = check_amount("remembered", remembered, least=1)
         self._lock = Lock()
         self._by_key: dict[tuple[bytes, bytes], TrackedConversation[M]] = {}
@@ -107,7 +111,7 @@ class ConversationTracker(Generic[M]):
             Exception: `refusal` itself, if it is not about the prompt's length or nothing can be taken out.
         """
         too_long = _as_prompt_too_long(refusal)
-        tracked = self._check_out(messages, system, tools)
+        tracked = self._check_out(messages, system, tools, is_refused=refusal is not None)
         try:
             if refusal is not None and too_long is not None:
                 self._accept_refusal(tracked, too_long, refusal)
@@ -145,7 +149,7 @@ class ConversationTracker(Generic[M]):
         too_long = _as_prompt_too_long(refusal)
         checked_out: list[TrackedConversation[M]] = []  # filled by the thread, so that a cancellation cannot lose the conversation
         try:
-            await in_thread(lambda: checked_out.append(self._check_out(messages, system, tools)))
+            await in_thread(lambda: checked_out.append(self._check_out(messages, system, tools, is_refused=refusal is not None)))
             (tracked,) = checked_out
             if refusal is not None and too_long is not None:
                 await in_thread(partial(self._accept_refusal, tracked, too_long, refusal))
@@ -200,25 +204,44 @@ class ConversationTracker(Generic[M]):
         window = self._manager.context_window
         return window.compaction and (llm is not None or window.summary_llm is not None or summarize_of(window.strategy) is not None)
 
-    def _check_out(self, messages: Sequence[M], system: str, tools: Iterable[Tool]) -> TrackedConversation[M]:
+    def _check_out(self, messages: Sequence[M], system: str, tools: Iterable[Tool], *, is_refused: bool = False) -> TrackedConversation[M]:
         """Return the conversation of these messages, brought up to date. No other caller gets it until `_check_in`."""
         self._count_tools(tools)
         system_hash = hashlib.sha256(system.encode(errors="replace")).digest()
         contents = list(map(self._adapter.content, messages))
         received = self._hashes(messages, contents, self._most_similar(contents, system_hash))
         known_count, tracked = self._take_longest_match(received.hashes, system_hash)
+        refusals = self._refusals_of(received, system_hash, known_count, tracked, is_refused=is_refused)
+        if tracked is not None and not continues(refusals, tracked.refusals, known_count):
+            known_count, tracked = 0, None  # made again
         if tracked is None:
             session_id = hashlib.sha256(received.hashes[min(1, len(messages))] + system_hash).hexdigest()[:12]
             tracked = TrackedConversation(Session(id=session_id), system_hash, names_ids=self._names_ids)
             if system:
                 tracked.session.append(Message("system", system, id="system", created_at=0.0))
         try:
-            self._append_messages(tracked, messages, received, known_count)
+            appended = known_count
+            for refusal in refusals[len(tracked.refusals) :]:
+                self._append_messages(tracked, messages[: refusal.messages], first_of(received, refusal.messages), appended)
+                appended = refusal.messages
+                self._manager.accept_refusal(tracked.session, refusal.error())
+                tracked.refusals.append(refusal)
+            self._append_messages(tracked, messages, received, appended)
         except BaseException:
             if known_count:
                 self._check_in(tracked)
             raise
         return tracked
+
+    def _refusals_of(
+        self, received: MessageHashes, system_hash: bytes, known_count: int, tracked: TrackedConversation[M] | None, *, is_refused: bool
+    ) -> list[PastRefusal]:
+        """Return the refused prompts of a conversation, in their order. A log that was refused just now first accepts that."""
+        accepted = [] if tracked is None else tracked.refusals
+        is_list = tracked is None or tracked.messages_hash == received.hashes[known_count]
+        if self._refusals is None or not is_list or (is_refused and tracked is not None):
+            return list(accepted)
+        return refusals_of(self._refusals, start_of(system_hash, received.hashes), received.hashes, accepted)
 
     def _count_tools(self, tools: Iterable[Tool]) -> None:
         definitions = tool_texts(tools)
@@ -281,6 +304,13 @@ class ConversationTracker(Generic[M]):
     def _accept_refusal(self, tracked: TrackedConversation[M], refusal: PromptTooLongError, error: Exception) -> None:
         if not self._manager.accept_refusal(tracked.session, refusal):
             raise error
+        hashes = tracked.received.hashes
+        if self._refusals is None or tracked.messages_hash != hashes[-1]:
+            return
+        past = refusal_now(hashes, tracked.refusals, as_whole(refusal.tokens), as_whole(refusal.limit))
+        if past is not None:
+            tracked.refusals.append(past)
+            self._refusals.add(start_of(tracked.system_hash, hashes), past)
 
     def _messages_for(self, tracked: TrackedConversation[M], view: Session) -> list[M]:
         """Return the messages that show the view. The conversation can be found by them from now on."""

@@ -11,6 +11,7 @@ from session.items import FunctionCall, FunctionCallOutput, Item
 from session.session import Session
 
 from .message_hashes import EMPTY_HASH, NO_MESSAGES, MessageHashes
+from .past_refusals import PastRefusal
 
 M = TypeVar("M")
 
@@ -50,6 +51,7 @@ class TrackedConversation(Generic[M]):
         opening: The line about removed items, and its message; None before there is one.
         usage_note: The line about usage as a message; None before it is needed.
         keys: Hashes under which the conversation is found: of message lists that continue as this log.
+        refusals: Refused prompts that the log has accepted, if they are shared with other processes.
     """
 
     session: Session
@@ -67,6 +69,7 @@ class TrackedConversation(Generic[M]):
     opening: tuple[str, M] | None = None
     usage_note: M | None = None
     keys: set[tuple[bytes, bytes]] = field(default_factory=set)
+    refusals: list[PastRefusal] = field(default_factory=list)
 
 
 def with_tool_name(item: Item, tool_names: dict[str, str]) -> Item:

@@ -1,0 +1,122 @@
+"""Refusals that other processes have seen: what they taught, so that a conversation has one view wherever its next request arrives.
+
+A view is a function of the conversation, with one exception: after the provider refused a prompt as too long, later views are smaller. A
+`RefusalMemory` keeps these refusals. A process that has not seen them repeats them:
+
+1. A refusal is kept with the number of messages that the refused conversation had, their digest, and the provider's figures.
+2. The log is made up to that many messages, and the refusal is accepted as if it came now. Then the log goes on.
+3. A log that is already beyond a refusal is made again from the first message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from ..model_errors import PromptTooLongError
+from .message_hashes import MessageHashes
+
+LARGEST_FIGURE = 2**53
+"""Figures of a provider from here on are not kept."""
+
+
+class PastRefusal(NamedTuple):
+    """One refusal of a prompt as too long.
+
+    Attributes:
+        messages: Number of messages of the conversation then.
+        number: How often this conversation had been refused before.
+        digest: Hash of these messages.
+        tokens: The provider's count of the prompt; None if it gave none.
+        limit: The tokens that the provider allows; None if it gave none.
+    """
+
+    messages: int
+    number: int
+    digest: bytes
+    tokens: int | None
+    limit: int | None
+
+    def error(self) -> PromptTooLongError:
+        """Return the refusal as it came from the provider."""
+        return PromptTooLongError("an earlier request was refused", tokens=self.tokens, limit=self.limit)
+
+
+class RefusalMemory(Protocol):
+    """Keeps refusals for several processes. It holds digests and numbers, and no text. Its methods raise nothing."""
+
+    def known(self, start: bytes, /) -> Sequence[PastRefusal] | None:
+        """Return the refusals of conversations that begin like this; None if they cannot be known now.
+
+        Args:
+            start: Hash of the beginning.
+        """
+
+    def add(self, start: bytes, refusal: PastRefusal, /) -> None:
+        """Keep a refusal. One with the same messages and number that is already kept stays.
+
+        Args:
+            start: Hash of the conversation's beginning.
+            refusal: The refusal.
+        """
+
+
+def start_of(system_hash: bytes, hashes: Sequence[bytes]) -> bytes:
+    """Return the hash of a conversation's beginning: the system prompt and the first message."""
+    return hashlib.sha256(system_hash + hashes[min(1, len(hashes) - 1)]).digest()
+
+
+def refusals_of(memory: RefusalMemory, start: bytes, hashes: Sequence[bytes], accepted: Sequence[PastRefusal]) -> list[PastRefusal]:
+    """Return the refusals of a conversation, in their order.
+
+    Args:
+        memory: Where other processes keep theirs. It gets those that it lacks.
+        start: Hash of the conversation's beginning.
+        hashes: Hashes of its first messages, from none of them to all.
+        accepted: Refusals that this process knows.
+    """
+    own = {(refusal.messages, refusal.number): refusal for refusal in accepted}
+    known = memory.known(start)
+    if known is None:
+        return sorted(own.values())
+    kept = {
+        (refusal.messages, refusal.number): refusal
+        for refusal in known
+        if 0 < refusal.messages < len(hashes) and hashes[refusal.messages] == refusal.digest
+    }
+    for place in own.keys() - kept.keys():
+        memory.add(start, own[place])
+    return sorted((own | kept).values(), key=lambda refusal: (refusal.messages, refusal.number))
+
+
+def refusal_now(hashes: Sequence[bytes], accepted: Sequence[PastRefusal], tokens: int | None, limit: int | None) -> PastRefusal | None:
+    """Return a refusal of the whole conversation to be kept; None if the provider's figures are impossible.
+
+    Args:
+        hashes: Hashes of the first messages, from none of them to all.
+        accepted: Earlier refusals.
+        tokens: The provider's count of the prompt; None if it gave none.
+        limit: The tokens that it allows; None if it gave none.
+    """
+    if any(figure is not None and not 0 <= figure < LARGEST_FIGURE for figure in (tokens, limit)):
+        return None
+    messages = len(hashes) - 1
+    return PastRefusal(messages, sum(refusal.messages == messages for refusal in accepted), hashes[-1], tokens, limit)
+
+
+def continues(refusals: Sequence[PastRefusal], accepted: Sequence[PastRefusal], length: int) -> bool:
+    """True if a log that has accepted some refusals can go on to accept these.
+
+    Args:
+        refusals: All refusals, in their order.
+        accepted: Those that the log has accepted.
+        length: Messages that the log has.
+    """
+    rest = refusals[len(accepted) :]
+    return list(refusals[: len(accepted)]) == list(accepted) and all(refusal.messages >= length for refusal in rest)
+
+
+def first_of(received: MessageHashes, count: int) -> MessageHashes:
+    """Return the hashes of the first messages of a list."""
+    return MessageHashes(received.snapshots[:count], received.digests[:count], received.hashes[: count + 1])

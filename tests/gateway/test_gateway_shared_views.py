@@ -1,0 +1,199 @@
+"""Gateways that share a store send one conversation's views as a single gateway would, after refusals too."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from context_window import ContextWindow
+from context_window.gateway.anthropic_messages import AnthropicMessages
+from context_window.gateway.shared_refusals import SharedRefusals
+from context_window.gateway.windows import UNFIT, Windows
+from context_window.gateway.wire_format import WireFormat
+from context_window.model_errors import PromptTooLongError
+from tests.gateway.test_gateway_http import post, says, upstream_that
+from tests.gateway.test_gateway_properties import FORMATS, Step, steps
+from tests.support.gateways import breaks, gateway
+from tests.support.postgres import PostgresServer
+
+Json = dict[str, Any]
+WORKERS = 3
+
+
+class Provider:
+    """Refuses prompts over a limit that the gateways do not know."""
+
+    def __init__(self, limit: int, *, says_figures: bool) -> None:
+        self.limit, self.says_figures, self.refused = limit, says_figures, 0
+
+    def refusal(self, body: Json) -> PromptTooLongError | None:
+        tokens = len(json.dumps(body)) // 3
+        if tokens <= self.limit:
+            return None
+        self.refused += 1
+        tokens_said, limit = (tokens, self.limit) if self.says_figures else (None, None)
+        return PromptTooLongError("prompt is too long", tokens=tokens_said, limit=limit)
+
+
+def accepted(windows: Windows, wire: WireFormat, path: str, body: Json, provider: Provider) -> Json:
+    """Return the request that a gateway sends last: the second one, if the first is refused."""
+    conversation = wire.conversation(path, body)
+    assert conversation is not None
+    messages = windows.fit(wire, conversation)
+    sent = body if messages is None else wire.with_messages(body, messages)
+    if (refusal := provider.refusal(sent)) is not None:
+        try:
+            messages = windows.fit(wire, conversation, refusal)
+        except UNFIT:
+            return sent
+        sent = body if messages is None else wire.with_messages(body, messages)
+    return sent
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize(("wire", "path", "body_of", "validate", "field"), FORMATS)
+@settings(max_examples=max(1, settings().max_examples // 8))  # each example makes two requests for every step
+@given(
+    conversation=steps,
+    limit=st.integers(300, 2_500),
+    says_figures=st.booleans(),
+    order=st.lists(st.tuples(st.integers(0, WORKERS - 1), st.booleans()), min_size=14, max_size=14),
+)
+def test_workers_that_share_refusals_send_what_one_worker_would(
+    wire: WireFormat,
+    path: str,
+    body_of: Callable[[list[Step]], Json],
+    validate: Callable[[Json], list[object]],
+    field: str,
+    conversation: list[Step],
+    limit: int,
+    says_figures: bool,
+    order: list[tuple[int, bool]],
+) -> None:
+    """Whichever worker gets a request, and whether it has just started: every request is the one that a single worker sends, which has
+    seen all of them. No worker is refused for what another one was refused for."""
+    window = ContextWindow(max_tokens=3_000, keep_first_message=True)
+    alone, shared = Provider(limit, says_figures=says_figures), Provider(limit, says_figures=says_figures)
+    with tempfile.TemporaryDirectory() as folder:
+        refusals = SharedRefusals(str(Path(folder, "r.db")), wait_seconds=60.0)
+        single, workers = Windows(window), [Windows(window, refusals) for _ in range(WORKERS)]
+        for length, (number, is_new) in zip(range(1, len(conversation) + 1), order, strict=False):
+            if is_new:
+                workers[number] = Windows(window, refusals)
+            body = body_of(conversation[:length])
+            sent = accepted(workers[number], wire, path, body, shared)
+            assert sent == accepted(single, wire, path, body, alone)
+            assert validate(sent) == []
+        refusals.close()
+    assert shared.refused == alone.refused
+
+
+def growing(turns: int, prefix: str = "") -> Json:
+    messages: list[Json] = []
+    for number in range(turns):
+        messages += [{"role": "user", "content": f"{prefix}{number} " + "words " * 50}, {"role": "assistant", "content": "words " * 50}]
+    return {"model": "claude-sonnet-5-5", "max_tokens": 10, "messages": messages[:-1]}
+
+
+def run_alternately(store_address: str | None, turns: int, wait: float = 20.0) -> tuple[int, list[Json]]:
+    """Send a growing conversation to two gateways in turns. Return how many prompts were refused, and the accepted ones."""
+    refused = 0
+    taken: list[Json] = []
+
+    def answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        nonlocal refused
+        tokens = len(body) // 4
+        if tokens > 1_500:
+            refused += 1
+            message = f"prompt is too long: {tokens} tokens > 1500 maximum"
+            says(400, json.dumps({"type": "error", "error": {"type": "invalid_request_error", "message": message}}).encode())(handler, body)
+        else:
+            taken.append(json.loads(body))
+            says(200, b"{}")(handler, body)
+
+    def shared() -> SharedRefusals | None:
+        return None if store_address is None else SharedRefusals(store_address, wait_seconds=wait)
+
+    with (
+        upstream_that(answer) as upstream,
+        gateway(upstream.url, 3_000, refusals=shared()) as first,
+        gateway(upstream.url, 3_000, refusals=shared()) as second,
+    ):
+        for turn in range(1, turns):
+            assert post((first, second)[turn % 2], body=json.dumps(growing(turn, "the secret ")).encode()).status_code == 200
+    return refused, taken
+
+
+def cache_breaks(requests: list[Json]) -> int:
+    return breaks([request["messages"] for request in requests])
+
+
+def test_a_refusal_that_one_gateway_saw_holds_for_the_other(store_address: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Without the store both are refused, and their requests do not continue each other's. With it, one refusal in all; and the store
+    holds nothing of a message."""
+    refused_alone, alone = run_alternately(None, 40)
+    refused, taken = run_alternately(store_address, 40)
+    assert refused < refused_alone
+    assert cache_breaks(taken) < cache_breaks(alone) / 2
+    if store_address.startswith("postgresql"):
+        server: PostgresServer = request.getfixturevalue("postgres")
+        with server.connect() as connection:
+            rows = connection.execute("SELECT gateway_refusals::text FROM context_window.gateway_refusals").fetchall()
+        content = str(rows).encode()
+        assert rows
+    else:
+        content = b"".join(file.read_bytes() for file in (tmp_path / "shared").iterdir())
+        assert b"gateway_refusals" in content
+    assert b"secret" not in content
+    assert b"words" not in content
+
+
+def test_a_refusal_that_could_not_be_shared_is_shared_when_the_store_is_back(tmp_path: Path) -> None:
+    """The worker that saw it goes by it meanwhile."""
+    wire, path = AnthropicMessages(), "/v1/messages"
+    window, provider = ContextWindow(max_tokens=3_000, keep_first_message=True), Provider(1_000, says_figures=True)
+    address = tmp_path / "folder" / "r.db"
+    address.parent.write_text("in the way")
+    first, second = (SharedRefusals(str(address), wait_seconds=60.0, pause_seconds=0.0) for _ in range(2))
+    worker = Windows(window, first)
+    for turns in range(1, 12):
+        accepted(worker, wire, path, growing(turns), provider)
+    assert provider.refused == 1
+    address.parent.unlink()
+    sent = accepted(worker, wire, path, growing(12), provider)
+    assert accepted(Windows(window, second), wire, path, growing(12), provider) == sent
+    assert provider.refused == 1
+    first.close()
+    second.close()
+
+
+def test_a_refusal_says_nothing_about_requests_of_another_kind(tmp_path: Path) -> None:
+    """Another window makes other views; other tools are another prompt; another first message is another conversation."""
+    wire, path, body = AnthropicMessages(), "/v1/messages", growing(12)
+    window, other_window = (ContextWindow(max_tokens=tokens, keep_first_message=True) for tokens in (3_000, 2_900))
+    refusals = SharedRefusals(str(tmp_path / "r.db"), wait_seconds=60.0)
+    provider = Provider(1_000, says_figures=True)
+    accepted(Windows(window, refusals), wire, path, body, provider)
+    assert provider.refused == 1
+    tool = {"name": "t", "input_schema": {"type": "object"}}
+    kinds: list[tuple[ContextWindow, Json]] = [(other_window, body), (window, body | {"tools": [tool]}), (window, growing(12, "other "))]
+    lenient = Provider(10**9, says_figures=True)
+    for used_window, other in kinds:
+        assert accepted(Windows(used_window, refusals), wire, path, other, lenient) == accepted(
+            Windows(used_window), wire, path, other, lenient
+        )
+    refusals.close()
+
+
+def test_without_its_store_a_gateway_sends_what_it_would_send_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_bytes(b"no store, and longer than the shortest one" * 100)
+    assert run_alternately(str(tmp_path / "file"), 15) == run_alternately(None, 15)
+    assert sum("goes on without its store" in record.getMessage() for record in caplog.records) == 2  # once for each gateway
