@@ -25,6 +25,9 @@ from .wire_format import Json
 NO_TEXT = "[The answer ended with a request for removed content, which was not answered.]"
 """The text of an answer that has nothing left: an empty one would be refused in the client's next request."""
 
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What an answer can raise that is not of the provider's form."""
+
 Result: TypeAlias = tuple[str, bool]
 """The result of a recall: its text, and True if it is an error."""
 
@@ -52,7 +55,8 @@ class JoinedAnswer(ABC):
 
     Attributes:
         provider: The form of the recall tool.
-        has_failed: True if the upstream has reported an error in its stream, or the stream has ended too early.
+        has_failed: True if the upstream has reported an error in its stream, the stream has ended too early, or the answer cannot be read.
+            No round follows, and what the upstream has sent is passed on.
     """
 
     provider: ClassVar[Provider]
@@ -66,8 +70,14 @@ class JoinedAnswer(ABC):
 
     def add(self, answer: Json) -> None:
         """Add the whole answer of a round."""
-        self._answers.append(answer)
-        self._hides = self._hides or any(call.is_recall for call in self.calls(answer))
+        try:
+            has_recall = any(call.is_recall for call in self.calls(answer))
+            self.joined([*self._answers, answer])
+        except UNREADABLE:
+            self.has_failed = True
+        else:
+            self._answers.append(answer)
+            self._hides = self._hides or has_recall
 
     def read(self, event: Event) -> Iterator[Event]:
         """Read an event and yield those for the client."""
@@ -77,12 +87,20 @@ class JoinedAnswer(ABC):
         self._events.append(event.data)
         if event.data.get("error") or event.data.get("type") == "error":
             self.has_failed = True
-        yield from self.visible(event)
+        try:
+            events = list(self.visible(event))
+        except UNREADABLE:
+            self.has_failed = True
+            events = [] if self._hides else [event]
+        yield from events
 
     def finish_round(self) -> None:
         """Join the round's events to an answer. The stream has ended."""
-        answer = None if self.has_failed else self.whole(self._events)
-        self._events = []
+        events, self._events = self._events, []
+        try:
+            answer = None if self.has_failed else self.whole(events)
+        except UNREADABLE:
+            answer = None
         if answer is None:
             self.has_failed = True
         else:
@@ -90,7 +108,7 @@ class JoinedAnswer(ABC):
 
     @property
     def recalls(self) -> list[Call]:
-        """The recall calls that must be answered before the answer can go on; none if it is complete."""
+        """The recall calls that must be answered before the answer can go on; none if it is complete, or cannot be read."""
         if self.has_failed or not self._answers or self.is_cut_off(self._answers[-1]):
             return []
         calls = self.calls(self._answers[-1])
@@ -117,7 +135,11 @@ class JoinedAnswer(ABC):
         if self.has_failed or not self._hides:
             yield from self._last
         elif self._answers:
-            yield from self.last_events(self._last, self.joined(self._answers))
+            try:
+                events = list(self.last_events(self._last, self.joined(self._answers)))
+            except UNREADABLE:
+                events = self._last
+            yield from events
 
     def whole_answer(self) -> Json:
         """Return the client's answer, of all rounds."""

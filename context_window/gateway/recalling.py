@@ -150,6 +150,8 @@ class RecallingAnswer(Response):
             if answer is None:
                 break
             self._joined.add(answer)
+            if self._joined.has_failed:
+                break
             if not (calls := self._joined.recalls) or number == ROUNDS:
                 content = json.dumps(self._joined.whole_answer()).encode() if self._joined.is_changed else content
                 break

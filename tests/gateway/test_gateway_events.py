@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from context_window.gateway.anthropic_recall import AnthropicJoinedAnswer
 from context_window.gateway.chat_recall import ChatJoinedAnswer
-from context_window.gateway.events import EventReader
+from context_window.gateway.events import EventReader, event_of
 from context_window.gateway.google_recall import GoogleJoinedAnswer
 from context_window.gateway.joined_answer import JoinedAnswer
 from context_window.gateway.responses_recall import ResponsesJoinedAnswer
@@ -99,6 +99,63 @@ def test_reasoning_after_a_hidden_recall_is_hidden_too() -> None:
     assert [item["type"] for item in answer["output"]] == ["message"]
     assert b'"reasoning"' not in _shown(ResponsesJoinedAnswer(), [streams])
     assert stub.respond("/v1/responses", HEADERS, json.dumps(_next_request(body, answer)).encode())[0] == 200
+
+
+NAMES = st.sampled_from(
+    [
+        "type",
+        "index",
+        "delta",
+        "message",
+        "content",
+        "content_block",
+        "choices",
+        "tool_calls",
+        "function",
+        "name",
+        "finish_reason",
+        "usage",
+        "item",
+        "output_index",
+        "response",
+        "output",
+        "candidates",
+        "parts",
+        "functionCall",
+    ]
+)
+VALUE = st.recursive(
+    st.none() | st.integers(0, 2) | st.sampled_from(["", "recall", "read", "tool_use", "stop", "function_call"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.mark.parametrize(("stub_type", "joined_type", "path", "body"), FORMATS)
+@given(data=st.data())
+def test_no_garbage_is_a_fault_of_the_gateway(
+    stub_type: Any, joined_type: type[JoinedAnswer], path: str, body: Json, data: st.DataObject
+) -> None:
+    """Events with wrong values end the answer. They raise nothing, and neither does a whole answer with them."""
+    stub = stub_type(lambda _: [Say("Look."), Call("recall", {"id": "m1"})])
+    streams, whole = _upstream(stub, joined_type, path, body, 1)
+    joined = joined_type()
+    for _ in range(2):
+        events = [*EventReader().events(streams[0])]
+        spoilt = data.draw(st.integers(0, len(events) - 1))
+        for number, event in enumerate(events):
+            wrong = {data.draw(NAMES): data.draw(VALUE)} if number == spoilt else {}
+            list(joined.read(event_of({**(event.data or {}), **wrong}, event.name)))
+        joined.finish_round()
+        if not (calls := joined.recalls):
+            break
+        joined.next_round({**body}, [("text", False) for _ in calls])
+    list(joined.end())
+    fresh = joined_type()
+    fresh.add({**whole._answers[0], data.draw(NAMES): data.draw(VALUE)})
+    if not fresh.has_failed:
+        assert isinstance(fresh.recalls, list)
+        assert isinstance(fresh.whole_answer(), dict)
 
 
 def _upstream(stub: Any, joined_type: type[JoinedAnswer], path: str, body: Json, rounds: int) -> tuple[list[bytes], JoinedAnswer]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -23,6 +24,8 @@ from tests.support.stubs.answers import Call, Say, Think
 from tests.support.stubs.anthropic import AnthropicStub
 from tests.support.stubs.gemini import GeminiStub
 from tests.support.stubs.openai_responses import OpenAIResponsesStub
+
+from .test_gateway_recall import last_result, offers_recall
 
 FOLDER = os.environ.get("CONTEXT_WINDOW_CLIENTS")
 TURNS = 20
@@ -43,17 +46,32 @@ def program(name: str) -> str:
 
 
 class Model:
-    """A model that thinks, speaks and runs a command twenty times, and then ends."""
+    """A model that thinks, speaks and runs a command twenty times, and then ends. If it can, it recalls something before each third one.
+
+    Attributes:
+        results: What it got back.
+        rounds: Numbers of the requests that answer a recall: the gateway's own.
+    """
 
     def __init__(self, tool: str, argument: str, **more: str) -> None:
         self.tool, self.argument, self.more = tool, argument, more
-        self.steps = 0
+        self.steps = self.requests = 0
+        self.results: list[str] = []
+        self.rounds: set[int] = set()
 
     def __call__(self, request: Mapping[str, Any]) -> list[Any]:
         tools = [function for tool in request.get("tools", []) for function in tool.get("functionDeclarations", [tool])]
         if self.tool not in {tool.get("name") for tool in tools}:
             return [Say("Counting")]  # a side request, such as one for a title
-        self.steps += 1
+        result = last_result(request.get("messages") or request.get("input") or request["contents"])
+        if result is not None:
+            self.results.append(result)
+            self.rounds.add(self.requests)
+        self.requests += 1
+        self.steps += result is None
+        ids = re.findall(r"recall ids? ([0-9a-f]{12})", json.dumps(request))
+        if ids and offers_recall(request) and result is None and self.steps % 3 == 0:
+            return [Think("What was it?"), Call("recall", {"id": ids[-1]})]
         if self.steps > TURNS:
             return [Say("All done.")]
         command = {self.argument: f"seq {self.steps} {self.steps + 1_500}", **self.more}
@@ -100,28 +118,52 @@ def check(done: subprocess.CompletedProcess[str], sent: list[list[Any]]) -> None
     assert 1 <= breaks(sent) <= TURNS / 3
 
 
-def test_claude_code_counts_for_twenty_turns(tmp_path: Path) -> None:
+def check_recalls(model: Model, requests: list[Any], shown: str) -> None:
+    """Check that what was recalled came back, that the tool stayed once it was there, and that the client has not seen it."""
+    assert len(model.results) >= 3
+    assert not any("Not recalled" in result for result in model.results)
+    offers = [offers_recall(request) for request in requests]
+    assert offers == sorted(offers)
+    assert not offers[0]
+    assert "recall" not in shown
+
+
+RECALL = pytest.mark.parametrize("recall", [False, True], ids=["plain", "recall"])
+
+
+@RECALL
+def test_claude_code_counts_for_twenty_turns(tmp_path: Path, recall: bool) -> None:
     """No request is refused, and the prefix is broken a few times only."""
     model = Model("Bash", "command", description="Counts")
     client = [program("claude"), "-p", TASK, "--model", "claude-sonnet-4-5", "--allowedTools", "Bash(seq:*)", "--output-format", "json"]
     variables = {"ANTHROPIC_API_KEY": "made up", "IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
     with AnthropicStub(model) as stub:
-        done = run_with_gateway(client, f"anthropic={stub.url}", 60_000, tmp_path, **variables)
-        sent = [[bare(message) for message in request["messages"]] for request in stub.requests if len(request.get("tools", [])) > 5]
-    check(done, sent)
+        done = run_with_gateway(client, f"anthropic={stub.url}", 60_000, tmp_path, *["--recall"] * recall, **variables)
+    assert len(stub.answers) == len(stub.requests)
+    requests = [request for request in stub.requests if len(request.get("tools", [])) > 5]
+    first = [request for number, request in enumerate(requests) if number not in model.rounds]
+    check(done, [[bare(message) for message in request["messages"]] for request in first])
     result = json.loads(done.stdout)
     assert (result["result"], result["is_error"]) == ("All done.", False)
+    if recall:
+        check_recalls(model, requests, done.stdout)
 
 
-def test_codex_counts_for_twenty_turns(tmp_path: Path) -> None:
+@RECALL
+def test_codex_counts_for_twenty_turns(tmp_path: Path, recall: bool) -> None:
     """No request is refused, and the prefix is broken a few times only. Started by the command, without a configuration of its own."""
     model = Model("exec_command", "cmd")
     client = [program("codex"), "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--model", "gpt-5", TASK]
     with OpenAIResponsesStub(model) as stub:
-        done = run_with_gateway(client, f"openai={stub.url}", 40_000, tmp_path, OPENAI_API_KEY="made up", CODEX_HOME=str(tmp_path))
-        sent = [request["input"] for request in stub.requests]
+        options = ["--recall"] * recall
+        done = run_with_gateway(
+            client, f"openai={stub.url}", 40_000, tmp_path, *options, OPENAI_API_KEY="made up", CODEX_HOME=str(tmp_path)
+        )
+    assert len(stub.answers) == len(stub.requests)
     assert "All done." in done.stdout
-    check(done, sent)
+    check(done, [request["input"] for number, request in enumerate(stub.requests) if number not in model.rounds])
+    if recall:
+        check_recalls(model, stub.requests, done.stdout)
 
 
 def test_opencode_counts_for_twenty_turns(tmp_path: Path) -> None:
