@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -90,8 +91,7 @@ def spend(
     pattern, an address such as s3://bucket/logs, or - for a log on standard input. Without PATH, the logs of Claude Code, Codex,
     Copilot CLI, Gemini CLI, opencode, pi and Cline are found where these tools write them.
     """
-    from ..spend import choose, leading, parquet_of, spend_by
-    from ..spend.tables import sum_of
+    from ..spend import SpendRow, choose, leading, parquet_of, spend_by
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
@@ -101,7 +101,8 @@ def spend(
     if target is not None:
         target.write(parquet_of(requests, utc=utc))
     rows = sorted(spend_by(grouping, requests, utc=utc), key=SORTS[sort or "name"])
-    rows, total = leading(rows, top), sum_of("total", requests)
+    total = reduce(SpendRow.plus, rows, SpendRow("total"))
+    rows = leading(rows, top)
     if as_json:
         faults = [{"path": fault.path, "problem": fault.problem} for fault in ledger.faults]
         values = {"by": grouping, "rows": [row.to_dict() for row in rows], "total": total.to_dict()}

@@ -41,13 +41,15 @@ def log_files(paths: Iterable[str | os.PathLike[str]]) -> list[LogFile]:
 def _log_file(place: int, name: str) -> LogFile:
     if is_remote(name):
         return LogFile(place, name, *remote_version(name))
-    path = Path(name)
-    states = [state for file in (files_of(path) if is_storage(path) else [path]) if (state := _state_of(file)) is not None]
+    files: Sequence[str | Path] = [name]
+    if not name.endswith(".jsonl") and is_storage(Path(name)):
+        files = files_of(Path(name))
+    states = [state for file in files if (state := _state_of(file)) is not None]
     version = ",".join(f"{state.st_size}:{state.st_mtime_ns}" for state in states)
     return LogFile(place, name, sum(state.st_size for state in states), version)
 
 
-def _state_of(path: Path) -> os.stat_result | None:
+def _state_of(path: str | Path) -> os.stat_result | None:
     try:
         return os.stat(path)
     except (OSError, ValueError):  # ValueError: a NUL byte in the path. Reading the log says what is wrong

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from session.transcripts.reported_requests import Request
 
 from ..models.prices import price_list_of
 
+PRICES = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok")
+"""Names of the prices in the price list."""
 MILLION = 1_000_000
 
 
@@ -63,10 +67,25 @@ def rates_of(request: Request) -> Rates | None:
         day = datetime.fromtimestamp(request.time, UTC).date()
     except (OverflowError, ValueError, OSError):
         return None
-    prices = price_list_of(request.model, day)
+    starts = _starts(request.model, day)
+    step = bisect_left(starts, request.total - request.output_tokens)
+    return _rates(request.model, day, starts[step - 1] + 1 if step else 0)
+
+
+@lru_cache(maxsize=4096)
+def _starts(model: str, day: date) -> tuple[int, ...]:
+    """Return the sizes of prompts above which a price of the model is another one, in tokens."""
+    prices = price_list_of(model, day)
+    lists = [getattr(prices, name, None) for name in PRICES]
+    return tuple(sorted({tier.start for price in lists for tier in getattr(price, "tiers", ())}))
+
+
+@lru_cache(maxsize=4096)
+def _rates(model: str, day: date, prompt: int) -> Rates | None:
+    """Return the list prices of a model on a day for a prompt of this many tokens. They are the same up to the next of `_starts`."""
+    prices = price_list_of(model, day)
     if prices is None:
         return None
-    prompt = request.total - request.output_tokens
     uncached, answer = _rate(prices.input_mtok, prompt), _rate(prices.output_mtok, prompt)
     if uncached is None or answer is None:
         return None

@@ -1,7 +1,7 @@
 """The requests of one log as compact bytes: what a worker hands back and what the cache keeps. They hold no text of a conversation.
 
-The bytes are compressed JSON. Texts that repeat, such as the model and the folder, are stored once a log. Ids are hashed, since they only
-serve to tell requests apart.
+The bytes are JSON, compressed if they are many. Texts that repeat, such as the model and the folder, are stored once a log. Ids are
+hashed, since they only serve to tell requests apart.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import zlib
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from hashlib import blake2b
 from sys import intern
@@ -24,6 +24,8 @@ from .remote import is_remote, local_copy
 
 FORMAT = 1
 """Number of the format. Raise it when a reader's figures change: rows of another format are read anew."""
+WORTH_COMPRESSING = 4_000
+"""Bytes of rows that are compressed. Most logs are small, and setting up the compression takes as long as their rows."""
 ID_BYTES = 16
 """Bytes of a hashed id. Two of a thousand million requests have the same hash with a chance of one in 10²⁰."""
 
@@ -33,7 +35,7 @@ class LogRows:
     """The content of a log as far as spending is concerned.
 
     Attributes:
-        requests: Each request once. Ids are hashed.
+        requests: Each request once.
         damaged_lines: Lines of which something could not be read.
         problem: The reason why the log could not be read at all, in words; None if it could.
     """
@@ -63,12 +65,12 @@ def read_rows(name: str, on_read: Callable[[int], object] | None = None) -> byte
         return encode(LogRows((), problem=error.problem))
     except MemoryError:
         return encode(LogRows((), problem="one of its lines does not fit into memory"))
-    requests = tuple(replace(request, id=_hashed(request.id)) for request in log.requests if request.total <= MAX_COUNT)
+    requests = tuple(request for request in log.requests if request.total <= MAX_COUNT)
     return encode(LogRows(requests, log.damaged_lines + len(log.requests) - len(requests)))
 
 
 def encode(log: LogRows) -> bytes:
-    """Return the rows as bytes."""
+    """Return the rows as bytes. Ids are hashed."""
     places: dict[str, int] = {}
 
     def place(text: str) -> int:
@@ -76,7 +78,7 @@ def encode(log: LogRows) -> bytes:
 
     requests = [
         [
-            request.id,
+            _hashed(request.id),
             request.time,
             *(place(text) for text in (request.tool, request.model, request.project, request.session, request.agent)),
             request.input_tokens,
@@ -90,7 +92,8 @@ def encode(log: LogRows) -> bytes:
         for request in log.requests
     ]
     values = {"requests": requests, "texts": list(places), "damaged": log.damaged_lines, "problem": log.problem}
-    return zlib.compress(json.dumps(values, separators=(",", ":")).encode(), 1)
+    data = json.dumps(values, separators=(",", ":")).encode()
+    return data if len(data) < WORTH_COMPRESSING else zlib.compress(data, 1)
 
 
 def decode(data: bytes) -> LogRows:
@@ -100,7 +103,7 @@ def decode(data: bytes) -> LogRows:
         DamagedRowsError: The bytes are damaged.
     """
     try:
-        values = json.loads(zlib.decompress(data))
+        values = json.loads(data if data.startswith(b"{") else zlib.decompress(data))
         texts = [intern(text) for text in values["texts"]]
         requests = tuple(_request(row, texts) for row in values["requests"])
         return LogRows(requests, values["damaged"], values["problem"])

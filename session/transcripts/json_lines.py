@@ -5,6 +5,7 @@ The whole file is never in memory, because tools write transcripts of hundreds o
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -19,6 +20,9 @@ from session.files import Folder
 
 VALUES_MAX = 100_000
 """Values to read from one line. No tool writes more than a few on one line."""
+
+BLOCK = 1 << 18
+"""Bytes to read at a time. Most lines of large logs are longer than the usual 8 KiB."""
 
 DEPTH_MAX = 200
 """Levels of nesting to keep of a value that is nested too deeply for the JSON parser. Items can hold at most 100 of them."""
@@ -46,13 +50,20 @@ class Line:
     problem: str | None
 
 
-def read_lines(path: Path, on_read: Callable[[int], object] | None = None, *, within: Path | None = None) -> Iterator[Line]:
+def read_lines(
+    path: Path,
+    on_read: Callable[[int], object] | None = None,
+    *,
+    within: Path | None = None,
+    is_needed: Callable[[bytes], bool] | None = None,
+) -> Iterator[Line]:
     """Yield the lines of the file, in order.
 
     Args:
         path: The file.
         on_read: Called with the number of bytes of each line, before the line is yielded.
         within: As for `open_file`.
+        is_needed: Returns False for a line that need not be parsed. Such a line is not yielded. Default: all are.
 
     Raises:
         TranscriptError: The file cannot be opened or read.
@@ -63,6 +74,10 @@ def read_lines(path: Path, on_read: Callable[[int], object] | None = None, *, wi
             number += 1
             if number == 1:
                 raw = raw.removeprefix(b"\xef\xbb\xbf")
+            elif is_needed is not None and not is_needed(raw):
+                if on_read is not None:
+                    on_read(len(raw))
+                continue
             size, is_terminated, text = len(raw), raw.endswith(b"\n"), decode(raw)
             del raw  # a line may have tens of megabytes, so neither its bytes nor its text stay in memory longer than needed
             values, problem = parse(text)
@@ -89,12 +104,13 @@ def open_file(path: Path, *, within: Path | None = None) -> IO[bytes]:
     if within is not None:
         return _open_within(path, within)
     try:
-        mode = os.stat(path).st_mode
+        status = os.stat(path)
+        mode = status.st_mode
         if stat.S_ISDIR(mode):
             raise TranscriptError(path, "is a folder; pass one of the files in it")
         if not stat.S_ISREG(mode):
             raise TranscriptError(path, "is not a regular file; save its content to a file first")
-        return open(path, "rb")
+        return open(path, "rb", buffering=min(max(status.st_size, io.DEFAULT_BUFFER_SIZE), BLOCK))
     except FileNotFoundError:
         raise TranscriptError(path, "no such file") from None
     except PermissionError:
@@ -191,6 +207,10 @@ _SPACE = re.compile(r"\s*")
 
 
 def _skip_space(text: str, position: int) -> int:
+    if text.startswith("{", position):  # most calls
+        return position
+    if position + 1 == len(text) and text[position] == "\n":  # most others
+        return position + 1
     match = _SPACE.match(text, position)
     return match.end() if match else position
 

@@ -17,7 +17,7 @@ from session.errors import TranscriptError
 
 from .detect import EXAMINED_MAX, FORMATS
 from .json_lines import COMPLETE, CUT_OFF, Line
-from .request_readers import READERS, Reader, Request
+from .request_readers import READERS, ClaudeCodeReader, CodexReader, CopilotReader, GeminiReader, PiReader, Reader, Request
 from .source import Source
 from .storage_readers import is_storage, read_storage
 from .trajectory_readers import TRAJECTORY_READERS
@@ -31,7 +31,8 @@ class ReadLog:
 
     Attributes:
         requests: Each request once, in the order in which the log first reports them.
-        damaged_lines: Lines of which something could not be read. A last line that is still being written does not count.
+        damaged_lines: Lines of which something could not be read. Neither a last line that is still being written counts, nor one that
+            looks whole and has nothing to do with usage: it is not parsed.
     """
 
     requests: tuple[Request, ...]
@@ -80,7 +81,8 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
         damaged += line.problem not in COMPLETE and line.problem != CUT_OFF
         for value in line.values:
             if isinstance(value, dict):
-                reader = reader or _reader_of(value, source.path)
+                if reader is None and (reader := _reader_of(value, source.path)) is not None:
+                    source.is_needed = _needed_by(reader)
                 if reader is not None:
                     reports += (request for request in reader.read(value) if request.total)
         if reader is None and line.number > EXAMINED_MAX:
@@ -88,6 +90,32 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
     if reader is None:
         raise TranscriptError(source.path, "no log of a known format found")
     return ReadLog(tuple(each_once(reports)), damaged)
+
+
+MARKS: dict[type[Reader], tuple[bytes, ...]] = {
+    ClaudeCodeReader: (b'"usage"',),
+    CodexReader: (b'"session_meta"', b'"turn_context"', b'"token_count"'),
+    CopilotReader: (b'"session.start"', b'"assistant.usage"', b'"session.shutdown"'),
+    GeminiReader: (b'"tokens"', b'"sessionId"', b'"projectHash"'),
+    PiReader: (b'"usage"', b'"session"'),
+}
+"""Bytes of which each line that a reader needs has at least one. Other readers need all lines."""
+
+
+def _needed_by(reader: Reader) -> Callable[[bytes], bool] | None:
+    """Return the function that picks the lines to parse: those with a mark of the reader, and those that do not look whole.
+
+    Parsing is most of the work, and most of a log are outputs of tools.
+    """
+    marks = MARKS.get(type(reader), ())
+
+    def is_needed(raw: bytes) -> bool:
+        for mark in marks:  # `any` would create a generator for each line
+            if mark in raw:
+                return True
+        return not (raw.startswith(b"{") and raw.endswith(b"}\n"))
+
+    return is_needed if marks else None
 
 
 def _reader_of(value: object, path: Path) -> Reader | None:

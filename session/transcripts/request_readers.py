@@ -70,14 +70,19 @@ class ClaudeCodeReader:
 
     def read(self, value: JsonObject) -> Iterator[Request]:
         """Yield the request of an `assistant` line, or of one that a sub-agent's progress repeats."""
-        agent = text_at(value, "agentId") or ("sidechain" if value.get("isSidechain") is True else "")
-        data, line = object_at(value, "data"), value
-        if value.get("type") == "progress" and data.get("type") == "agent_progress":
+        kind, line, agent = value.get("type"), value, ""
+        if kind == "progress":
+            data = object_at(value, "data")
+            if data.get("type") != "agent_progress":
+                return
             line, agent = object_at(data, "message"), text_at(data, "agentId")
+            kind = line.get("type")
         message = object_at(line, "message")
         usage = object_at(message, "usage")
-        if line.get("type") != "assistant" or not usage:
+        if kind != "assistant" or not usage:
             return
+        if line is value:
+            agent = text_at(value, "agentId") or ("sidechain" if value.get("isSidechain") is True else "")
         message_id, request_id = id_at(message, "id"), id_at(line, "requestId")
         written = count_at(usage, "cache_creation_input_tokens")
         for_hour = min(count_at(object_at(usage, "cache_creation"), "ephemeral_1h_input_tokens"), written)

@@ -26,6 +26,7 @@ class Source:
         on_read: Called with the number of bytes read since the last call, as the file is read for the last time; or None.
         folder: The folder from which images may be read if the transcript holds only their paths. None opens no file.
         is_named_by_data: True if another transcript named this file. A link in its place is then not followed.
+        is_needed: As for `read_lines`. It may be set while lines are read.
         problem: A note on values of the document that could not be read, or None.
     """
 
@@ -41,6 +42,7 @@ class Source:
         self.on_read = on_read
         self.folder = folder
         self.is_named_by_data = is_named_by_data
+        self.is_needed: Callable[[bytes], bool] | None = None
         self.problem: str | None = None
         self._document: object = _NOT_PARSED
 
@@ -59,7 +61,10 @@ class Source:
         Raises:
             TranscriptError: The file cannot be opened or read.
         """
-        return read_lines(self.path, self.on_read, within=self._within)
+        return read_lines(self.path, self.on_read, within=self._within, is_needed=self._is_needed)
+
+    def _is_needed(self, raw: bytes) -> bool:
+        return self.is_needed is None or self.is_needed(raw)
 
     @property
     def document(self) -> object:
