@@ -1,4 +1,4 @@
-"""Proof that the properties bite: faults that a change could bring, as patches in `tests/bites/`, each of which a property must catch.
+"""Proof that the tests bite: faults that a change could bring, as patches in `tests/bites/`, each of which a test must catch.
 
 A patch that no longer applies fails here too: whoever changes the code renews it, with `git diff -U1`.
 """
@@ -49,8 +49,15 @@ CAUGHT_BY = {
     "forgets_all_for_one_large_output": "test_extract.py::test_a_large_output_does_not_cost_what_came_before",
     "forgets_what_opening_a_unit_costs": "test_extract.py::test_a_choice_keeps_to_its_room",
     "brings_lines_back": "test_extract.py::test_lines_do_not_come_back",
+    "shows_a_recall": "gateway/test_gateway_recall.py::test_recalls_are_answered_and_the_client_does_not_see_them",
+    "rewrites_a_body_that_fits": "gateway/test_gateway_http.py::test_a_conversation_that_fits_goes_out_byte_for_byte",
+    "loses_a_cache_mark": "gateway/test_gateway_clients.py::test_claude_s_client_calls_tools_for_twenty_turns",
+    "offers_recall_at_times": "gateway/test_gateway_recall.py::test_recalls_are_answered_and_the_client_does_not_see_them",
+    "takes_one_message_for_another": "gateway/test_known_bodies.py::test_the_value_is_that_of_the_whole_body",
+    "lets_a_browser_page_in": "gateway/test_gateway_http.py::test_a_browser_page_cannot_use_it",
+    "moves_the_prefix_of_a_view": "gateway/test_gateway_properties.py::test_every_view_is_valid_and_the_same_in_every_worker",
 }
-"""Each fault, and the property whose promise it breaks."""
+"""Each fault, and the test whose promise it breaks: a property, or a test of the gateway."""
 
 
 def test_every_patch_is_tried() -> None:
@@ -63,7 +70,7 @@ def copy(tmp_path: Path) -> Path:
     for package in ("context_window", "session"):  # where they are imported from: the suite also runs where only a wheel has them
         with as_file(files(package)) as source:
             shutil.copytree(source, tmp_path / package)
-    for name in ("properties", "support"):
+    for name in ("gateway", "properties", "support"):
         shutil.copytree(ROOT / "tests" / name, tmp_path / "tests" / name)
     for name in ("tests/__init__.py", "tests/conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
@@ -91,7 +98,7 @@ QUICK = list({test: fault for fault, test in reversed(CAUGHT_BY.items())}.values
 @pytest.mark.parametrize("fault", [pytest.param(fault, marks=[] if fault in QUICK else pytest.mark.long) for fault in CAUGHT_BY])
 def test_a_property_catches(fault: str, copy: Path) -> None:
     spoil(copy, BITES / f"{fault}.patch")
-    test = f"tests/properties/{CAUGHT_BY[fault]}"
+    test = f"tests/{'' if '/' in CAUGHT_BY[fault] else 'properties/'}{CAUGHT_BY[fault]}"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}  # `-n auto`, for one, is not for it
     # The profile without shrinking: that the fault is found counts here, not its smallest example.
     done = subprocess.run(
@@ -105,4 +112,4 @@ def test_a_property_catches(fault: str, copy: Path) -> None:
     told = done.stdout + done.stderr
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, told
     # By an assertion of its own: code that breaks off would be caught by anything.
-    assert re.search(rf"^FAILED {re.escape(test)} - (assert|AssertionError)", told, re.MULTILINE), told
+    assert re.search(rf"^FAILED {re.escape(test)}(\[.*\])? - (assert|AssertionError)", told, re.MULTILINE), told
