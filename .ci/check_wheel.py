@@ -6,6 +6,7 @@ from zipfile import ZipFile
 NEEDED = (
     "context_window/data/o200k_base.tokens",  # else counting needs a network
     "context_window/data/sample_session.jsonl",  # else there is nothing to show in the demo
+    "context_window/gateway/conversations.html",  # else the gateway has no page
     "context_window/pages/chart.html",  # else pages cannot be made
     "context_window/pages/style.css",
     "context_window/reports/session.html",

@@ -131,6 +131,21 @@ def test_nothing_that_was_said_is_on_the_page() -> None:
     assert not any(SECRET in page for page in pages)
 
 
+def test_the_page_says_what_it_cannot_compare() -> None:
+    """A request that the model could not have taken whole has no cost without management, and an unknown price is no price."""
+    with upstream_that(says(200, json.dumps({"usage": {**USAGE, "input_tokens": 150_000}}).encode())) as upstream:
+        with gateway(upstream.url, 8_000) as address:
+            post(address, body=body(1_000, model="claude-haiku-4-5"))
+            page = page_with(address, lambda page: "Money" in page and "no usage" not in page)
+        assert "Not compared: 1 of the requests" in page
+        assert "The model takes prompts of at most 200,000 tokens" in page
+        assert "Without management" not in facts(page)
+        with gateway(upstream.url, 8_000) as address:
+            post(address, body=body(1_000, model="nobody-knows-1"))
+            page = page_with(address, lambda page: "Cache" in page)
+        assert "unknown<small>the model's price is not known</small>" in page.replace("&#39;", "'")
+
+
 def test_names_from_requests_are_short_words_and_never_markup() -> None:
     hostile = "<script>alert(1)</script>\"'&\u202e"
     usage = json.dumps({"usage": USAGE}).encode()
