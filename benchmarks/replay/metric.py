@@ -335,6 +335,11 @@ class Reading:
         self._bill.add([(item.key, item.tokens) for item in shown])
         tally.cost = self._bill.total / self.timeline.plain_cost
 
+    def lost(self, step: Step, view: Sequence[Item]) -> list[Term]:
+        """Return the terms that count for verbatim recall and that the view of this step does not show."""
+        sight = self._sight([self._shown_of(item) for item in view])
+        return [term for term in step.uses if is_verbatim_kind(term) and not self._shows_verbatim(term, sight)]
+
     def _shown_of(self, item: Item) -> Shown:
         shown = self._shown.get(id(item))
         if shown is None:

@@ -19,7 +19,7 @@ from ..settings.resolved import Settings
 from ..trimming.fold import Fold
 from ..trimming.limits import Limits
 from ..trimming.plan import Cut
-from ..trimming.view_totals import Measures
+from ..trimming.view_totals import LinePrice, Measures
 from ..views.tracker import SessionTracker
 from .summary_writer import SummaryTask
 from .unit_selection import SelectionRule, SummaryUnit, can_append_summary, replaced_ids, summarisable_units
@@ -161,8 +161,8 @@ class _MeasuresWithSummary:
     def cleared(self, place: int, cut: Cut | None = None) -> int:
         return self._measures.cleared(place, cut)
 
-    def line_tokens(self, place: int) -> Sequence[int]:
-        return self._measures.line_tokens(place)
+    def line_price(self, place: int) -> LinePrice:
+        return self._measures.line_price(place)
 
     def extracted(self, place: int, lines: Sequence[int]) -> int:
         return self._measures.extracted(place, lines)

@@ -16,7 +16,7 @@ from session.providers.additions import ADDED, escaped, handoff_note, summary_te
 from session.providers.native_compaction import sealed_text
 
 from ..trimming.edited_output import original_of
-from ..trimming.extracts import GAP, extracted, lines_of, texts_of
+from ..trimming.extracts import GAP, extract_text, extracted, texts_of
 from ..trimming.placeholders import (
     CLEARED,
     MARK,
@@ -31,7 +31,7 @@ from ..trimming.placeholders import (
 )
 from ..trimming.plan import Cut
 from ..trimming.shortened_text import middle_cut
-from ..trimming.view_totals import Measured
+from ..trimming.view_totals import LinePrice, Measured
 from .anthropic_options import argument_texts
 from .counter import TokenCounter
 from .ctok_counter import CtokCounter
@@ -111,11 +111,11 @@ class _Memo:
         cleared_cut: Of a call: the last cut that was cleared, and the tokens after that.
         cut: The last limit other than 0 that a cut was made for, and the cut.
         shortest: The cut for a limit of 0; None until asked for.
-        lines: Tokens of each line, with a gap; None until asked for.
+        line_price: What its lines cost; None until asked for.
         bare: Tokens of an extract without lines; None until asked for.
     """
 
-    __slots__ = ("bare", "base", "cleared", "cleared_cut", "counter", "cut", "fixed_parts", "images", "lines", "measured", "shortest")
+    __slots__ = ("bare", "base", "cleared", "cleared_cut", "counter", "cut", "fixed_parts", "images", "line_price", "measured", "shortest")
 
     def __init__(
         self, counter: TokenCounter, measured: Measured, *, base: int = 0, fixed_parts: int = 0, images: tuple[int, ...] = ()
@@ -129,7 +129,7 @@ class _Memo:
         self.cleared_cut: tuple[Cut, int] | None = None
         self.cut: tuple[int, Cut] | None = None
         self.shortest: Cut | None = None
-        self.lines: tuple[int, ...] | None = None
+        self.line_price: LinePrice | None = None
         self.bare: int | None = None
 
 
@@ -201,26 +201,29 @@ class Measurer:
         arguments = arguments_once_cleared(call)
         return self._call_tokens(call, arguments) if tokens is None or arguments != call.arguments else tokens
 
-    def line_tokens(self, item: Item) -> Sequence[int]:
-        """Return the tokens of each line of the item (`trimming/extracts.py`), each with the gap that may stand before it."""
+    def line_price(self, item: Item) -> LinePrice:
+        """Return what the lines of the item cost (`trimming/extracts.py`). Images do not count."""
         memo = self._memo(item)
-        if memo.lines is None:
-            texts, gap = texts_of(item), self.counter.count_text(GAP)
-            pieces = (texts[text][start:end] for text, start, end in lines_of(texts))
-            if isinstance(item, FunctionCall):
-                pieces = (json.dumps(piece, ensure_ascii=item.arguments.isascii())[1:-1] for piece in pieces)
-                gap = self.counter.count_text(json.dumps(GAP, ensure_ascii=item.arguments.isascii())[1:-1])
-            memo.lines = tuple(gap + self.counter.count_text(piece) for piece in pieces)
-        return memo.lines
+        if memo.line_price is None:
+            gap = json.dumps(GAP, ensure_ascii=item.arguments.isascii())[1:-1] if isinstance(item, FunctionCall) else GAP
+            tokens = memo.measured.tokens - sum(memo.images)
+            memo.line_price = LinePrice(self.counter.count_text(gap), tokens, max(1, sum(map(len, texts_of(item)))))
+        return memo.line_price
 
     def extracted_tokens(self, item: Item, lines: Sequence[int]) -> int:
         """Return the tokens of the item if only these lines of it are shown."""
         if lines:
-            return self._count(extracted(item, lines)).measured.tokens
+            return self._extract_tokens(item, lines)
         memo = self._memo(item)
         if memo.bare is None:
-            memo.bare = self._count(extracted(item, ())).measured.tokens
+            memo.bare = self._extract_tokens(item, lines)
         return memo.bare
+
+    def _extract_tokens(self, item: Item, lines: Sequence[int]) -> int:
+        if isinstance(item, FunctionCall):
+            return self._count(extracted(item, lines)).measured.tokens
+        loaded = self._framing.loaded_tool * loaded_tools(item) if isinstance(item, FunctionCallOutput) else 0
+        return self._memo(item).base + self.counter.count_part(_as_sent(Text(extract_text(item, lines)))) + loaded
 
     def truncated(self, item: Item, limit: int) -> Cut:
         """Return the longest cut of an item that costs at most `limit` tokens, or the shortest cut if none fits.

@@ -20,7 +20,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count, pairwise
-from typing import NamedTuple
+from typing import TypeAlias
 
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
 from session.json_strings import change_strings, string_values
@@ -40,18 +40,8 @@ LONG_LINE = 400
 _PIECE = re.compile(r'.{1,240}(?:\\n|[,;.}\]](?=[\s"{])|$)|.{1,240}')
 
 
-class Line(NamedTuple):
-    """The place of a line in the texts of an item.
-
-    Attributes:
-        text: Number of the text.
-        start: Where it begins in that text.
-        end: Where it ends, without white space.
-    """
-
-    text: int
-    start: int
-    end: int
+Line: TypeAlias = tuple[int, int, int]
+"""The place of a line in the texts of an item: the number of the text, the line's start in it, and its end, without white space."""
 
 
 def texts_of(item: Item) -> list[str]:
@@ -74,9 +64,9 @@ def lines_of(texts: Sequence[str]) -> list[Line]:
             stripped = line.rstrip()
             if len(stripped) > LONG_LINE:
                 pieces = [match.span() for match in _PIECE.finditer(stripped)]
-                lines += [Line(number, start + first, start + last) for first, last in pieces if not stripped[first:last].isspace()]
+                lines += [(number, start + first, start + last) for first, last in pieces if not stripped[first:last].isspace()]
             elif stripped:
-                lines.append(Line(number, start, start + len(stripped)))
+                lines.append((number, start, start + len(stripped)))
             start += len(line) + 1
     return lines
 
@@ -103,16 +93,23 @@ def extracted(item: Item, numbers: Sequence[int]) -> Item:
         item: A message, output or call with lines.
         numbers: Numbers of the lines, in rising order. With none, only the marker and the gap are left.
     """
-    texts = texts_of(item)
-    lines = lines_of(texts)
     if isinstance(item, FunctionCall):
-        return _extracted_call(item, texts, lines, numbers)
-    text = f"{extract_marker(item)}\n{_excerpt(texts, lines, numbers, range(len(lines)))}"
+        return _extracted_call(item, numbers)
+    text = extract_text(item, numbers)
     if isinstance(item, FunctionCallOutput):
         record = replace(original_of(item), head=0, tail=0, places=(0,), notes=()).to_extra()
         return replace(item, output=(Text(text),), extra={**item.extra, MARK: EXTRACTED, WAS: record})
     assert isinstance(item, Message)
     return replace(item, content=(Text(text),), extra={**item.extra, MARK: EXTRACTED})
+
+
+def extract_text(item: Item, numbers: Sequence[int]) -> str:
+    """Return the text of an extract of a message or an output."""
+    if not numbers:
+        return f"{extract_marker(item)}\n{GAP[1:-1]}"
+    texts = texts_of(item)
+    lines = lines_of(texts)
+    return f"{extract_marker(item)}\n{_excerpt(texts, lines, numbers, range(len(lines)))}"
 
 
 def extract_marker(item: Item) -> str:
@@ -123,16 +120,18 @@ def extract_marker(item: Item) -> str:
     return f"[extract{without}; recall id {short_id(item.id)}]"
 
 
-def _extracted_call(item: FunctionCall, texts: Sequence[str], lines: Sequence[Line], numbers: Sequence[int]) -> FunctionCall:
+def _extracted_call(item: FunctionCall, numbers: Sequence[int]) -> FunctionCall:
     """Return the call with only these lines in the long values of its arguments. A value without any becomes a placeholder."""
+    texts = texts_of(item) if numbers else []
+    lines = lines_of(texts)
     counter = count()
 
     def shorten(value: str) -> str:
         if len(value) <= LONG_VALUE:
             return value
         text = next(counter)
-        chosen = [number for number in numbers if lines[number].text == text]
-        of_text = [number for number, line in enumerate(lines) if line.text == text]
+        chosen = [number for number in numbers if lines[number][0] == text]
+        of_text = [number for number, line in enumerate(lines) if line[0] == text]
         return f"{extract_marker(item)}\n{_excerpt(texts, lines, chosen, of_text)}" if chosen else value_marker(item)
 
     return replace(item, arguments=change_strings(item.arguments, shorten), extra={**item.extra, MARK: EXTRACTED})
@@ -140,14 +139,12 @@ def _extracted_call(item: FunctionCall, texts: Sequence[str], lines: Sequence[Li
 
 def _excerpt(texts: Sequence[str], lines: Sequence[Line], numbers: Sequence[int], of: Sequence[int]) -> str:
     """Return these lines of the lines `of`, with a gap wherever others are missing."""
-    if not numbers:
-        return GAP[1:-1]
     pieces = [] if numbers[0] == of[0] else [GAP[1:]]
     for previous, number in pairwise([-1, *numbers]):
         text, start, end = lines[number]
         if previous != -1:
-            before = lines[previous]
+            text_before, _, end_before = lines[previous]
             is_next = previous + 1 == number
-            pieces.append(GAP if not is_next else texts[text][before.end : start] if before.text == text else "\n")
+            pieces.append(GAP if not is_next else texts[text][end_before:start] if text_before == text else "\n")
         pieces.append(texts[text][start:end])
     return "".join(pieces) + ("" if numbers[-1] == of[-1] else GAP[:-1])

@@ -1,7 +1,7 @@
 """Which lines of some units stay in a view that has room for only a part of them. Decides; changes nothing.
 
 1. Every line has a price, its tokens with a gap, and a gain: the sum of the values of its terms (`terms.py`) which the view does not show
-   yet. So of two lines that say the same, the second is worth nothing.
+   yet. So of two lines that say the same, the second is worth nothing. The tokens are the line's part of the item's, by its characters.
 2. A unit that is still closed must be opened for its first line. The price of that is the part of it that is then shown in any case: its
    reasoning, the markers of its extracts, and items that are not cut: calls of up to 200 tokens, and items without lines. The terms of
    these are part of the gain. A unit may also be opened without a line, for the sake of its calls.
@@ -10,14 +10,16 @@
 4. Units that were not opened are left out. In the others, an output or call without a chosen line is cleared.
 
 Gains only fall while lines are taken, except for those of a unit that has just been opened. So a heap whose entries are computed again when
-they come to the top gives the same choice as computing all of them at each step.
+they come to the top gives the same choice as computing all of them at each step. A unit that is opened gets new entries, and its old ones
+no longer count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import TypeAlias
 
 from session.units import KIND_CALL, KIND_OUTPUT
 
@@ -29,6 +31,8 @@ SHORT_CALL = 200
 """Tokens of a call that is shown whole or not at all. A model might imitate a call with half of its arguments."""
 OPENING = -1
 """Stands for a line: the unit is opened without one."""
+Entry: TypeAlias = tuple[float, int, int, int, bool]
+"""A line in the heap: minus its gain per token, minus the position of the item, the line's number, the unit, and if the unit was open."""
 
 
 @dataclass(slots=True)
@@ -119,62 +123,91 @@ class _LineChoice:
         self._candidates = candidates
         head = view.groups.head
         unchosen = (place for place in view.visible if head[place] not in candidates)
-        self._shown = {term for place in unchosen for term in shown_terms(view, place)}
-        self._values: dict[Term, float] = {}
+        self._values = dict.fromkeys((term for place in unchosen for term in shown_terms(view, place)), 0.0)  # of terms in view: 0
 
     def take(self, room: int) -> None:
         """Take lines until the next one does not fit."""
-        heap: list[tuple[float, int, int, int]] = []
+        heap: list[Entry] = []
         for head, candidate in self._candidates.items():
             heap += self._entries(head, candidate)
         heapify(heap)
         while heap:
-            _, newness, number, head = heappop(heap)
+            _, newness, number, head, was_open = heap[0]
             candidate = self._candidates[head]
-            place = -newness
-            if (number == OPENING and candidate.is_open) or number in candidate.chosen.get(place, ()):
+            if was_open != candidate.is_open or not (entry := self._entry(head, candidate, -newness, number)):
+                heappop(heap)  # its line has another entry since the unit was opened, or gains nothing any more
                 continue
-            gain, price = self._gain(candidate, place, number)
-            if not gain:
+            heapreplace(heap, entry)
+            if heap[0] < entry:
                 continue
-            entry = (-gain / price, newness, number, head)
-            if heap and heap[0] < entry:
-                heappush(heap, entry)
-                continue
+            heappop(heap)
+            price = self._price(candidate, -newness, number)
             if price > room:
                 return
             room -= price
-            self._shown.update(self._terms(candidate, place, number))
-            if number != OPENING:
-                candidate.chosen.setdefault(place, []).append(number)
-            if not candidate.is_open:
-                candidate.is_open = True
-                for opened in self._entries(head, candidate):
-                    heappush(heap, opened)
+            self._open_with(heap, head, -newness, number)
 
-    def _entries(self, head: int, candidate: Candidate) -> list[tuple[float, int, int, int]]:
-        """Return the entries of a unit for the heap: minus the gain per token, minus the position, the line's number, the unit."""
-        places = [(place, number) for place, numbers in candidate.lines.items() for number in numbers]
-        entries = []
-        for place, number in places if candidate.is_open else [(head, OPENING), *places]:
-            gain, price = self._gain(candidate, place, number)
-            if gain:
-                entries.append((-gain / price, -place, number, head))
+    def _open_with(self, heap: list[Entry], head: int, place: int, number: int) -> None:
+        """Take a line, and open its unit if it is closed."""
+        candidate = self._candidates[head]
+        if number != OPENING:
+            candidate.chosen.setdefault(place, []).append(number)
+            self._values.update(dict.fromkeys(self._index[place].of_lines[number], 0.0))
+        if not candidate.is_open:
+            candidate.is_open = True
+            self._values.update(dict.fromkeys(candidate.terms, 0.0))
+            for entry in self._entries(head, candidate):
+                heappush(heap, entry)
+
+    def _entries(self, head: int, candidate: Candidate) -> list[Entry]:
+        """Return the entries of a unit. A line that adds nothing to its unit has none: opening the unit alone gains as much for less."""
+        opening, closed_terms = self._opening(candidate)
+        unit_price = self._unit_price(candidate)
+        entries: list[Entry] = []
+        if opening:
+            entries.append((-opening / max(1, unit_price), -head, OPENING, head, False))
+        for place, numbers in candidate.lines.items():
+            lines, of_lines, _ = self._index[place]
+            price, chosen = self._measures.line_price(place), candidate.chosen.get(place, ())
+            for number in numbers:
+                terms = of_lines[number]
+                if terms and number not in chosen and (gain := self._gain(terms, opening, closed_terms)) > opening:
+                    _, start, end = lines[number]
+                    tokens = max(1, unit_price + price.of(end - start))
+                    entries.append((-gain / tokens, -place, number, head, candidate.is_open))
         return entries
 
-    def _gain(self, candidate: Candidate, place: int, number: int) -> tuple[float, int]:
-        """Return the gain and the price of a line, or of opening the unit without one."""
-        gain = 0.0
-        for term in self._terms(candidate, place, number):
-            if term not in self._shown:
-                value = self._values.get(term)
-                if value is None:
-                    value = self._values[term] = self._index.value(term, self._window)
-                gain += value
-        price = 0 if candidate.is_open else candidate.price
-        return gain, max(1, price + (0 if number == OPENING else self._measures.line_tokens(place)[number]))
+    def _entry(self, head: int, candidate: Candidate, place: int, number: int) -> Entry | None:
+        """Return the entry that a line of a unit has now, or opening the unit without one; None if it gains nothing."""
+        gain, closed_terms = self._opening(candidate)
+        if number != OPENING:
+            gain = self._gain(self._index[place].of_lines[number], gain, closed_terms)
+        return (-gain / self._price(candidate, place, number), -place, number, head, candidate.is_open) if gain else None
 
-    def _terms(self, candidate: Candidate, place: int, number: int) -> Iterable[Term]:
-        """Return the terms that a line adds to the view: its own, and those of its unit if that is still closed."""
-        line_terms = () if number == OPENING else self._index[place].of_lines[number]
-        return line_terms if candidate.is_open else dict.fromkeys([*candidate.terms, *line_terms])
+    def _opening(self, candidate: Candidate) -> tuple[float, Mapping[Term, None]]:
+        """Return the gain of opening a unit, and the terms that it then shows; nothing if the unit is open."""
+        return (0.0, {}) if candidate.is_open else (self._gain(candidate.terms, 0.0, {}), candidate.terms)
+
+    def _gain(self, terms: Iterable[Term], gain: float, without: Mapping[Term, None]) -> float:
+        """Add the values of these terms to a gain."""
+        values = self._values
+        for term in terms:
+            if without and term in without:
+                continue
+            value = values.get(term)
+            if value is None:
+                value = values[term] = self._index.value(term, self._window)
+            gain += value
+        return gain
+
+    def _price(self, candidate: Candidate, place: int, number: int) -> int:
+        """Return the price of a line, or of opening the unit without one."""
+        price = self._unit_price(candidate)
+        if number != OPENING:
+            _, start, end = self._index[place].lines[number]
+            price += self._measures.line_price(place).of(end - start)
+        return max(1, price)
+
+    @staticmethod
+    def _unit_price(candidate: Candidate) -> int:
+        return 0 if candidate.is_open else candidate.price

@@ -175,8 +175,7 @@ def _extract(view: ViewState, choice: Extraction) -> None:
 def _show_lines(view: ViewState, place: int, lines: tuple[int, ...], reason: Reason) -> None:
     """Show only these lines of an item. With none, clear it. It stays as it is if it would not become smaller."""
     if lines:
-        tokens = view.measures.extracted(place, lines)
-        if lines != view.extract_lines(place) and tokens < view.tokens(place):
+        if lines != view.extract_lines(place) and (tokens := view.measures.extracted(place, lines)) < view.tokens(place):
             view.extract(place, lines, tokens, reason)
     elif view.cleared_tokens(place) < view.tokens(place):
         view.clear(place, reason)

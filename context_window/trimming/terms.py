@@ -39,6 +39,8 @@ MIN_LINE = 28
 DECAY = 10
 """Age, in windows, at which a term's value has fallen to less than a third, times ten."""
 
+_WORDS = re.compile(r"[\w./:-]{3,}", re.ASCII)
+"""Stretches of text that names are in. Finding these first is faster: a stretch is searched for names only once in a log."""
 _PREFIX = re.compile(r"\d+[→\t|:]\s*")
 """A line number, as tools put it before the lines of a file."""
 _NAMES = re.compile(r"[A-Za-z_][\w-]*(?:[./:]+[\w-]+)+|[A-Za-z_]\w*(?:-\w+)+|[A-Za-z_]\w{4,}|\b[0-9a-f]{8,}\b|\b\d{3,}\b", re.ASCII)
@@ -93,6 +95,7 @@ class TermIndex:
 
     def __init__(self) -> None:
         self._terms: dict[str, Term | None] = {}  # None: a word that is no term
+        self._terms_of_words: dict[str, Sequence[Term]] = {}
         self._tokens_up_to = array("q")  # by position: tokens of the log up to and with the item
         self._tokens = 0
         self._crowds = array("q")  # by position: number of the item's terms
@@ -107,7 +110,7 @@ class TermIndex:
     def read(self, measures: Measures, length: int, visible: Iterable[int]) -> None:
         """Read the log up to this length, and remember the terms of these items."""
         items = self._items
-        for place in range(len(self._crowds), length):
+        for place in range(self.length, length):
             items[place] = self._read(measures[place])
             self._crowds.append(self._count_uses(place, measures[place], items[place].all()))
             self._tokens += measures.unchanged(place)
@@ -117,6 +120,11 @@ class TermIndex:
     def __getitem__(self, place: int) -> ItemTerms:
         """Return the terms of one of the items that were named to `read`."""
         return self._items[place]
+
+    @property
+    def length(self) -> int:
+        """Number of items that were read."""
+        return len(self._crowds)
 
     def value(self, term: Term, window: int) -> float:
         """Return the value of a term now."""
@@ -154,27 +162,43 @@ class TermIndex:
 
     def _terms_of(self, line: str) -> list[Term]:
         """Return the terms of a line, each once."""
-        by_name, terms = self._terms, []
-        for name in dict.fromkeys(names_in(line)):
-            if name in by_name:
-                term = by_name[name]
-            else:
+        line = without_number(line)
+        terms: list[Term] = []
+        for word in _WORDS.findall(line):
+            of_word = self._terms_of_words.get(word)
+            if of_word is None:
+                of_word = self._terms_of_words[word] = self._terms_named(_NAMES.findall(word))
+            if of_word:
+                terms += of_word
+        if len(line) >= MIN_LINE:
+            whole = self._terms.get(line)
+            terms += self._terms_named((line,)) if whole is None else (whole,)
+        return list(dict.fromkeys(terms)) if len(terms) > 1 else terms
+
+    def _terms_named(self, names: Iterable[str]) -> list[Term]:
+        """Return the terms with these names, without plain words."""
+        by_name = self._terms
+        for name in names:
+            if name not in by_name:
                 weight = weight_of(name)
-                term = by_name[name] = Term(weight) if weight else None
-            if term is not None:
-                terms.append(term)
-        return terms
+                by_name[name] = Term(weight) if weight else None
+        return [term for name in names if (term := by_name[name]) is not None]
 
 
 def names_in(line: str) -> list[str]:
     """Return what may be terms in a line: its words and numbers, and the line itself if it is long."""
-    line = line.strip()
-    if match := _PREFIX.match(line):
-        line = line[match.end() :]
+    line = without_number(line)
     names = _NAMES.findall(line)
     if len(line) >= MIN_LINE:
         names.append(line)
     return names
+
+
+def without_number(line: str) -> str:
+    """Return a line without the spaces around it, and without the line number that a tool put in front."""
+    line = line.strip()
+    number = _PREFIX.match(line) if line[:1].isdigit() else None
+    return line[number.end() :] if number else line
 
 
 def weight_of(name: str) -> float:

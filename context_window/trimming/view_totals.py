@@ -24,6 +24,24 @@ class Measured(NamedTuple):
     images: tuple[tuple[int, int], ...] = ()
 
 
+class LinePrice(NamedTuple):
+    """The tokens of an item's lines, from their lengths: to count each by itself takes as long as to count the log again.
+
+    Attributes:
+        gap: Tokens of the gap that may stand before a line.
+        tokens: Tokens of the item without its images.
+        characters: Characters that these tokens are of, at least 1.
+    """
+
+    gap: int
+    tokens: int
+    characters: int
+
+    def of(self, length: int) -> int:
+        """Return the price of a line of this many characters, with a gap."""
+        return self.gap + length * self.tokens // self.characters
+
+
 class Measures(Protocol):
     """Gives the items, and the costs of forms that they might take, only when needed. Places are positions in the log."""
 
@@ -43,8 +61,8 @@ class Measures(Protocol):
             cut: How the call is truncated already, if it is.
         """
 
-    def line_tokens(self, place: int) -> Sequence[int]:
-        """Return the tokens of each line of an item, each with a gap."""
+    def line_price(self, place: int) -> LinePrice:
+        """Return what the lines of an item cost."""
 
     def extracted(self, place: int, lines: Sequence[int]) -> int:
         """Return the tokens of an item of which only these lines are shown."""

@@ -10,6 +10,7 @@ from ..counting.item_tokens import Measurer
 from ..trimming.placeholders import without_refused
 from ..trimming.plan import Cut
 from ..trimming.refused_parts import RefusedParts
+from ..trimming.view_totals import LinePrice
 
 
 class MeasuredItems:
@@ -67,9 +68,9 @@ class MeasuredItems:
         """Return the tokens of an output or call after it is cleared; `cut` is how a call is truncated already."""
         return self._measurer.cleared_tokens(self[place], cut)
 
-    def line_tokens(self, place: int) -> Sequence[int]:
-        """Return the tokens of each line of an item, each with a gap."""
-        return self._measurer.line_tokens(self[place])
+    def line_price(self, place: int) -> LinePrice:
+        """Return what the lines of an item cost."""
+        return self._measurer.line_price(self[place])
 
     def extracted(self, place: int, lines: Sequence[int]) -> int:
         """Return the tokens of an item of which only these lines are shown."""

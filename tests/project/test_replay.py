@@ -235,3 +235,32 @@ def test_an_unknown_policy_is_an_error_that_lists_the_known_ones(capsys: pytest.
     pytest.importorskip("scipy")
     assert import_module("benchmarks.replay.__main__").main(["--policies", "nobody"]) == 2
     assert "oldest-first" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("window", [60, 120, 10**6])
+def test_the_losses_are_what_verbatim_recall_lacks(window: int) -> None:
+    """Rows and columns sum to 100 times the lost verbatim recall."""
+    made, losses = made_up(), module("losses")
+    timeline = module("metric").Timeline(made)
+    lost = losses.losses(made, timeline, window)
+    tally = tally_of_policy(made, timeline, losses.ours(strategy=losses.Extract()), window)
+    assert tally.verbatim_steps
+    assert sum(lost.values()) == pytest.approx(1 - tally.verbatim / tally.verbatim_steps)
+    assert {kind for kind, _ in lost} == ({"outputs of other tools"} if window < 100 else set())
+
+
+def test_the_known_future_keeps_what_fits() -> None:
+    """A term is worth the weight of its next use, and nothing else is worth anything."""
+    made = made_up()
+    timeline = module("metric").Timeline(made)
+    known = tally_of_policy(made, timeline, module("losses").knowing(timeline), 120)
+    assert known.verbatim == known.verbatim_steps == 1
+
+
+def tally_of_policy(made: Any, timeline: Any, policy: Any, window: int) -> Any:
+    reading, view, log = module("metric").Reading(timeline, window), policy(window), Session()
+    for step in timeline.steps:
+        for item in made.items[len(log.items) : step.start]:
+            log.append(item)
+        reading.read(step, view(log))
+    return reading.tally

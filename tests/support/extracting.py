@@ -16,7 +16,7 @@ from context_window.trimming.strategy_api import Choice, Extraction, MeasuredUni
 from context_window.trimming.terms import names_in, weight_of
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
 from session.json_strings import change_strings, string_values
-from session.parts import Part, Text
+from session.parts import Image, Part, Text
 from session.session import Session
 from tests.support.strategies import sessions
 from tests.support.twin import cost
@@ -68,6 +68,13 @@ def code(size: int, seed: int) -> str:
             )[(number * number + seed) % (6 if size > 800 else 5)]
         )
     return "\n".join(lines)[:size]
+
+
+def without_images(item: Item) -> Item:
+    parts = tuple(part for part in parts_of_item(item) if not isinstance(part, Image))
+    if isinstance(item, FunctionCallOutput):
+        return replace(item, output=parts)
+    return replace(item, content=parts) if isinstance(item, Message) else item
 
 
 # Strategies
@@ -157,10 +164,9 @@ class SlowChoice:
 
     def price(self, place: int, number: int) -> int:
         item = self.twin.items[place]
-        line, gap = self.line(place, number), GAP
-        if isinstance(item, FunctionCall):
-            line, gap = (json.dumps(text, ensure_ascii=item.arguments.isascii())[1:-1] for text in (line, gap))
-        return len(line) + len(gap)
+        gap = json.dumps(GAP, ensure_ascii=item.arguments.isascii())[1:-1] if isinstance(item, FunctionCall) else GAP
+        tokens = self.once("without images", place, lambda: cost(without_images(item)))
+        return len(gap) + len(self.line(place, number)) * tokens // sum(map(len, texts_of(item)))
 
     def opening(self, place: int) -> int:
         return self.bare(place) if self.is_cut(place) else self.twin.cost(place)
