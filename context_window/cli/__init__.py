@@ -17,6 +17,7 @@ from session.errors import SessionError
 from .. import __version__
 from ..errors import ContextOverflowError, ContextWindowError
 from .chat import chat
+from .completion import completion
 from .convert import convert
 from .demo import demo
 from .gateway import gateway
@@ -67,7 +68,7 @@ def commands(context: click.Context) -> None:
         context.exit(BAD_INPUT)
 
 
-for command in (demo, usage, timeline, spend, report, plan, process, convert, models, chat, gateway, statusline, mcp):
+for command in (demo, usage, timeline, spend, report, plan, process, convert, models, chat, gateway, statusline, mcp, completion):
     commands.add_command(command)
 
 

@@ -6,6 +6,7 @@ import click
 
 from ..printable import printable
 from .export import SESSION, export, to_option
+from .newest import complete_path
 from .options import READABLE_FORMATS, read_files_option, session_option
 from .output import BrokenPromiseError, complain, say, say_aside, say_values
 from .problem_text import refused
@@ -20,7 +21,7 @@ Examples:
 
 
 @click.command(epilog=READABLE_FORMATS + EPILOG)
-@click.argument("path", metavar="IN")
+@click.argument("path", metavar="IN", shell_complete=complete_path)
 @click.option("-o", "--output", "out", required=True, metavar="OUT", help="File to write, or - for standard output.")
 @to_option
 @session_option

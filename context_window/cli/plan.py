@@ -11,6 +11,7 @@ from session.items import FunctionCallOutput, Message
 from session.session import Session
 
 from ..trimming.plan import Action, Plan
+from .newest import complete_path
 from .options import READABLE_FORMATS, Settings, window_options
 from .output import BrokenPromiseError, say_values, show
 from .problem_text import over_budget
@@ -26,7 +27,7 @@ Examples:
 
 
 @click.command(epilog=READABLE_FORMATS + EPILOG)
-@click.argument("path")
+@click.argument("path", shell_complete=complete_path)
 @window_options
 @click.option(
     "--one-shot", is_flag=True, help="Plan one trim of the whole log to the budget, instead of one at each turn that exceeded it."

@@ -8,6 +8,7 @@ import click
 
 from ..printable import printable
 from .export import SESSION, export, to_option
+from .newest import complete_path
 from .options import READABLE_FORMATS, Settings, window_options
 from .output import BrokenPromiseError, complain, say, say_aside, say_values
 from .problem_text import over_budget, refused
@@ -22,7 +23,7 @@ Examples:
 
 
 @click.command(epilog=READABLE_FORMATS + EPILOG)
-@click.argument("path")
+@click.argument("path", shell_complete=complete_path)
 @click.option("-o", "--output", "out", required=True, metavar="OUT", help="File to write, or - for standard output.")
 @to_option
 @window_options

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .newest import complete_path
 from .options import Command
 from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
 from .safe_write import STDOUT, Target
@@ -64,7 +65,7 @@ def filter_options(command: Command) -> Command:
 
 
 @click.command(epilog=EPILOG)
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=complete_path)
 @click.option("--by", "grouping", type=click.Choice(GROUPINGS), default="day", show_default=True, help="What a row sums up.")
 @filter_options
 @click.option("--sort", type=click.Choice(list(SORTS)), default=None, help="Order of the rows. [default: name]")

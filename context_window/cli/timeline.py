@@ -7,26 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .newest import chosen_paths, complete_path, last_option
 from .options import READABLE_FORMATS, Settings, max_tokens_option, model_option, read_files_option, session_option
-from .output import say_values, show
+from .output import say, say_values, show
 from .progress import progress_bar
+from .watch import LiveSession, clear_screen, watch, watch_option
 
 if TYPE_CHECKING:
     from ..manager import ContextWindowManager
+    from ..spend import SpendRow
     from ..timeline.points import Timeline
     from ..timeline.why import Why
     from .read_transcript import Transcript
 
 EPILOG = """\b
 Examples:
-  context-window timeline session.jsonl
+  context-window timeline
+  context-window timeline session.jsonl --watch
   context-window timeline session.jsonl --why --max-tokens 80000
   context-window timeline session.jsonl --json | jq '.points[] | [.number, .total, .cost_usd]'
 """
 
 
 @click.command(epilog=READABLE_FORMATS + EPILOG)
-@click.argument("path")
+@click.argument("path", required=False, shell_complete=complete_path)
 @max_tokens_option
 @model_option
 @session_option
@@ -34,17 +38,41 @@ Examples:
 @click.option(
     "--why", "wants_why", is_flag=True, help="Explain the money: by category, tool and item, and what --max-tokens would have saved."
 )
+@last_option
+@watch_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: the points, their markers, the sums.")
-def timeline(path: str, wants_why: bool, as_json: bool, **options: Any) -> None:
+def timeline(path: str | None, wants_why: bool, last: bool, is_watched: bool, as_json: bool, **options: Any) -> None:
     """Show the window of a session at each of its requests.
 
     Draws the prompt of each request by category, with compactions (C), trims (T) and cache breaks (!), and lists the largest jumps. PATH
-    is a session log, a saved session, or - for standard input.
+    is a session log, a saved session, or - for standard input. Without PATH, the newest session of this folder is read.
     """
+    settings = Settings(**options)
+    (chosen,) = chosen_paths(() if path is None else (path,), last=last)
+    live = LiveSession(settings)
+    if not is_watched:
+        _show(chosen, read_timeline(chosen, settings, live, wants_why=wants_why), as_json=as_json)
+        return
+    first: list[SpendRow] = []
+
+    def look() -> None:
+        read = read_timeline(chosen, settings, live, wants_why=wants_why)
+        spent = read.timeline.spent
+        first.append(spent)
+        if not as_json:
+            clear_screen()
+        _show(chosen, read, as_json=as_json)
+        if not as_json:
+            tokens, cost = spent.total - first[0].total, spent.cost - first[0].cost
+            say(f"{tokens:+,} tokens and {cost:+,.4f} US dollars since this began; Ctrl-C ends")
+
+    watch(chosen, look, as_json=as_json)
+
+
+def _show(path: str, read: ReadTimeline, *, as_json: bool) -> None:
     from ..display.timeline import timeline_draw
     from ..display.why import why_draw
 
-    read = read_timeline(path, Settings(**options), wants_why=wants_why)
     if as_json:
         why = {} if read.why is None else {"why": read.why.to_dict()}
         say_values({"path": path, **read.timeline.to_dict(), **why})
@@ -73,12 +101,13 @@ class ReadTimeline:
     why: Why | None = None
 
 
-def read_timeline(path: str, settings: Settings, *, wants_why: bool = False) -> ReadTimeline:
+def read_timeline(path: str, settings: Settings, live: LiveSession, *, wants_why: bool = False) -> ReadTimeline:
     """Read a log and make the timeline of one of its sessions.
 
     Args:
         path: The log, or `-` for standard input.
         settings: The values of the command's options.
+        live: Keeps what was counted of the log.
         wants_why: True to work out the reasons for the cost.
 
     Raises:
@@ -90,11 +119,11 @@ def read_timeline(path: str, settings: Settings, *, wants_why: bool = False) -> 
 
     with standard_input_as_file(path) as file:
         transcript = read_one(file, settings.session_id, settings.read_files_below)
-        manager, _ = settings.manager(transcript.session)
+        session, manager, _ = live.grown(transcript.session)
         with progress_bar("counting tokens"):
             reports = log_reports(file, transcript.account, transcript.session)
-            why = manager.why(transcript.session, reports) if wants_why else None
-            points = manager.timeline(transcript.session, reports) if why is None else why.timeline
+            why = manager.why(session, reports) if wants_why else None
+            points = manager.timeline(session, reports) if why is None else why.timeline
         return ReadTimeline("standard input" if path == STDIN else transcript.name, transcript, manager, points, why)
 
 

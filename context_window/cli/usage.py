@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .newest import chosen_paths, complete_path, last_option
 from .options import READABLE_FORMATS, Settings, window_options
 from .output import BAD_INPUT, BrokenPromiseError, complain, say, say_values, show
 from .progress import progress_bar
+from .watch import LiveSession, clear_screen, watch, watch_option
 
 if TYPE_CHECKING:
     from ..manager import ContextWindowManager
@@ -18,51 +21,32 @@ if TYPE_CHECKING:
 
 EPILOG = """\b
 Examples:
-  context-window usage session.jsonl
+  context-window usage
+  context-window usage session.jsonl --watch
   context-window usage ~/.claude/projects/my-project/*.jsonl --max-tokens 100000
   context-window usage session.jsonl --json | jq .categories
 """
 
 
 @click.command(epilog=READABLE_FORMATS + EPILOG)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=complete_path)
 @window_options
+@last_option
+@watch_option
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON, one line per PATH.")
-def usage(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
+def usage(paths: tuple[str, ...], last: bool, is_watched: bool, as_json: bool, **options: Any) -> None:
     """Show where the tokens of a transcript go.
 
     Prints one row per category with its share of the budget, then the tools and the items that use the most tokens. The row
     `overhead` is what a request costs besides its items, such as tool definitions. PATH is a session log, a saved session, or - for
-    standard input.
+    standard input. Without PATH, the newest session of this folder is read.
     """
-    from session.errors import SessionError
-
-    from ..errors import ContextWindowError
-    from .read_transcript import read
-
     settings = Settings(**options)
-    reports: list[UsageReport] = []
-    failures = 0
-    for path in paths:
-        try:
-            transcript = read(path, settings.session_id, settings.read_files_below)
-            manager, budget_from = settings.manager(transcript.session)
-            with progress_bar("counting tokens"):
-                report = replace(manager.usage(transcript.session, title=transcript.name), budget_from=budget_from)
-                other_sizes = _count_others(transcript, manager)
-        except (SessionError, ContextWindowError, click.ClickException) as error:
-            if len(paths) == 1:
-                raise
-            complain(error.message if isinstance(error, click.ClickException) else str(error))  # and go on with the other paths
-            failures += 1
-            continue
-        if as_json:
-            say_values(report.to_dict() | {"path": path, "other_sessions": other_sizes})
-        else:
-            _show_report(report, other_sizes, transcript, is_first=not reports)
-        reports.append(report)
-    if not as_json and len(paths) > 1:
-        _show_totals(reports)
+    paths = chosen_paths(paths, last=last)
+    if is_watched:
+        _watch(paths, settings, as_json=as_json)
+        return
+    reports, failures = _show_all(paths, settings, as_json=as_json)
     if failures:
         raise click.exceptions.Exit(BAD_INPUT)
     over = [report for report in reports if report.over_budget]
@@ -71,6 +55,82 @@ def usage(paths: tuple[str, ...], as_json: bool, **options: Any) -> None:
         raise BrokenPromiseError(
             f"{worst.title} is over its budget by {-worst.available:,} tokens; `context-window plan` shows what can be removed"
         )
+
+
+def _show_all(paths: Sequence[str], settings: Settings, *, as_json: bool) -> tuple[list[UsageReport], int]:
+    """Print the reports, and return them and the number of paths that could not be read. A single path's error is raised."""
+    from session.errors import SessionError
+
+    from ..errors import ContextWindowError
+
+    reports: list[UsageReport] = []
+    failures = 0
+    for path in paths:
+        try:
+            read = _read(path, LiveSession(settings), settings)
+        except (SessionError, ContextWindowError, click.ClickException) as error:
+            if len(paths) == 1:
+                raise
+            complain(error.message if isinstance(error, click.ClickException) else str(error))  # and go on with the other paths
+            failures += 1
+            continue
+        if as_json:
+            say_values(read.values(path))
+        else:
+            _show_report(read, is_first=not reports)
+        reports.append(read.report)
+    if not as_json and len(paths) > 1:
+        _show_totals(reports)
+    return reports, failures
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReport:
+    """A transcript and its report.
+
+    Attributes:
+        report: The report.
+        other_sizes: The sizes of the transcript's other sessions.
+        transcript: The transcript.
+    """
+
+    report: UsageReport
+    other_sizes: list[dict[str, Any]]
+    transcript: Transcript
+
+    def values(self, path: str) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        return self.report.to_dict() | {"path": path, "other_sessions": self.other_sizes}
+
+
+def _read(path: str, live: LiveSession, settings: Settings) -> ReadReport:
+    from .read_transcript import read
+
+    transcript = read(path, settings.session_id, settings.read_files_below)
+    session, manager, budget_from = live.grown(transcript.session)
+    with progress_bar("counting tokens"):
+        report = replace(manager.usage(session, title=transcript.name), budget_from=budget_from)
+        return ReadReport(report, _count_others(transcript, manager), transcript)
+
+
+def _watch(paths: Sequence[str], settings: Settings, *, as_json: bool) -> None:
+    """Show the report of a log whenever it has grown."""
+    if len(paths) > 1:
+        raise click.UsageError("--watch takes a single PATH.")
+    live = LiveSession(settings)
+    first: list[int] = []
+
+    def look() -> None:
+        read = _read(paths[0], live, settings)
+        first.append(read.report.total)
+        if as_json:
+            say_values(read.values(paths[0]))
+            return
+        clear_screen()
+        _show_report(read, is_first=True)
+        say(f"{read.report.total - first[0]:+,} tokens since this began; Ctrl-C ends")
+
+    watch(paths[0], look, as_json=as_json)
 
 
 def _count_others(transcript: Transcript, manager: ContextWindowManager) -> list[dict[str, Any]]:
@@ -86,11 +146,12 @@ def _count_others(transcript: Transcript, manager: ContextWindowManager) -> list
     ]
 
 
-def _show_report(report: UsageReport, other_sizes: list[dict[str, Any]], transcript: Transcript, *, is_first: bool) -> None:
+def _show_report(read: ReadReport, *, is_first: bool) -> None:
     from ..display.glyphs import QUIET
     from ..display.lines import Span, wrapped
     from ..display.usage import WIDEST, other_session_lines, usage_draw
 
+    report, other_sizes, transcript = read.report, read.other_sizes, read.transcript
     if not is_first:
         say()
     show(usage_draw(report))

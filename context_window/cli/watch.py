@@ -1,0 +1,98 @@
+"""`--watch`: draws again whenever a log has grown, until Ctrl-C. What was counted before is not counted again."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from .output import BadInputError, tolerate_closed_pipe
+
+if TYPE_CHECKING:
+    from session.session import Session
+
+    from ..manager import ContextWindowManager
+    from .options import Settings
+
+INTERVAL = 0.5
+"""Seconds between two looks at the log."""
+CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+"""Moves to the first cell of the screen and empties the screen and what was scrolled off it."""
+
+watch_option = click.option("--watch", "is_watched", is_flag=True, help="Draw again whenever the log has grown, until Ctrl-C.")
+
+
+def watch(path: str, look: Callable[[], None], *, as_json: bool) -> None:
+    """Call a function now and whenever the file has changed, until Ctrl-C.
+
+    Args:
+        path: The file.
+        look: Reads the file and prints it.
+        as_json: True if it prints JSON.
+
+    Raises:
+        BadInputError: Standard output is no terminal, and no JSON was asked for; or the path is `-`.
+        OSError: The file has gone.
+    """
+    if path == "-":
+        raise BadInputError("--watch looks at a file again and again; pass a path instead of -")
+    if not as_json and not sys.stdout.isatty():
+        raise BadInputError("--watch draws on a terminal; with --json it prints a line whenever the log has grown")
+    seen: tuple[int, int] | None = None
+    try:
+        while True:
+            status = os.stat(os.path.expanduser(path))  # noqa: PTH111 - as a text, beside `os.stat`
+            if (status.st_size, status.st_mtime_ns) != seen:
+                seen = status.st_size, status.st_mtime_ns
+                look()
+            time.sleep(INTERVAL)
+    except KeyboardInterrupt:
+        return
+
+
+def clear_screen() -> None:
+    """Empty the terminal before it is drawn on again."""
+    with tolerate_closed_pipe():
+        sys.stdout.write(CLEAR)
+
+
+class LiveSession:
+    """A session that grows as its log does, and the manager that counts it."""
+
+    def __init__(self, settings: Settings) -> None:
+        """
+        Args:
+            settings: The values of the command's options.
+        """
+        self._settings = settings
+        self._session: Session | None = None
+        self._manager: tuple[ContextWindowManager, str] | None = None
+
+    def grown(self, session: Session) -> tuple[Session, ContextWindowManager, str]:
+        """Return the session to count, the manager, and the source of its budget in words.
+
+        If the log was only appended to, that is the session of the call before with the new items, so that only these are counted.
+        Assistants also change what stands at the end of their logs; then all is counted anew.
+
+        Args:
+            session: The session as the log has it now.
+        """
+        known, manager = self._session, self._manager
+        if known is None or manager is None or not _has_grown(known, session):
+            known, manager = session, self._settings.manager(session)
+        else:
+            for item in session.items[len(known.items) :]:
+                known.append(item)
+            known.metadata = session.metadata
+        self._session, self._manager = known, manager
+        return known, *manager
+
+
+def _has_grown(known: Session, session: Session) -> bool:
+    is_same = known.id == session.id and known.metadata.get("model") == session.metadata.get("model")
+    has_same_seams = known.response_breaks == session.response_breaks and known.request_ends == session.request_ends
+    return is_same and has_same_seams and list(session.items[: len(known.items)]) == list(known.items)

@@ -1,0 +1,77 @@
+"""Finds the session that was written last: of all, or of a folder's project. Reads only the beginning of logs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from .discovery import find_logs
+
+HEAD = 256 * 1024
+"""Bytes of a log in which its folder is looked for."""
+_FOLDER = re.compile(rb'(?<!\\)"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
+_HASH = re.compile(rb'(?<!\\)"projectHash"\s*:\s*"([0-9a-f]{64})"')
+_SUB_AGENT = re.compile(rb'"source"\s*:\s*\{\s*"subagent"')
+
+
+def newest_log(folder: Path | None = None, *, environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path | None:
+    """Return the log that was written last, or None if there is none. Logs of sub-agents do not count.
+
+    Args:
+        folder: Only sessions of this folder; if it has none, those of the nearest folder above it that has some. Default: all sessions.
+        environment: As for `log_patterns`.
+        home: As for `log_patterns`.
+    """
+    best: tuple[int, Path] | None = None
+    for path in _by_time(find_logs(environment=environment, home=home)):
+        head = _head(path)
+        if not head or _SUB_AGENT.search(head):
+            continue
+        if folder is None:
+            return path
+        distance = _distance(head, folder)
+        if distance == 0:
+            return path
+        if distance is not None and (best is None or distance < best[0]):
+            best = distance, path
+    return None if best is None else best[1]
+
+
+def _by_time(paths: list[Path]) -> list[Path]:
+    """Return the paths that are no sub-agent's by their names, the newest first. Those that cannot be looked at are left out."""
+    times: list[tuple[int, Path]] = []
+    for path in paths:
+        if path.name.startswith("agent-") or "subagents" in path.parts:
+            continue
+        try:
+            times.append((path.stat().st_mtime_ns, path))
+        except OSError:
+            continue
+    return [path for _, path in sorted(times, key=lambda row: (-row[0], row[1]))]
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD)
+    except OSError:
+        return b""
+
+
+def _distance(head: bytes, folder: Path) -> int | None:
+    """Return how many folders the log's folder lies above the folder, or None if it does not or is unknown."""
+    folders = [folder, *folder.parents]
+    if match := _FOLDER.search(head):
+        try:
+            project = Path(json.loads(match[1]))
+        except ValueError:
+            return None
+        return folders.index(project) if project in folders else None
+    if match := _HASH.search(head):  # Gemini CLI names a folder by the SHA-256 of its path
+        hashes = [sha256(str(place).encode("utf-8", "surrogateescape")).hexdigest() for place in folders]
+        name = match[1].decode()
+        return hashes.index(name) if name in hashes else None
+    return None
