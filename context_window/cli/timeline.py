@@ -101,13 +101,13 @@ class ReadTimeline:
     why: Why | None = None
 
 
-def read_timeline(path: str, settings: Settings, live: LiveSession, *, wants_why: bool = False) -> ReadTimeline:
+def read_timeline(path: str, settings: Settings, live: LiveSession | None = None, *, wants_why: bool = False) -> ReadTimeline:
     """Read a log and make the timeline of one of its sessions.
 
     Args:
         path: The log, or `-` for standard input.
         settings: The values of the command's options.
-        live: Keeps what was counted of the log.
+        live: Keeps what was counted of the log, for a later call. Default: nothing is kept.
         wants_why: True to work out the reasons for the cost.
 
     Raises:
@@ -119,7 +119,7 @@ def read_timeline(path: str, settings: Settings, live: LiveSession, *, wants_why
 
     with standard_input_as_file(path) as file:
         transcript = read_one(file, settings.session_id, settings.read_files_below)
-        session, manager, _ = live.grown(transcript.session)
+        session, manager, _ = (live or LiveSession(settings)).grown(transcript.session)
         with progress_bar("counting tokens"):
             reports = log_reports(file, transcript.account, transcript.session)
             why = manager.why(session, reports) if wants_why else None

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from .discovery import find_logs
+from .discovery import SUFFIXES, find_logs
 
 HEAD = 256 * 1024
 """Bytes of a log in which its folder is looked for."""
@@ -41,11 +41,12 @@ def newest_log(folder: Path | None = None, *, environment: Mapping[str, str] | N
 
 
 def _by_time(paths: list[Path]) -> list[Path]:
-    """Return the paths that are no sub-agent's by their names, the newest first. Those that cannot be looked at are left out."""
+    """Return the logs of one session each, the newest first. Sub-agents' and those that cannot be looked at are left out."""
     times: list[tuple[int, Path]] = []
     for path in paths:
-        if path.name.startswith("agent-") or "subagents" in path.parts:
-            continue
+        is_sub_agent = path.name.startswith("agent-") or "subagents" in path.parts
+        if is_sub_agent or path.suffix not in SUFFIXES or "storage" in path.parts:
+            continue  # nor are opencode's database and folder the log of one session
         try:
             times.append((path.stat().st_mtime_ns, path))
         except OSError:

@@ -68,7 +68,7 @@ BAD = {
     "target_ratio": ("plan", "{path}", "--target-ratio", "nan"),
     "did you mean": ("usage", "{path}", "--model", "claud-sonnet-4-5"),
     "is unknown": ("process", "{path}", "--model", "nobody-knows-1", "-o", "{tmp}/out"),
-    "Missing argument": ("usage",),
+    "Missing argument": ("plan",),
     "Missing option": ("process", "{path}"),
     "No such command": ("shrink", "{path}"),
     "there is no folder": ("process", "{path}", "-o", "{tmp}/none/out"),
