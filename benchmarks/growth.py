@@ -529,6 +529,8 @@ PATTERNS: dict[str, Pattern] = {
     **{f"{act} after every item: {name}": act_each(KINDS[name], do) for act, do in CONVERSIONS.items() for name in INCREMENTAL},
     **{f"usage after every item: {name}": report_each(KINDS[name]) for name in INCREMENTAL},
     "plan after every item: turns": plan_each(turns),
+    "plan after every item: pinned messages among turns": plan_each(KINDS["pinned messages among turns"], BUDGET),
+    "plan after every item: compactions": plan_each(KINDS["compactions"], BUDGET),
     **{f"{act}: {name}": act_once(items, do) for act, do in ACTS.items() for name, items in KINDS.items()},
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from session.units import KIND_CALL, KIND_NOTE, KIND_SILENT, KIND_USER, NONE
 
-from .view_contents import ViewContents
+from .view_contents import ViewContents, place_of
 
 
 def total_of(view: ViewContents, places: Sequence[int]) -> int:
@@ -40,6 +40,7 @@ class UntrimmedItems:
         self._tokens = 0  # the sum of the costs
         self._speaks = bytearray()  # by position: 1 if the item becomes a message where the log has it
         self._waits = bytearray()  # by position: 1 if the item is a call without an output
+        self._summaries: list[int] = []  # order keys of the request's summaries that are shown elsewhere, in order
 
     def append(self) -> None:
         """Append an item, for now as one that is in no request."""
@@ -50,6 +51,10 @@ class UntrimmedItems:
     def set(self, place: int, cost: int) -> None:
         """Set the cost of an item: -1 if it is in no request."""
         groups = self._view.groups
+        if place in self._view.moved and (cost == NONE) != (self.costs[place] == NONE):
+            key = self._view.order_key(place)
+            at = bisect_left(self._summaries, key)
+            self._summaries[at : at + (cost == NONE)] = [] if cost == NONE else [key]
         self._tokens += max(0, cost) - max(0, self.costs[place])
         self.costs[place] = cost
         self._speaks[place] = cost != NONE and groups.kind[place] != KIND_SILENT and place not in self._view.moved
@@ -69,10 +74,9 @@ class UntrimmedItems:
 
     def _first_spoken(self) -> int:
         """Return the position of the first item that becomes a message, -1 if there is none."""
-        view = self._view
-        summaries = (place for place in view.moved if self.costs[place] != NONE)
-        unmoved = self._speaks.find(1)
-        return min([unmoved, *summaries] if unmoved != NONE else summaries, key=view.order_key, default=NONE)
+        first = self._speaks.find(1)
+        keys = [*self._summaries[:1], *([self._view.order_key(first)] if first != NONE else [])]
+        return place_of(min(keys)) if keys else NONE
 
 
 def room_for(view: ViewContents, places: Sequence[int]) -> int:

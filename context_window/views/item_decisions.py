@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from session.units import HELD, KIND_CALL, NONE, PRIORITY, SUMMARY
+from session.units import FREE, HELD, KIND_CALL, NONE, PRIORITY, SUMMARY
 
 from ..counting.item_tokens import Measurer
 from ..events.item_kinds import describe
@@ -27,6 +28,8 @@ class ItemDecisions:
 
     Attributes:
         untrimmed: The items of the request without a trim, with their tokens.
+        summary_places: By id of each summary in the view that is not where the log has it: the position before which it is shown.
+        protected: Tokens of the items that no trim could take now (`ViewContents.protected_places`), as they are in the log.
     """
 
     def __init__(self, fold: Fold, items: MeasuredItems, measurer: Measurer) -> None:
@@ -43,6 +46,9 @@ class ItemDecisions:
         self._changed: set[int] = set()  # positions whose form has changed since the last `update`
         self._loosely_protected: set[int] = set()  # positions that were protected then, and may lose that while their form stays
         self.untrimmed = UntrimmedItems(fold)
+        self.summary_places: dict[str, int] = {}
+        self.protected = 0
+        self._protected_tokens = array("q")  # by position: its part of `protected`
 
     def note_changed(self, places: Iterable[int]) -> None:
         """Note that the form of these items has changed."""
@@ -59,13 +65,33 @@ class ItemDecisions:
         for place in new:
             decisions.append(self._decision(place))
             self.untrimmed.append()
+            self._protected_tokens.append(0)
         for place in places:
             if place < new.start:
                 decisions[place] = self._decision(place)
             decision = decisions[place]
+            if place in fold.moved:
+                if fold.hidden_reason(place) is None:
+                    self.summary_places[decision.item_id] = fold.moved[place]
+                else:
+                    self.summary_places.pop(decision.item_id, None)
             self.untrimmed.set(place, NONE if decision.reason in NEVER_SENT else decision.before)
         self._changed.clear()
+        self._sum_protected(places)
         return tuple(decisions)
+
+    def _sum_protected(self, places: Iterable[int]) -> None:
+        """Bring the sum of protected tokens up to date for these items, which come as whole units."""
+        fold, groups, tokens = self._fold, self._fold.groups, self._protected_tokens
+        heads = {groups.head[place] for place in self._spared_places() if place >= groups.frontier or fold.hidden_reason(place) is None}
+        for head in {groups.head[place] for place in places}:
+            members = list(groups.members(head))
+            visible = {member for member in members if fold.hidden_reason(member) is None}
+            is_protected = head in heads or any(groups.protection[member] != FREE for member in visible)
+            for member in members:
+                part = self._decisions[member].before if is_protected and member in visible else 0
+                self.protected += part - tokens[member]
+                tokens[member] = part
 
     def reason_to_keep(self, place: int) -> Reason:
         """Return the reason why an item is in the view unchanged."""
@@ -87,11 +113,16 @@ class ItemDecisions:
 
     def _loosely_protected_places(self) -> set[int]:
         """Return the items that are protected for another reason than what they are."""
+        groups = self._fold.groups
+        heads = {groups.head[place] for place in self._spared_places()}
+        return {member for head in heads for member in groups.members(head)}
+
+    def _spared_places(self) -> Iterator[int]:
+        """Yield the last user message, the first message, the frontier, and the results that rules keep."""
         fold, groups = self._fold, self._fold.groups
         users = (place for place in (groups.last_user, fold.first_message) if place != NONE)
         kept = () if fold.results is None else fold.results.kept()
-        heads = {groups.head[place] for place in chain(users, range(groups.frontier, len(fold)), kept)}
-        return {member for head in heads for member in groups.members(head)}
+        return chain(users, range(groups.frontier, len(fold)), kept)
 
     def _is_replaced(self, place: int) -> bool:
         """True if summaries stand for the hidden item, whether or not a trim hid it before they came."""

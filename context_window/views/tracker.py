@@ -247,11 +247,9 @@ class SessionTracker:
             overhead=self.fold.overhead + self.fold.correction,
             breaks=self._view_items.breaks,
             ends=self._view_items.ends,
-            summary_places={
-                self.items[place].id: before for place, before in self.fold.moved.items() if not self.fold.hidden_reason(place)
-            },
+            summary_places=dict(self._decisions.summary_places),
             calibrated=self.report_feed.is_anchored,
-            protected=sum(decisions[place].before for place in self.fold.protected_places()),
+            protected=self._decisions.protected,
             removed=self._removed_items(),
             usage_noted_after=self._usage_noted_after(),
         )

@@ -38,6 +38,7 @@ OTHERS = [
     "to Google after every item: turns",
     "usage after every item: turns",
     "plan after every item: turns",
+    "plan after every item: pinned messages among turns",
     "saved and loaded: compactions",
     "stored after every item: turns",
     "merged with a fork: one call id",

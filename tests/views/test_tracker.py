@@ -14,7 +14,7 @@ from context_window.settings.shares import Shares
 from context_window.trimming.limits import Limits
 from context_window.trimming.plan import Action, Decision, Plan
 from context_window.views.tracker import SessionTracker
-from session.items import Item, Message
+from session.items import Compaction, Item, Message
 from session.session import Session
 from tests.support.counting import Letters
 from tests.support.harness import MEASURER, again, copy_of, process, trim
@@ -249,3 +249,40 @@ def test_a_reduced_item_that_comes_back_is_not_newly_hidden() -> None:
 
 def test_a_one_shot_tracker_has_no_previous_view() -> None:
     assert trim(conversation(), TIGHT).tracker.take_has_hidden_more() is None
+
+
+@given(st.data())
+def test_the_sums_of_a_plan_are_those_of_its_decisions(data: st.DataObject) -> None:
+    """A plan of a log that grew costs what is new. Its protected tokens and summaries are those of a count from scratch."""
+    log = data.draw(sessions())
+    bounds = data.draw(limits(max(400, sum(map(cost, log.items)))))
+    session, tracker = Session(id="s"), None
+    for item in log.items:
+        session.append(item)
+        if tracker is None:
+            tracker = SessionTracker(session, bounds, MEASURER)
+        tracker.update(session)
+        if data.draw(st.booleans()):
+            check_sums_of_plan(session, tracker)
+
+
+def check_sums_of_plan(session: Session, tracker: SessionTracker) -> Plan:
+    """Check the sums of a plan against a count of all its decisions."""
+    plan, fold = tracker.plan(), tracker.fold
+    assert plan.protected == sum(list(plan)[place].before for place in fold.protected_places())
+    moved = {place: before for place, before in fold.moved.items() if fold.hidden_reason(place) is None}
+    assert plan.summary_places == {session.items[place].id: before for place, before in moved.items()}
+    return plan
+
+
+def test_a_summary_that_a_later_one_replaces_has_no_place_in_a_plan() -> None:
+    session = conversation(2)
+    tracker = SessionTracker(session, ROOMY, MEASURER)
+    places = []
+    for number in range(2, 7):
+        session.append(Compaction("so far", tuple(item.id for item in session.items[1:-4])))
+        turn(session, number)
+        tracker.update(session)
+        places.append(len(check_sums_of_plan(session, tracker).summary_places))
+    assert places == [1] * 5
+    assert sum(isinstance(item, Compaction) for item in session.items) == 5
