@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
@@ -203,6 +205,8 @@ def test_logs_in_s3_have_the_figures_of_logs_here(s3: str, tmp_path: Path) -> No
     assert expected["logs"] == 6
     assert run("s3://logs/team") == expected
     assert run("s3://logs/team/*.jsonl") == expected
+    with closing(sqlite3.connect(cache_file())) as cache:
+        assert cache.execute("SELECT count(*) FROM logs").fetchone() == (12,)
 
 
 @needs_fsspec
