@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -96,7 +98,7 @@ def gateway(
         listener = bound_socket(host, port if port is not None else 0 if command else PORT)
     except OSError as error:
         raise BadInputError(f"cannot listen at {host}: {error.strerror}") from error
-    with listener:
+    with listener, _warnings_shown(at_end=bool(command)):
         if command:
             with serving(app, listener):
                 try:
@@ -110,11 +112,47 @@ def gateway(
             serve(app, listener)
             code = 0
     click.echo(ledger.line(), err=True)
+    if refusals is not None:
+        refusals.close()
     if recorder is not None:
         recorder.close()
         click.echo(recorder.line(), err=True)
     sys.stderr.flush()
     return code
+
+
+class _Warnings(logging.Handler):
+    """Collects the gateway's warnings, each once."""
+
+    def __init__(self, *, at_end: bool) -> None:
+        """
+        Args:
+            at_end: True if they are shown later. False to show each at once.
+        """
+        super().__init__(logging.WARNING)
+        self.messages: dict[str, None] = {}
+        self._at_end = at_end
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a warning."""
+        message = record.getMessage()
+        if message not in self.messages:
+            self.messages[message] = None
+            if not self._at_end:
+                complain(message)
+
+
+@contextmanager
+def _warnings_shown(*, at_end: bool) -> Iterator[None]:
+    """Show the gateway's warnings: at the end if an assistant has the terminal until then."""
+    handler, logger = _Warnings(at_end=at_end), logging.getLogger("context_window.gateway")
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        for message in handler.messages if at_end else ():
+            complain(message)
 
 
 def _recorder(folder: str | None) -> Recorder | None:

@@ -139,8 +139,8 @@ def cache_breaks(requests: list[Json]) -> int:
 def test_a_refusal_that_one_gateway_saw_holds_for_the_other(store_address: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """Without the store both are refused, and their requests do not continue each other's. With it, one refusal in all; and the store
     holds nothing of a message."""
-    refused_alone, alone = run_alternately(None, 40)
-    refused, taken = run_alternately(store_address, 40)
+    refused_alone, alone = run_alternately(None, 30)
+    refused, taken = run_alternately(store_address, 30)
     assert refused < refused_alone
     assert cache_breaks(taken) < cache_breaks(alone) / 2
     if store_address.startswith("postgresql"):
@@ -173,6 +173,40 @@ def test_a_refusal_that_could_not_be_shared_is_shared_when_the_store_is_back(tmp
     assert provider.refused == 1
     first.close()
     second.close()
+
+
+def test_of_two_refusals_of_the_same_messages_all_workers_go_by_the_first(tmp_path: Path) -> None:
+    """The second worker, whose provider said other figures, saw it while the store was away. It makes its log again."""
+    wire, path, window = AnthropicMessages(), "/v1/messages", ContextWindow(max_tokens=3_000, keep_first_message=True)
+    address = tmp_path / "folder" / "r.db"
+    address.parent.write_text("in the way")
+    late = SharedRefusals(str(address), wait_seconds=60.0, pause_seconds=0.0)
+    second = Windows(window, late)
+    accepted(second, wire, path, growing(9), Provider(1_100, says_figures=True))
+    address.parent.unlink()
+    refusals = SharedRefusals(str(address), wait_seconds=60.0)
+    first = Windows(window, refusals)
+    accepted(first, wire, path, growing(9), Provider(1_600, says_figures=True))
+    lenient = Provider(10**9, says_figures=True)
+    for turns in (10, 11, 12):
+        sent = accepted(first, wire, path, growing(turns), lenient)
+        assert accepted(second, wire, path, growing(turns), lenient) == sent
+    refusals.close()
+    late.close()
+
+
+def test_a_refusal_says_nothing_about_another_branch_of_the_conversation(tmp_path: Path) -> None:
+    wire, path, window = AnthropicMessages(), "/v1/messages", ContextWindow(max_tokens=3_000, keep_first_message=True)
+    refusals = SharedRefusals(str(tmp_path / "r.db"), wait_seconds=60.0)
+    body, provider = growing(12), Provider(1_000, says_figures=True)
+    accepted(Windows(window, refusals), wire, path, body, provider)
+    assert provider.refused == 1
+    branch = growing(12, "another ")
+    branch["messages"][0] = body["messages"][0]
+    lenient = Provider(10**9, says_figures=True)
+    assert accepted(Windows(window, refusals), wire, path, branch, lenient) == accepted(Windows(window), wire, path, branch, lenient)
+    assert accepted(Windows(window, refusals), wire, path, body, lenient) != accepted(Windows(window), wire, path, body, lenient)
+    refusals.close()
 
 
 def test_a_refusal_says_nothing_about_requests_of_another_kind(tmp_path: Path) -> None:

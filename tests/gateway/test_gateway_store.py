@@ -20,6 +20,7 @@ from context_window.gateway.shared_refusals import SharedRefusals
 from context_window.integrations.past_refusals import PastRefusal
 from session.errors import StoreError
 from session.store import SessionStore
+from tests.gateway.test_gateway_http import SHORT, says, upstream_that
 from tests.support.postgres import PostgresServer
 
 START, DIGEST = b"\x00s" * 16, b"d\xff" * 16
@@ -194,6 +195,29 @@ def test_a_store_that_cannot_be_opened_is_said_without_its_password(caplog: pyte
 
 
 # The command
+
+
+CLIENT = """
+import os, sys, urllib.error, urllib.request
+for _ in range(2):
+    urllib.request.urlopen(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", data=sys.argv[1].encode()).read()
+"""
+
+
+def test_the_command_says_once_that_its_store_is_away(tmp_path: Path) -> None:
+    """And the requests go on. It says so at the end: until then the assistant has the terminal."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    command = [sys.executable, "-W", "error", "-m", "context_window", "gateway", "--store", f"postgresql://a:verysecret@127.0.0.1:{port}/b"]
+    with upstream_that(says(200, b"{}")) as upstream:
+        options = ["--upstream", f"anthropic={upstream.url}", "--", sys.executable, "-c", CLIENT, SHORT.decode()]
+        environment = {**os.environ, "NO_PROXY": "*"}
+        done = subprocess.run([*command, *options], env=environment, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    error = done.stderr.decode()
+    assert (done.returncode, len(upstream.bodies)) == (0, 2), error
+    assert error.count("the gateway goes on without its store") == 1
+    assert len(error.splitlines()) == 2
+    assert "verysecret" not in error
 
 
 @pytest.mark.parametrize(
