@@ -17,7 +17,8 @@ def examples(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_the_examples_run(name: str) -> None:
+def test_the_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some write files
     found = examples(ROOT / name)
     assert found
     names: dict[str, object] = {}
