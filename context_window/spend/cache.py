@@ -144,7 +144,7 @@ class SpendCache:
         try:
             work()
         except (sqlite3.Error, OSError) as error:
-            if isinstance(error, sqlite3.Error) and error.sqlite_errorcode & 0xFF in DAMAGED:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGED:
                 self._begin_anew()
             else:  # locked, full, read-only: the file may be sound
                 self._close()

@@ -130,6 +130,23 @@ def test_a_cache_that_cannot_be_used_costs_no_figures(tmp_path: Path, home: Path
     assert "cannot be used" in problem
 
 
+def test_an_error_without_a_number_keeps_the_file(tmp_path: Path) -> None:
+    """Python's own errors of sqlite3 have no number of SQLite's. They say nothing about the file."""
+
+    def fail() -> None:
+        raise sqlite3.ProgrammingError("of Python's own")
+
+    paths = write_folder(tmp_path, 2)
+    read(paths)
+    before = cache_file().read_bytes()
+    with SpendCache(cache_file()) as cache:
+        cache._try(fail)
+        assert cache.problem is not None
+        assert "cannot be used" in cache.problem
+        assert len(read_ledger(paths, cache=cache).requests) > 0
+    assert cache_file().read_bytes() == before
+
+
 def test_too_many_logs_begin_a_cache_anew(tmp_path: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from context_window.spend import cache
 
