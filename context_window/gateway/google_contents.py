@@ -1,14 +1,13 @@
 """Google's generateContent and streamGenerateContent.
 
-Calls may have no id: a response then answers the first unanswered call of its name. The conversation's messages therefore are copies of the
-client's contents with the call ids of their parts beside them (`CALL_IDS`), which `with_messages` takes off again.
+The conversation's messages are copies of the client's contents with the call ids of their parts beside them (`google_call_ids.py`), which
+`with_messages` takes off again.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -19,17 +18,13 @@ from session.transcripts.values import json_text, text_at
 
 from ..integrations.content_parts import part_for, visible_content
 from .block_adapter import BlockAdapter, BlockRun, Kind
+from .google_call_ids import CALL, CALL_IDS, RESPONSE, CallIds, object_in, parts_of
 from .google_recall import GoogleJoinedAnswer
 from .wire_format import Conversation, Json, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 _PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)")
 _STATUSES = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 413: "INVALID_ARGUMENT"}
-_CALL = ("functionCall", "function_call")
-_RESPONSE = ("functionResponse", "function_response")
-_CALL_NAMES = frozenset({*_CALL, *_RESPONSE})
 _SIGNATURE = ("thoughtSignature", "thought_signature")
-CALL_IDS = "callIds"
-"""The key of a message's call ids, one for each part; None for other parts."""
 
 
 class GoogleContents(WireFormat):
@@ -42,6 +37,7 @@ class GoogleContents(WireFormat):
 
     def __init__(self) -> None:
         self.adapter = GoogleAdapter()
+        self._call_ids = CallIds()
 
     @property
     def joined_answer(self) -> type[GoogleJoinedAnswer]:
@@ -59,7 +55,7 @@ class GoogleContents(WireFormat):
         return Conversation(
             match[1],
             text_of(system.get("parts")) if isinstance(system, dict) else "",
-            list(_with_call_ids(contents)),
+            self._call_ids.added_to(contents),
             tools,
             options,
             tokens_in(config, "maxOutputTokens", "max_output_tokens") if isinstance(config, dict) else None,
@@ -73,31 +69,6 @@ class GoogleContents(WireFormat):
     def error(self, status: int, message: str) -> Json:
         """Return an error in Google's form."""
         return {"error": {"code": status, "message": message, "status": _STATUSES.get(status, "INTERNAL")}}
-
-
-def _with_call_ids(contents: Sequence[Json]) -> Iterator[Json]:
-    """Yield copies of the contents with their call ids. These depend only on the contents up to there."""
-    number = 0
-    unanswered: defaultdict[str, deque[str]] = defaultdict(deque)
-    for content in contents:
-        ids: list[str | None] = []
-        for part in _parts(content):
-            if isinstance(part, dict) and _CALL_NAMES.isdisjoint(part):
-                ids.append(None)
-                continue
-            call, response = _object(part, _CALL), _object(part, _RESPONSE)
-            call_id: str | None = None
-            if call is not None:
-                number += 1
-                call_id = text_at(call, "id") or f"call {number}"
-                unanswered[text_at(call, "name")].append(call_id)
-            elif response is not None:
-                waiting = unanswered[text_at(response, "name")]
-                call_id = text_at(response, "id") or (waiting[0] if waiting else f"no call {number}")
-                if call_id in waiting:
-                    waiting.remove(call_id)
-            ids.append(call_id)
-        yield {**content, CALL_IDS: ids}
 
 
 class GoogleAdapter(BlockAdapter):
@@ -118,28 +89,28 @@ class GoogleAdapter(BlockAdapter):
 
     def blocks(self, message: Json) -> list[Any]:
         """Return the parts."""
-        return _parts(message)
+        return parts_of(message)
 
     def kind(self, block: Any, message: Json) -> Kind:
         """Return the kind of a part, which only the right role can send."""
         is_model = message.get("role") == "model"
-        if is_model and _object(block, _CALL) is not None:
+        if is_model and object_in(block, CALL) is not None:
             return "call"
         if is_model and isinstance(block, dict) and block.get("thought") is True:
             return "thinking"
-        return "result" if not is_model and _object(block, _RESPONSE) is not None else "text"
+        return "result" if not is_model and object_in(block, RESPONSE) is not None else "text"
 
     def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
         """Return the item of a content's run."""
-        all_parts = _parts(message)
+        all_parts = parts_of(message)
         parts = [all_parts[place] for place in run.places]
         match run.kind:
             case "call":
-                call, call_id = _object(parts[0], _CALL) or {}, message[CALL_IDS][run.places[0]]
+                call, call_id = object_in(parts[0], CALL) or {}, message[CALL_IDS][run.places[0]]
                 name = text_at(call, "name") or "tool"
                 return FunctionCall(name, json_text(call.get("args") or {}), call_id, id=next(ids), created_at=0.0)
             case "result":
-                response, call_id = _object(parts[0], _RESPONSE) or {}, message[CALL_IDS][run.places[0]]
+                response, call_id = object_in(parts[0], RESPONSE) or {}, message[CALL_IDS][run.places[0]]
                 content = [_response_text(response), *_media(response)]
                 return FunctionCallOutput(
                     text_at(response, "name"), [part_for(part) for part in content], call_id, id=next(ids), created_at=0.0
@@ -155,12 +126,12 @@ class GoogleAdapter(BlockAdapter):
             return [
                 {
                     **_unsigned(blocks[0]),
-                    _key(blocks[0], _CALL): {**(_object(blocks[0], _CALL) or {}), "args": json.loads(form.arguments)},
+                    _key(blocks[0], CALL): {**(object_in(blocks[0], CALL) or {}), "args": json.loads(form.arguments)},
                     **_dummy(blocks[0]),
                 }
             ]
         if isinstance(form, FunctionCallOutput) and isinstance(item, FunctionCallOutput):
-            response = _object(blocks[0], _RESPONSE) or {}
+            response = object_in(blocks[0], RESPONSE) or {}
             content = [_response_text(response), *_media(response)]
             visible = visible_content(content, item, form, str)
             texts = [visible] if isinstance(visible, str) else [block for block in visible if isinstance(block, str)]
@@ -168,7 +139,7 @@ class GoogleAdapter(BlockAdapter):
             changed = {**response, "response": {"output": "\n".join(texts)}, **({"parts": media} if media else {})}
             if not media:
                 changed.pop("parts", None)
-            return [{**blocks[0], _key(blocks[0], _RESPONSE): changed}]
+            return [{**blocks[0], _key(blocks[0], RESPONSE): changed}]
         if isinstance(form, Message) and isinstance(item, Message):
             visible = visible_content([_unsigned(part) for part in blocks], item, form, lambda text: {"text": text})
             return [{"text": visible}] if isinstance(visible, str) else list(visible)
@@ -176,7 +147,7 @@ class GoogleAdapter(BlockAdapter):
 
     def merge_responses(self, earlier: Json, later: Json) -> Json:
         """Return two contents of one role as one."""
-        ids = [*earlier.get(CALL_IDS, [None] * len(_parts(earlier))), *later.get(CALL_IDS, [None] * len(_parts(later)))]
+        ids = [*earlier.get(CALL_IDS, [None] * len(parts_of(earlier))), *later.get(CALL_IDS, [None] * len(parts_of(later)))]
         return {**super().merge_responses(earlier, later), CALL_IDS: ids}
 
     def user_message(self, text: str) -> Json:
@@ -186,21 +157,6 @@ class GoogleAdapter(BlockAdapter):
     def is_system(self, message: Json) -> bool:  # noqa: ARG002 - the interface
         """Return False: the system prompt stands outside the contents."""
         return False
-
-
-def _parts(content: Json) -> list[Any]:
-    parts = content.get("parts")
-    return parts if isinstance(parts, list) else [] if parts is None else [parts]
-
-
-def _object(part: Any, names: Sequence[str]) -> Json | None:
-    """Return the object under one of these names; None if there is none."""
-    if isinstance(part, dict):
-        for name in names:  # a loop, since every part of every request comes here
-            value = part.get(name)
-            if isinstance(value, dict):
-                return value
-    return None
 
 
 def _key(part: Json, names: Sequence[str]) -> str:
