@@ -42,6 +42,7 @@ class SessionCalls:
         self._trackers = trackers
         self._reports = reports
         self._sums: WeakKeyDictionary[SessionTracker, ReportSums] = WeakKeyDictionary()
+        self._walks: WeakKeyDictionary[Session, tuple[WindowWalk, SessionTracker, Settings]] = WeakKeyDictionary()
         self._frozen: tuple[Settings | None, SessionTracker | None] = None, None  # the census of the last report, if its session was gone
         self._lock = Lock()
 
@@ -155,11 +156,17 @@ class SessionCalls:
         """Return the walk over an untrimmed session, at its end, and the settings that it was counted under."""
         from ..timeline.walk import WindowWalk
 
-        state, walk = self._trackers.state(session), WindowWalk()
+        state = self._trackers.state(session)
         with state.lock:
             settings = self._active.current
-            census = self._trackers.walk(session, state, settings, walk.on_request)
+            known = self._walks.pop(session, None)
+            if known is not None and not (known[2] is settings and self._trackers.can_walk_on(known[1], session, state)):
+                known = None
+            walk, tracker = (WindowWalk(), None) if known is None else known[:2]
+            census = self._trackers.walk(session, state, settings, walk.on_request, tracker)
             walk.end(census.fold)
+            self._sums.pop(census, None)  # the walk has taken the changes that these sums have not seen
+            self._walks[session] = walk, census, settings
         return walk, settings
 
     def _analyze(self, session: Session) -> tuple[SessionStats, Settings, UsageFigures]:
@@ -171,6 +178,7 @@ class SessionCalls:
             return stats_on(census, settings.budget), settings, self._record(census, contents, settings)
 
     def _report(self, session: Session, census: SessionTracker, settings: Settings, figures: UsageFigures, title: str) -> UsageReport:
+        self._walks.pop(session, None)  # the sums take the changes that a walk would have to see
         sums = self._sums.get(census)
         if sums is None:
             sums = self._sums[census] = ReportSums(settings.measurer)

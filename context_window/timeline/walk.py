@@ -56,21 +56,37 @@ class WindowWalk:
         self.tokens: list[int] = []
         self.ranks: list[int] = []
         self._now: list[int] = []  # by position: tokens now, -1 if the item is not in the window
+        self._undo: list[tuple[int, int]] = []  # changes of `_now` since the last `end` began
+        self._changed: set[int] = set()  # positions that had changed since the last request when `end` was called
+        self._kept = 0  # number of items at the last request
 
     def on_request(self, fold: Fold, _: int) -> None:
         """Keep the sums at a request."""
-        self.states.append(self._state(fold))
+        self._take_back_end()
+        self.states.append(self._state(fold, self._changed | fold.take_changed()))
+        self._changed, self._kept = set(), len(self._now)
 
     def end(self, fold: Fold) -> None:
-        """Keep the sums at the end of the log."""
-        self.final = self._state(fold)
+        """Keep the sums at the end of the log. If the log grows, the walk may go on."""
+        self._take_back_end()
+        self._changed |= fold.take_changed()
+        self._undo = []
+        self.final = self._state(fold, self._changed)
         self.ranks = list(fold.groups.rank)
 
-    def _state(self, fold: Fold) -> WindowState:
+    def _take_back_end(self) -> None:
+        """Forget the end of the log: the next request counts from the request before it."""
+        if self.final is not None:
+            for place, tokens in reversed(self._undo):
+                self._now[place] = tokens
+            del self._now[self._kept :], self.tokens[self._kept :]
+            self.final, self._undo = None, []
+
+    def _state(self, fold: Fold, changed: set[int]) -> WindowState:
         """Return the sums. The work is in proportion to the items that are new or changed since the last call."""
         start, length = len(self._now), len(fold)
         changes, hidden, lost = [], 0, 0
-        for place in sorted(fold.take_changed()):
+        for place in sorted(changed):
             if place >= start:
                 continue
             reason = fold.hidden_reason(place)
@@ -78,6 +94,7 @@ class WindowWalk:
             if tokens == before:
                 continue
             changes.append((place, tokens))
+            self._undo.append((place, before))
             self._now[place] = tokens
             if reason is not None:
                 hidden += before

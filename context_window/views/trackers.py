@@ -74,20 +74,34 @@ class SessionTrackers:
         )
         return tracker
 
-    def walk(self, session: Session, state: SessionState, settings: Settings, on_request: Callable[[Fold, int], object]) -> SessionTracker:
-        """Read the whole session once from its beginning, and return its census as `census` does. The caller holds the state's lock.
+    def walk(
+        self,
+        session: Session,
+        state: SessionState,
+        settings: Settings,
+        on_request: Callable[[Fold, int], object],
+        tracker: SessionTracker | None = None,
+    ) -> SessionTracker:
+        """Read the whole session once, and return its census as `census` does. The caller holds the state's lock.
 
         Args:
             session: The session.
             state: Its state.
             settings: The settings in use.
             on_request: Called at each request, as in `SessionTracker.update`. The fold trims nothing.
+            tracker: The census of an earlier walk, from which to go on; `can_walk_on` must be true of it. Default: a new one.
         """
         state.use(settings)
-        tracker = SessionTracker(session, settings.limits.boundless(), settings.measurer, reports=self._reports(session, settings))
+        if tracker is None:
+            tracker = SessionTracker(session, settings.limits.boundless(), settings.measurer, reports=self._reports(session, settings))
         tracker.update(session, on_request=on_request)
         state.census = tracker
         return self.census(session, state, settings)
+
+    def can_walk_on(self, tracker: SessionTracker, session: Session, state: SessionState) -> bool:
+        """True if the session has only grown since this census of it was walked, and no report was recorded since."""
+        is_valid = tracker.report_feed.reports.version == self._calibration.version
+        return state.census is tracker and is_valid and tracker.can_update(session)
 
     def walk_views(self, session: Session, settings: Settings, on_request: Callable[[Fold, int], object]) -> None:
         """Read the whole session once under the limits of its views.

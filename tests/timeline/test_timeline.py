@@ -22,7 +22,8 @@ from context_window.spend.tables import sum_of
 from context_window.timeline import MarkerKind, Timeline, log_reports
 from context_window.timeline.matches import match_requests
 from context_window.timeline.walk import WindowWalk
-from session import FunctionCall, FunctionCallOutput, Message, Session, Usage
+from context_window.trimming.fold import Fold
+from session import Compaction, FunctionCall, FunctionCallOutput, Message, Session, Usage
 from session.transcripts import read_account
 from session.transcripts.reported_requests import Request
 from tests.support.claude_lines import Log, call, result, text
@@ -206,6 +207,57 @@ def test_the_work_is_linear_in_the_log(why: bool) -> None:
     """One pass, never one fold per request: four times the log takes about four times the work."""
     work(10, why=why)  # loads what is loaded once
     assert work(400, why=why) < 4.4 * work(100, why=why)
+
+
+TURNS = st.lists(st.tuples(st.sampled_from(["user", "call", "answer", "compaction", "look", "usage"]), st.integers(0, 40_000)), max_size=25)
+
+
+@given(TURNS)
+def test_a_timeline_of_a_growing_session_is_that_of_the_whole(turns: list[tuple[str, int]]) -> None:
+    """A manager that has looked before says what one says that looks for the first time."""
+    log, live = Session(), ContextWindowManager()
+    for number, (kind, tokens) in enumerate(turns):
+        reported = Usage(input_tokens=tokens, output_tokens=3)
+        if kind == "look":
+            live.timeline(log)
+        elif kind == "usage":
+            live.usage(log)
+        elif kind == "user":
+            log.append(Message("user", WORDS))
+        elif kind == "call":
+            log.append(FunctionCall("Read", "{}", f"c{number}", usage=reported))
+            log.append(FunctionCallOutput("Read", WORDS * 5, f"c{number}"))
+        elif kind == "compaction":
+            log.append(Compaction("So far.", [item.id for item in log.items[: tokens % 7]]))
+        else:
+            log.append(Message("assistant", "Done.", usage=reported))
+    assert live.timeline(log) == ContextWindowManager().timeline(log)
+    assert live.usage(log).to_dict() == ContextWindowManager().usage(log).to_dict()
+
+
+def new_folds(turns: int) -> int:
+    """Items that are folded for one more message in a session of this many turns."""
+    log, manager, calls, add = Session(), ContextWindowManager(), 0, Fold.add.__code__
+    for number in range(turns):
+        log.append(FunctionCall("Read", "{}", f"c{number}", usage=Usage(input_tokens=100 + number)))
+        log.append(FunctionCallOutput("Read", WORDS, f"c{number}"))
+    manager.timeline(log)
+    log.append(Message("user", WORDS))
+
+    def count(frame: Any, event: str, _: Any) -> None:
+        nonlocal calls
+        calls += event == "call" and frame.f_code is add
+
+    sys.setprofile(count)
+    try:
+        manager.timeline(log)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_a_look_at_a_grown_session_folds_what_is_new() -> None:
+    assert 0 < new_folds(20) == new_folds(100) <= 2  # the untrimmed window's fold, and the view's
 
 
 def test_a_walk_keeps_the_tokens_of_items_that_left() -> None:
