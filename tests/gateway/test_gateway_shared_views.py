@@ -139,8 +139,8 @@ def cache_breaks(requests: list[Json]) -> int:
 def test_a_refusal_that_one_gateway_saw_holds_for_the_other(store_address: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """Without the store both are refused, and their requests do not continue each other's. With it, one refusal in all; and the store
     holds nothing of a message."""
-    refused_alone, alone = run_alternately(None, 30)
-    refused, taken = run_alternately(store_address, 30)
+    refused_alone, alone = run_alternately(None, 22)
+    refused, taken = run_alternately(store_address, 22)
     assert refused < refused_alone
     assert cache_breaks(taken) < cache_breaks(alone) / 2
     if store_address.startswith("postgresql"):
