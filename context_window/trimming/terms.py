@@ -96,6 +96,7 @@ class TermIndex:
     def __init__(self) -> None:
         self._terms: dict[str, Term | None] = {}  # None: a word that is no term
         self._terms_of_words: dict[str, Sequence[Term]] = {}
+        self._terms_of_lines: dict[str, Sequence[Term]] = {}
         self._tokens_up_to = array("q")  # by position: tokens of the log up to and with the item
         self._tokens = 0
         self._crowds = array("q")  # by position: number of the item's terms
@@ -160,9 +161,12 @@ class TermIndex:
         rest = [term for text in _other_texts(item, texts) for line in text.split("\n") for term in self._terms_of(line)]
         return ItemTerms(lines, of_lines, list(dict.fromkeys(rest)))
 
-    def _terms_of(self, line: str) -> list[Term]:
+    def _terms_of(self, line: str) -> Sequence[Term]:
         """Return the terms of a line, each once."""
         line = without_number(line)
+        known = self._terms_of_lines.get(line)
+        if known is not None:
+            return known
         terms: list[Term] = []
         for word in _WORDS.findall(line):
             of_word = self._terms_of_words.get(word)
@@ -171,9 +175,9 @@ class TermIndex:
             if of_word:
                 terms += of_word
         if len(line) >= MIN_LINE:
-            whole = self._terms.get(line)
-            terms += self._terms_named((line,)) if whole is None else (whole,)
-        return list(dict.fromkeys(terms)) if len(terms) > 1 else terms
+            terms += self._terms_named((line,))
+        terms = self._terms_of_lines[line] = list(dict.fromkeys(terms))
+        return terms
 
     def _terms_named(self, names: Iterable[str]) -> list[Term]:
         """Return the terms with these names, without plain words."""
