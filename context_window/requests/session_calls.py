@@ -165,7 +165,6 @@ class SessionCalls:
             walk, tracker = (WindowWalk(), None) if known is None else known[:2]
             census = self._trackers.walk(session, state, settings, walk.on_request, tracker)
             walk.end(census.fold)
-            self._sums.pop(census, None)  # the walk has taken the changes that these sums have not seen
             self._walks[session] = walk, census, settings
         return walk, settings
 

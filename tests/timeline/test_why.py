@@ -18,6 +18,7 @@ from context_window.display.lines import line_width, plain
 from context_window.display.why import why_lines
 from context_window.timeline.lifetimes import Lifetimes
 from context_window.timeline.prefix_sums import PrefixSums
+from context_window.timeline.savings import ViewWalk
 from context_window.timeline.why import Why
 from session import FunctionCall, FunctionCallOutput, Message, Session, Usage
 from tests.support.shell import Shell
@@ -149,6 +150,18 @@ class TestSavings:
         assert savings.trims > 3
         assert savings.largest <= 12_000
         assert 0 < savings.saved < savings.cost
+
+    def test_removed_items_leave_only_what_stands_before_the_items_in_the_cache(self) -> None:
+        """After items were removed, the line about them changes, and it stands before the first item."""
+        log, window = Session(), ContextWindow(max_tokens=4_000, keep_first_message=True)
+        for number in range(40):
+            log.append(Message("user", WORDS * 20))
+            log.append(Message("assistant", f"Answer {number}."))
+        calls, views = ContextWindowManager("claude-opus-4-6", context_window=window)._calls, ViewWalk(len(log.items))
+        calls._trackers.walk_views(log, calls._active.current, views.on_request)
+        stable = [state.stable for state in views.states if state.stable is not None]
+        assert len(stable) > 2
+        assert set(stable) == {0}
 
     def test_a_single_trim_at_the_end_costs_more_than_it_saves(self) -> None:
         """A trim breaks the cache: what stays in the view is written again."""
