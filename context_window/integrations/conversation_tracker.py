@@ -319,8 +319,9 @@ class ConversationTracker(Generic[M]):
             tracked.returned = tracked.received
             return messages
         contents = list(map(self._adapter.content, messages))
-        similar = max((tracked.received, tracked.returned), key=lambda hashes: hashes.likeness(contents))
-        tracked.returned = self._hashes(messages, contents, similar)
+        lists = (tracked.received, tracked.returned)
+        similar, other = sorted(lists, key=lambda hashes: hashes.likeness(contents), reverse=True)
+        tracked.returned = self._hashes(messages, contents, similar, other=other)
         tracked.keys.add((tracked.system_hash, tracked.returned.hashes[-1]))
         return messages
 

@@ -73,6 +73,7 @@ def hash_messages(
     contents: Sequence[object],
     previous: MessageHashes,
     snapshot_of: Callable[[object], object] = snapshot,
+    other: MessageHashes = NO_MESSAGES,
 ) -> MessageHashes:
     """Return the hashes of a list of messages.
 
@@ -82,18 +83,24 @@ def hash_messages(
         contents: The content of each message, from `adapter.content`.
         previous: A list that may begin alike. Whatever it is, the result is the same.
         snapshot_of: Returns the snapshot of a content: `snapshot`, or `unchanged` for messages that nobody changes.
+        other: Another such list, for the messages in which the first one differs.
     """
     size = min(len(messages), len(previous.snapshots))
     snapshots, digests = previous.snapshots[:size], previous.digests[:size]
     is_same = is_equal(contents[:size], snapshots)
     changed = [] if is_same else [place for place in range(size) if not is_equal(contents[place], snapshots[place])]
     for place in changed:
-        snapshots[place], digests[place] = snapshot_of(contents[place]), adapter.digest(messages[place])
+        if place < len(other.snapshots) and is_equal(contents[place], other.snapshots[place]):
+            snapshots[place], digests[place] = other.snapshots[place], other.digests[place]
+        else:
+            snapshots[place], digests[place] = snapshot_of(contents[place]), adapter.digest(messages[place])
     snapshots += map(snapshot_of, contents[size:])
     digests += map(adapter.digest, messages[size:])
     same_digests = next((place for place in changed if digests[place] != previous.digests[place]), size)
     hashes = previous.hashes[: same_digests + 1]
-    for digest in digests[same_digests:]:
+    if len(other.digests) > same_digests and digests[: len(other.digests)] == other.digests:
+        hashes = other.hashes[:]
+    for digest in digests[len(hashes) - 1 :]:
         hashes.append(extend_hash(hashes[-1], digest))
     return MessageHashes(snapshots, digests, hashes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 
+from context_window.gateway.openai_chat import ChatAdapter
 from context_window.integrations.conversation_tracker import ConversationTracker
 from context_window.integrations.langchain import _LangChainAdapter
 from context_window.integrations.message_adapter import MessageAdapter
@@ -134,6 +136,32 @@ def test_a_value_of_an_unknown_type_is_read_at_every_request() -> None:
     assert "two" in str(log.to_dict())
 
 
+class _CountingAdapter(ChatAdapter):
+    """Counts the messages that are hashed."""
+
+    digests = 0
+
+    def digest(self, message: dict[str, Any]) -> bytes:
+        self.digests += 1
+        return super().digest(message)
+
+
+def test_a_trimmed_view_is_not_hashed_again_at_every_request() -> None:
+    """A request costs what is new: messages that show placeholders are the same as at the request before."""
+    adapter, messages = _CountingAdapter(), [{"role": "user", "content": "begin"}]
+    tracker = ConversationTracker(manager(4_000), adapter)
+    digests = []
+    for number in range(60):
+        function = {"name": "read", "arguments": "{}"}
+        messages.append({"role": "assistant", "tool_calls": [{"id": f"c{number}", "type": "function", "function": function}]})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": "a line of text\n" * 50})
+        before = adapter.digests
+        sent = tracker.fit([json.loads(json.dumps(message)) for message in messages])
+        digests.append(adapter.digests - before)
+    assert sum("output taken out" in str(message) for message in sent) > 5
+    assert sorted(digests)[len(digests) // 2] <= 4  # the new messages, received and sent
+
+
 VALUES = st.recursive(
     st.none() | st.text("ab", max_size=2),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("xy"), inner, max_size=2),
@@ -142,12 +170,13 @@ VALUES = st.recursive(
 MESSAGES = st.lists(st.fixed_dictionaries({"role": st.just("user"), "content": VALUES}), max_size=5)
 
 
-@given(MESSAGES, st.lists(st.integers(-3, 5), max_size=3), MESSAGES)
-def test_hashes_are_the_same_whatever_list_is_known(known: list[Any], kept: list[int], new: list[Any]) -> None:
-    """Whatever `known` is, the result is the same."""
+@given(MESSAGES, st.lists(st.integers(-3, 5), max_size=3), MESSAGES, MESSAGES)
+def test_hashes_are_the_same_whatever_list_is_known(known: list[Any], kept: list[int], new: list[Any], other: list[Any]) -> None:
+    """Whatever `known` and `other` are, the result is the same."""
 
     def hashes(messages: list[Any], earlier: MessageHashes) -> MessageHashes:
-        return hash_messages(ResponsesAdapter(), messages, messages, earlier)
+        others = hash_messages(ResponsesAdapter(), other, other, NO_MESSAGES)
+        return hash_messages(ResponsesAdapter(), messages, messages, earlier, other=others)
 
     messages = [known[place] for place in kept if -len(known) <= place < len(known)] + new
     warm, cold = hashes(messages, hashes(known, NO_MESSAGES)), hashes(messages, NO_MESSAGES)
