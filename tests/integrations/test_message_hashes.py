@@ -148,7 +148,8 @@ class _CountingAdapter(ChatAdapter):
 
 def test_a_trimmed_view_is_not_hashed_again_at_every_request() -> None:
     """A request costs what is new: messages that show placeholders are the same as at the request before."""
-    adapter, messages = _CountingAdapter(), [{"role": "user", "content": "begin"}]
+    adapter = _CountingAdapter()
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "begin"}]
     tracker = ConversationTracker(manager(4_000), adapter)
     digests = []
     for number in range(60):
@@ -180,7 +181,7 @@ def test_hashes_are_the_same_whatever_list_is_known(known: list[Any], kept: list
         return hash_messages(ResponsesAdapter(), messages, messages, earlier, other=others)
 
     messages = [known[place] for place in kept if -len(known) <= place < len(known)] + new
-    warm, cold = hashes(messages, hashes(known, NO_MESSAGES)), hashes(messages, NO_MESSAGES)
+    warm, cold = hashes(messages, hashes(known, NO_MESSAGES)), hash_messages(ResponsesAdapter(), messages, messages, NO_MESSAGES)
     assert (warm.digests, warm.hashes) == (cold.digests, cold.hashes)
     assert warm.snapshots == cold.snapshots
 
