@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 
 from ..timeline.points import MarkerKind, Point, Timeline
-from .charts import apportion
 from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
 from .lines import Column, Line, Span, flow, table, width_of, wrapped
 from .usage import heading
@@ -104,10 +103,16 @@ def _columns(points: Sequence[Point], width: int) -> list[tuple[Sequence[Point],
 
 
 def _stack(point: Point, highest: int) -> list[str]:
-    """Return the names of a column's cells from the bottom up: what a prompt begins with lies at the bottom."""
-    amounts = {OVERHEAD: point.overhead} | {category.value: tokens for category, tokens in point.by_category.items()}
+    """Return the names of a column's cells from the bottom up: what a prompt begins with lies at the bottom.
+
+    A cell shows what has most of its part of the prompt, so categories much smaller than a cell may be in none.
+    """
+    names, amounts = zip(*_amounts(point), strict=True)
+    spans = list(pairwise((0, *accumulate(amounts))))
     cells = -(-point.total * HEIGHT // highest)
-    return [name for name, count in zip(amounts, apportion(list(amounts.values()), cells), strict=True) for _ in range(count)]
+    bounds = [min(cell * highest / HEIGHT, point.total) for cell in range(cells + 1)]
+    shares = [[min(high, end) - max(low, start) for start, end in spans] for low, high in pairwise(bounds)]
+    return [names[share.index(max(share))] for share in shares]
 
 
 def _runs(cells: Sequence[tuple[str, int]], glyphs: Glyphs) -> Line:

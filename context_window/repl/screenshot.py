@@ -1,6 +1,6 @@
 """Draws the pictures in the documents: `python -m context_window.repl.screenshot docs`.
 
-`usage.svg` shows the output of `context-window usage` for the sample session. `chat.svg` shows its last turn as `chat --replay` prints it,
+`usage.svg` and `timeline.svg` show the output of `context-window usage` and `timeline` for the sample session. `chat.svg` shows its last turn as `chat --replay` prints it,
 and the output of `/context` after it.
 """
 
@@ -17,6 +17,7 @@ from session.session import Session
 from session.transcripts import read_transcript
 
 from ..display.render import Draw, Drawing
+from ..display.timeline import timeline_draw
 from ..manager import ContextWindowManager
 from ..settings.context_window import ContextWindow
 from ..usage.report import UsageReport
@@ -68,7 +69,14 @@ def usage_svg() -> str:
     return _svg("context-window usage", 80, [manager.usage(log, title=SAMPLE)])
 
 
-PICTURES = {"chat.svg": chat_svg, "usage.svg": usage_svg}
+def timeline_svg() -> str:
+    """Return the picture of a timeline."""
+    log = sample()
+    timeline = ContextWindowManager(log.metadata.get("model")).timeline(log)
+    return _svg("context-window timeline", 80, [Drawing(timeline_draw(timeline, SAMPLE))])
+
+
+PICTURES = {"chat.svg": chat_svg, "timeline.svg": timeline_svg, "usage.svg": usage_svg}
 """By file name: the function that draws the picture."""
 
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from context_window import ContextWindowManager
 from context_window.display.glyphs import ASCII, UNICODE
 from context_window.display.lines import line_width, plain
-from context_window.display.timeline import timeline_lines
+from context_window.display.timeline import HEIGHT, timeline_lines
 from context_window.spend import read_ledger
 from context_window.spend.tables import sum_of
-from context_window.timeline import MarkerKind, Timeline, log_reports
+from context_window.timeline import MarkerKind, Point, Timeline, log_reports
 from context_window.timeline.matches import match_requests
 from context_window.timeline.walk import WindowWalk
 from context_window.trimming.fold import Fold
@@ -294,6 +294,16 @@ class TestDisplay:
         heights = [sum(len(row) > column and row[column] != " " for row in bars) for column in (0, 4, 8)]
         highest = max(point.total for point in timeline.points)
         assert heights == [-(-12 * tokens // highest) for tokens in (5_000, 10_000, 20_000)]
+
+    @given(st.tuples(*[st.integers(0, 50_000)] * 5).filter(any))
+    def test_a_stack_is_divided_in_proportion(self, amounts: tuple[int, ...]) -> None:
+        """A category is as high as its part of the prompt, but for the cells that it shares with its neighbours."""
+        points = (Point(1, 1, amounts[:4], amounts[4], is_next=True),)
+        lines = timeline_lines(Timeline("s", points, (), 100_000, None, None, ""), "", [], 80, ASCII)
+        column = "".join(row[0] for line in lines if (row := plain(line).partition("|")[2]) and row[0] in "SCDO+")
+        assert len(column) == HEIGHT
+        for sign, tokens in zip("SCDO+", amounts, strict=True):
+            assert abs(column.count(sign) - HEIGHT * tokens / sum(amounts)) < 2
 
 
 class TestCommand:
