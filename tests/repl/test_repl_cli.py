@@ -229,7 +229,10 @@ def test_the_picture_shows_a_trim_and_the_figures_of_the_view() -> None:
     assert f"{report.total:,} of {BUDGET:,} tokens" in text[: text.index("> /context")]
 
 
-@pytest.mark.parametrize(("name", "phrase"), [("chat.svg", "what&#160;the&#160;model&#160;sees"), ("usage.svg", "SYSTEM_OUTPUT"), ("timeline.svg", "Largest&#160;jumps")])
+@pytest.mark.parametrize(
+    ("name", "phrase"),
+    [("chat.svg", "what&#160;the&#160;model&#160;sees"), ("usage.svg", "SYSTEM_OUTPUT"), ("timeline.svg", "Largest&#160;jumps")],
+)
 def test_the_pictures_in_the_documents_are_current_and_fetch_nothing(name: str, phrase: str) -> None:
     for text in (PICTURES[name](), (ROOT / "docs" / name).read_text(encoding="utf-8")):
         root = ET.fromstring(text)
