@@ -1,7 +1,7 @@
 """Draws the pictures in the documents: `python -m context_window.repl.screenshot docs`.
 
-`usage.svg` and `timeline.svg` show the output of `context-window usage` and `timeline` for the sample session. `chat.svg` shows its last turn as `chat --replay` prints it,
-and the output of `/context` after it.
+`usage.svg` and `timeline.svg` show what `context-window usage` and `timeline` print for the sample session. `chat.svg` shows its last turn
+as `chat --replay` prints it, and the output of `/context` after it.
 """
 
 from __future__ import annotations
