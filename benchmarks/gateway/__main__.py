@@ -73,8 +73,8 @@ def crowds_of(plan: Plan) -> list[Crowd]:
     with plan.start("stub") as stub:
         for window in (UNLIMITED, plan.window):
             with plan.start("gateway", stub.url, window) as gateway:
-                crowd(wire, [growing(wire, plan.crowd_messages, 2, seed=-1)], gateway, wire.prefix)  # loads what is loaded once
-                result.append(crowd(wire, conversations, gateway, wire.prefix))
+                crowd(wire, [growing(wire, plan.crowd_messages, 2, seed=-1)], gateway, wire.prefix, window)  # loads what is loaded once
+                result.append(crowd(wire, conversations, gateway, wire.prefix, window))
     return result
 
 
@@ -100,10 +100,12 @@ def print_tables(latencies: Sequence[Latency], crowds: Sequence[Crowd], costs: S
         window, multiple = "small" if each.trimmed else "large", 1 + each.added / each.reference
         print(f"| {each.name} | {window} | {each.size / 1e6:.2f} | {each.sent / 1e6:.2f}", end=" | ")
         print(f"{each.reference * 1e3:.1f} | {each.added * 1e3:.1f} | {multiple:.2f} | {each.cold * 1e3:,.0f} |")
-    print("\n| conversations at once | requests | failed | requests a second | memory, in multiples of their JSON |\n|--:|--:|--:|--:|--:|")
+    print("\n| conversations at once | requests | failed | requests a second | memory in parts of their JSON | idle |")
+    print("|--:|--:|--:|--:|--:|--:|")
     for many in crowds:
         ratio = "–" if many.memory_ratio is None else f"{many.memory_ratio:.2f}"
-        print(f"| {many.conversations} | {many.requests} | {many.failed} | {many.requests / many.seconds:.0f} | {ratio} |")
+        rate = f"{many.requests / many.seconds:.0f}"
+        print(f"| {many.conversations} | {many.requests} | {many.failed} | {rate} | {ratio} | {many.idle_ratio:.2f} |")
     print(
         "\n| session | window | requests | trims | more written without a trim | cost in parts of that without |\n|---|--:|--:|--:|--:|--:|"
     )

@@ -34,8 +34,8 @@ def _of_crowds(crowds: Sequence[Crowd]) -> Iterator[str]:
     for each in crowds:
         if each.failed:
             yield f"{each.conversations} conversations at once: {each.failed} of {each.requests} requests failed"
-        if each.memory_ratio is not None and each.memory_ratio > MEMORY:
-            yield f"{each.conversations} conversations: {each.memory_ratio:.1f} times their JSON in memory, more than {MEMORY}"
+        if each.idle_ratio > MEMORY:
+            yield f"{each.conversations} idle conversations: {each.idle_ratio:.1f} times their JSON in memory, more than {MEMORY}"
 
 
 def _of_costs(costs: Sequence[Cost]) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
@@ -42,6 +44,8 @@ LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names under which this machine reaches itself."""
 TOO_LONG_STATUSES = (400, 413)
 """Statuses of an answer that can say that the prompt is too long."""
+IDLE_SECONDS = 3_600.0
+"""Default of the seconds without a request after which a conversation is forgotten: the longest that Anthropic's cache remembers it."""
 CLIENT_LEFT = 499
 """Status of the answer to a client that has left. Only a recording shows it."""
 UNKNOWN_ADDRESS = "addresses here begin with the provider's name: {names}. Set the client's base URL to http://HOST:PORT/NAME"
@@ -59,6 +63,7 @@ def gateway_app(
     recorder: Recorder | None = None,
     page: bool = True,
     refusals: SharedRefusals | None = None,
+    idle_seconds: float = IDLE_SECONDS,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Starlette:
     """Return the gateway as an application for an ASGI server.
@@ -74,6 +79,8 @@ def gateway_app(
         recorder: Where requests of conversations and their answers are recorded. Without one, nothing is written to disk.
         page: True to show a page with figures of the conversations at `/`. They are kept in memory, without any content.
         refusals: Refused prompts that this worker shares with others, so that all of them make the same views.
+        idle_seconds: Seconds without a request after which what is remembered of a conversation is given up. Its next request is read as a
+            whole again; its view is the same.
         transport: How upstreams are reached; by default over the network.
 
     Raises:
@@ -90,11 +97,21 @@ def gateway_app(
         timeout = httpx.Timeout(None, connect=30)  # clients have their own patience
         async with httpx.AsyncClient(transport=transport, timeout=timeout, limits=limits, trust_env=transport is None) as client:
             gateway.client = client
-            yield
+            sweeping = asyncio.create_task(_forget_idle(gateway, idle_seconds))
+            try:
+                yield
+            finally:
+                sweeping.cancel()
 
     shown = [] if history is None else [Route("/", gateway.page), Route("/live", gateway.page)]
     routes = [*shown, Route("/metrics", gateway.metrics), Route("/{path:path}", gateway.handle, methods=METHODS)]
     return Starlette(routes=routes, lifespan=lifespan)
+
+
+async def _forget_idle(gateway: _Gateway, seconds: float) -> None:
+    while True:
+        await asyncio.sleep(seconds / 10)
+        await in_thread(partial(gateway.forget_idle, seconds))
 
 
 class _Gateway:
@@ -124,6 +141,12 @@ class _Gateway:
         self._strict = strict
         self._recall = recall
         self._recorder = recorder
+
+    def forget_idle(self, seconds: float) -> None:
+        """Give up what is remembered of conversations that had no request for so many seconds."""
+        self._bodies.forget_idle(seconds)
+        if self._windows.forget_idle(seconds):
+            gc.collect()  # conversations are cycles, and an idle process would not look for them
 
     async def metrics(self, request: Request) -> Response:
         """Answer with the ledger, for Prometheus."""

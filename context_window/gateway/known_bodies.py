@@ -16,8 +16,9 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -43,12 +44,14 @@ class _Messages:
         start: Where its first message begins.
         ends: Where each message ends, counted from there.
         values: The messages.
+        time: When it was read, in seconds.
     """
 
     body: bytes
     start: int
     ends: list[int]
     values: list[Json]
+    time: float
 
     def common(self, body: bytes, start: int) -> int:
         """Return how many messages another body has in common with this one, whose messages begin at `start`."""
@@ -59,12 +62,13 @@ class _Messages:
 class KnownBodies:
     """Reads bodies and remembers those of the most recently used conversations. Thread-safe."""
 
-    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
+    def __init__(self, kept_bytes: int = KEPT_BYTES, clock: Callable[[], float] = time.monotonic) -> None:
         """
         Args:
             kept_bytes: Bytes of bodies to keep, at most.
+            clock: Returns the time in seconds.
         """
-        self._kept_bytes = kept_bytes
+        self._kept_bytes, self._clock = kept_bytes, clock
         self._lock = Lock()
         self._known: list[_Messages] = []  # the most recently used last
 
@@ -79,6 +83,12 @@ class KnownBodies:
         except (ValueError, RecursionError):
             return object_of(body)
 
+    def forget_idle(self, seconds: float) -> None:
+        """Forget the bodies that were read so many seconds ago, or earlier."""
+        end = self._clock() - seconds
+        with self._lock:
+            self._known = [each for each in self._known if each.time > end]
+
     def _read(self, body: bytes) -> Json | None:
         """Return the object. Raises `ValueError` if it is not of the form that is read here."""
         field, start, head = _head(body)
@@ -90,7 +100,9 @@ class KnownBodies:
         text = body[start + skipped :].decode()
         place = _read_messages(text, values, ends, skipped)
         rest = _rest(text, place)
-        self._remember(_Messages(body, start, ends, values), like if like is not None and 2 * common > len(like.ends) else None)
+        self._remember(
+            _Messages(body, start, ends, values, self._clock()), like if like is not None and 2 * common > len(like.ends) else None
+        )
         return {**head, field: list(values), **rest}
 
     def _remember(self, messages: _Messages, earlier: _Messages | None) -> None:

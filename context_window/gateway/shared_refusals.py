@@ -35,7 +35,7 @@ THREADS = 4
 _LOGGER = logging.getLogger(__name__)
 
 
-class SharedRefusals:
+class SharedRefusals(RefusalMemory):
     """Refused prompts in a store. Thread-safe, and raises nothing."""
 
     def __init__(self, address: str, *, wait_seconds: float = WAIT_SECONDS, pause_seconds: float = PAUSE_SECONDS) -> None:
@@ -52,19 +52,11 @@ class SharedRefusals:
         self._has_threads = self._is_away = False
         self._away_until = 0.0
 
-    def of_kind(self, kind: bytes) -> RefusalsOfKind:
-        """Return the refusals of one kind of request. Those of another kind say nothing about it.
-
-        Args:
-            kind: Hash of what decides a view beside the conversation: the window, the model, the tools.
-        """
-        return RefusalsOfKind(self, kind)
-
-    def known(self, start: bytes) -> Sequence[PastRefusal] | None:
+    def known(self, start: bytes, /) -> Sequence[PastRefusal] | None:
         """Return the refusals of conversations that begin like this; None if the store did not answer."""
         return self._bounded(lambda: self._opened().known(start))
 
-    def add(self, start: bytes, refusal: PastRefusal) -> None:
+    def add(self, start: bytes, refusal: PastRefusal, /) -> None:
         """Keep a refusal. It is on the disk when this returns, unless the store did not answer."""
         self._bounded(lambda: self._opened().add(start, refusal))
 
@@ -130,23 +122,23 @@ class SharedRefusals:
 
 
 class RefusalsOfKind(RefusalMemory):
-    """Refused prompts of one kind of request."""
+    """Refused prompts of one kind of request. Those of another kind say nothing about it."""
 
-    def __init__(self, shared: SharedRefusals, kind: bytes) -> None:
+    def __init__(self, refusals: RefusalMemory, kind: bytes) -> None:
         """
         Args:
-            shared: All refusals.
-            kind: Hash of the kind.
+            refusals: All refusals.
+            kind: Hash of what decides a view beside the conversation: the window, the model, the tools.
         """
-        self._shared, self._kind = shared, kind
+        self._refusals, self._kind = refusals, kind
 
     def known(self, start: bytes, /) -> Sequence[PastRefusal] | None:
         """Return the refusals of conversations that begin like this; None if the store did not answer."""
-        return self._shared.known(self._key(start))
+        return self._refusals.known(self._key(start))
 
     def add(self, start: bytes, refusal: PastRefusal, /) -> None:
         """Keep a refusal."""
-        self._shared.add(self._key(start), refusal)
+        self._refusals.add(self._key(start), refusal)
 
     def _key(self, start: bytes) -> bytes:
         return hashlib.sha256(self._kind + start).digest()

@@ -15,12 +15,14 @@ from session.errors import SessionError
 
 from ..errors import ContextWindowError
 from ..integrations.conversation_tracker import ConversationTracker
+from ..integrations.past_refusals import RefusalMemory
 from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
 from ..settings.context_window import ContextWindow
 from ..views.view_figures import ViewFigures
 from .cache_marks import with_marks, without_marks
-from .shared_refusals import SharedRefusals
+from .own_refusals import OwnRefusals
+from .shared_refusals import RefusalsOfKind
 from .wire_format import Conversation, Json, WireFormat
 
 KINDS = 64
@@ -32,15 +34,15 @@ UNFIT = (SessionError, ContextWindowError, ArithmeticError, AttributeError, Look
 class Windows:
     """Fits conversations to a window. Thread-safe."""
 
-    def __init__(self, window: ContextWindow, refusals: SharedRefusals | None = None, *, are_frozen: bool = False) -> None:
+    def __init__(self, window: ContextWindow, refusals: RefusalMemory | None = None, *, are_frozen: bool = False) -> None:
         """
         Args:
             window: The limits and the policy of every conversation. Without a strategy, they are trimmed with `Extract()`.
-            refusals: Refused prompts that several workers share.
+            refusals: Refused prompts that several workers share. Default: those that this object has seen.
             are_frozen: True if nobody changes a message after it was passed.
         """
         self._window = window.with_extract()
-        self._refusals = refusals
+        self._refusals = refusals or OwnRefusals()
         self._are_frozen = are_frozen
         self._lock = Lock()
         self._trackers: OrderedDict[bytes, ConversationTracker[Json]] = OrderedDict()
@@ -91,6 +93,15 @@ class Windows:
         """Return the characters that the results of recalls may have in one answer: about an eighth of the budget."""
         return self._tracker_for(wire, conversation).budget // 2
 
+    def forget_idle(self, seconds: float) -> int:
+        """Forget the conversations that had no request for so many seconds, and return their number.
+
+        A view is the same without what was remembered.
+        """
+        with self._lock:
+            trackers = list(self._trackers.values())
+        return sum(tracker.forget_idle(seconds) for tracker in trackers)
+
     def _tracker_for(self, wire: WireFormat, conversation: Conversation) -> ConversationTracker[Json]:
         kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.tools, conversation.options]
         kind.append(conversation.recall_tool)
@@ -103,7 +114,7 @@ class Windows:
                     wire.adapter,
                     names_ids=conversation.recall_tool is not None,
                     are_frozen=self._are_frozen,
-                    refusals=None if self._refusals is None else self._refusals.of_kind(key + repr(self._window).encode()),
+                    refusals=RefusalsOfKind(self._refusals, key + repr(self._window).encode()),
                 )
             self._trackers.move_to_end(key)
             if len(self._trackers) > KINDS:

@@ -7,10 +7,8 @@ picked is in `view_messages.py`; how a framework's messages are read is up to it
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from threading import Lock
 from typing import Any, Generic, TypeVar
 
 from session.errors import FormatError
@@ -32,8 +30,9 @@ from ..tools import Tool, tool_texts
 from ..validation import as_whole, check_amount
 from ..views.view_figures import ViewFigures
 from .message_adapter import MessageAdapter
-from .message_hashes import NO_MESSAGES, MessageHashes, extend_hash, hash_messages, snapshot, unchanged
+from .message_hashes import MessageHashes, extend_hash, hash_messages, snapshot, unchanged
 from .past_refusals import PastRefusal, RefusalMemory, continues, first_of, refusal_now, refusals_of, start_of
+from .remembered import RememberedConversations
 from .tracked_conversation import TrackedConversation, item_ids, with_tool_name
 from .view_messages import view_messages
 
@@ -80,10 +79,7 @@ class ConversationTracker(Generic[M]):
         self._names_ids = names_ids
         self._hashes = partial(hash_messages, adapter, snapshot_of=unchanged if are_frozen else snapshot)
         self._refusals = refusals
-        self._max_remembered = check_amount("remembered", remembered, least=1)
-        self._lock = Lock()
-        self._by_key: dict[tuple[bytes, bytes], TrackedConversation[M]] = {}
-        self._by_last_use: OrderedDict[TrackedConversation[M], None] = OrderedDict()
+        self._remembered = RememberedConversations[M](check_amount("remembered", remembered, least=1))
         self._tools: list[str] = []
 
     def fit(
@@ -122,7 +118,7 @@ class ConversationTracker(Generic[M]):
                 on_view(tracked.session.id, figures)
             return to_send
         finally:
-            self._check_in(tracked)
+            self._remembered.put(tracked)
 
     async def afit(
         self,
@@ -159,7 +155,7 @@ class ConversationTracker(Generic[M]):
             return await in_thread(lambda: self._messages_for(tracked, view))
         finally:
             for tracked in checked_out:  # empty if the checkout failed
-                self._check_in(tracked)
+                self._remembered.put(tracked)
 
     def recall(self, id: str) -> str:
         """Return content that was taken out of a conversation, as text. An image or a document is only named.
@@ -170,9 +166,7 @@ class ConversationTracker(Generic[M]):
         Raises:
             RecallError: No remembered conversation has this id.
         """
-        with self._lock:
-            sessions = [tracked.session for tracked in reversed(self._by_last_use)]
-        for session in sessions:
+        for session in self._remembered.sessions():
             try:
                 item = self._manager.recall(session, id)
             except RecallError:
@@ -193,7 +187,7 @@ class ConversationTracker(Generic[M]):
         try:
             return recall_tool("anthropic").handle(tracked.session, arguments)
         finally:
-            self._check_in(tracked)
+            self._remembered.put(tracked)
 
     @property
     def budget(self) -> int:
@@ -205,12 +199,12 @@ class ConversationTracker(Generic[M]):
         return window.compaction and (llm is not None or window.summary_llm is not None or summarize_of(window.strategy) is not None)
 
     def _check_out(self, messages: Sequence[M], system: str, tools: Iterable[Tool], *, is_refused: bool = False) -> TrackedConversation[M]:
-        """Return the conversation of these messages, brought up to date. No other caller gets it until `_check_in`."""
+        """Return the conversation of these messages, brought up to date. No other caller gets it until it is put back."""
         self._count_tools(tools)
         system_hash = hashlib.sha256(system.encode(errors="replace")).digest()
         contents = list(map(self._adapter.content, messages))
-        received = self._hashes(messages, contents, self._most_similar(contents, system_hash))
-        known_count, tracked = self._take_longest_match(received.hashes, system_hash)
+        received = self._hashes(messages, contents, self._remembered.most_similar(contents, system_hash))
+        known_count, tracked = self._remembered.take(received.hashes, system_hash)
         refusals = self._refusals_of(received, system_hash, known_count, tracked, is_refused=is_refused)
         if tracked is not None and not continues(refusals, tracked.refusals, known_count):
             known_count, tracked = 0, None  # made again
@@ -229,7 +223,7 @@ class ConversationTracker(Generic[M]):
             self._append_messages(tracked, messages, received, appended)
         except BaseException:
             if known_count:
-                self._check_in(tracked)
+                self._remembered.put(tracked)
             raise
         return tracked
 
@@ -248,29 +242,6 @@ class ConversationTracker(Generic[M]):
         if definitions and definitions != self._tools:
             self._manager.count_tools(definitions)
             self._tools = definitions
-
-    def _most_similar(self, contents: list[object], system_hash: bytes) -> MessageHashes:
-        """Return the remembered list of messages that these contents look most like. Only the time depends on the choice."""
-        with self._lock:
-            conversations = [tracked for tracked in reversed(self._by_last_use) if tracked.system_hash == system_hash]
-        lists = [hashes for tracked in conversations for hashes in (tracked.received, tracked.returned)]
-        return max(lists, key=lambda hashes: hashes.likeness(contents), default=NO_MESSAGES)
-
-    def _take_longest_match(self, hashes: list[bytes], system_hash: bytes) -> tuple[int, TrackedConversation[M] | None]:
-        """Remove and return the conversation that matches the most leading messages, and their number."""
-        with self._lock:
-            for length in range(len(hashes) - 1, 0, -1):
-                tracked = self._by_key.get((system_hash, hashes[length]))
-                if tracked is not None:
-                    self._forget(tracked)
-                    return length, tracked
-        return 0, None
-
-    def _forget(self, tracked: TrackedConversation[M]) -> None:
-        del self._by_last_use[tracked]
-        for key in tracked.keys:
-            if self._by_key.get(key) is tracked:
-                del self._by_key[key]
 
     def _append_messages(self, tracked: TrackedConversation[M], messages: Sequence[M], received: MessageHashes, known_count: int) -> None:
         """Append the messages that the conversation does not have yet. Appends nothing if one of them cannot be read."""
@@ -325,14 +296,9 @@ class ConversationTracker(Generic[M]):
         tracked.keys.add((tracked.system_hash, tracked.returned.hashes[-1]))
         return messages
 
-    def _check_in(self, tracked: TrackedConversation[M]) -> None:
-        """Remember the conversation again, whether the call succeeded or failed."""
-        with self._lock:
-            self._by_last_use[tracked] = None
-            for key in tracked.keys:
-                self._by_key[key] = tracked
-            while len(self._by_last_use) > self._max_remembered:
-                self._forget(next(iter(self._by_last_use)))
+    def forget_idle(self, seconds: float) -> int:
+        """Forget the conversations that had no request for so many seconds, and return their number."""
+        return self._remembered.forget_idle(seconds)
 
 
 class RecallMixin:

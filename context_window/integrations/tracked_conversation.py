@@ -16,6 +16,10 @@ from .past_refusals import PastRefusal
 M = TypeVar("M")
 
 
+NOTHING_PICKED: tuple[object, object] = (None, None)
+"""The value of `TrackedConversation.picked` before a view was shown in part."""
+
+
 @dataclass(frozen=True, slots=True)
 class PartialCopy(Generic[M]):
     """A copy of a message that shows less, kept so that later requests contain the same object.
@@ -50,6 +54,7 @@ class TrackedConversation(Generic[M]):
         summaries: Summaries as messages of the framework, by item id.
         opening: The line about removed items, and its message; None before there is one.
         usage_note: The line about usage as a message; None before it is needed.
+        picked: What belongs to the list of items of the last view that was shown in part, and the `PickedMessages` of that list.
         keys: Hashes under which the conversation is found: of message lists that continue as this log.
         refusals: Refused prompts that the log has accepted, if they are shared with other processes.
     """
@@ -68,6 +73,7 @@ class TrackedConversation(Generic[M]):
     summaries: dict[str, M] = field(default_factory=dict)
     opening: tuple[str, M] | None = None
     usage_note: M | None = None
+    picked: tuple[object, object] = NOTHING_PICKED
     keys: set[tuple[bytes, bytes]] = field(default_factory=set)
     refusals: list[PastRefusal] = field(default_factory=list)
 

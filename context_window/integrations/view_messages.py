@@ -3,7 +3,8 @@
 1. A message that the view shows whole is the framework's own object. One that is shown in part is a copy, made once and then reused.
    A summary stands where the messages that it replaces stood.
 2. The list of a view's items only grows; after any other change it is another list. So the next view with this list shows the
-   messages of the last one, and more. What was picked is kept beside the list (`conversions_of`): only new messages are looked at.
+   messages of the last one, and more. What was picked is kept with the conversation, and the list's `conversions_of` tells whether it is
+   the same list: only new messages are looked at.
 3. A framework may pass other objects with the same content at every request. So the places of whole messages are kept, not the messages.
 """
 
@@ -24,15 +25,12 @@ from session.units import grouping, is_answer
 
 from ..trimming.placeholders import unnamed
 from .message_adapter import MessageAdapter
-from .tracked_conversation import PartialCopy, TrackedConversation
+from .tracked_conversation import NOTHING_PICKED, PartialCopy, TrackedConversation
 
 M = TypeVar("M")
 
 Entry: TypeAlias = int | list[tuple[int, "Entry[M]"]] | Callable[[], M]
 """The place of a whole message; responses that are merged into one message, each with its place; or what returns the message."""
-
-PICKED = "framework messages"
-"""The key of a view's `PickedMessages` in `conversions_of`."""
 
 
 def view_messages(adapter: MessageAdapter[M], tracked: TrackedConversation[M], view: Session) -> list[M]:
@@ -46,11 +44,12 @@ def view_messages(adapter: MessageAdapter[M], tracked: TrackedConversation[M], v
     if view is tracked.session:
         return list(tracked.messages)
     conversions = conversions_of(view)
-    picked = conversions.pop(PICKED, None)  # while it changes, no other thread has it, and none gets it if this fails halfway
-    if not (isinstance(picked, PickedMessages) and picked.can_continue(tracked, view)):
+    of_list, picked = tracked.picked
+    tracked.picked = NOTHING_PICKED  # if this fails halfway, nobody goes on with it
+    if of_list is not conversions or not isinstance(picked, PickedMessages) or not picked.can_continue(tracked, view):
         picked = PickedMessages(adapter, tracked, view.usage_noted_after)
     messages = picked.messages(view)
-    conversions[PICKED] = picked
+    tracked.picked = (conversions, picked)
     if (opening := Conversation.opening_of(view)) is not None:
         place = next((place for place, message in enumerate(messages) if not adapter.is_system(message)), len(messages))
         messages.insert(place, _opening_message(adapter, tracked, opening if tracked.names_ids else without_id(opening)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +14,9 @@ from hypothesis import strategies as st
 
 from context_window import BudgetError, ContextWindowManager, RecallError
 from context_window.integrations.conversation_tracker import ConversationTracker
+from context_window.integrations.remembered import RememberedConversations
+from context_window.integrations.tracked_conversation import TrackedConversation
+from session import Session
 from session.providers.additions import USAGE_NOTE
 from tests.support.agents import manager
 from tests.support.counting import Letters
@@ -60,8 +65,8 @@ def test_the_oldest_conversations_are_forgotten_first() -> None:
     assert adapter.recall(ids["b"]).startswith("found b")
     with pytest.raises(RecallError, match="no conversation that is remembered has it"):
         adapter.recall(ids["a"])
-    assert len(adapter._by_last_use) == 2
-    assert set(adapter._by_key.values()) == set(adapter._by_last_use)
+    assert len(adapter._remembered._last_use) == 2
+    assert set(adapter._remembered._by_key.values()) == set(adapter._remembered._last_use)
 
 
 def test_another_system_prompt_is_another_conversation_and_is_counted() -> None:
@@ -119,3 +124,29 @@ def test_the_line_about_usage_stays_in_its_place_until_a_trim() -> None:
         messages = [*messages, Line("model", f"Yes, {turn}. " + "y" * 60), Line("user", f"And {turn}? " + "x" * 60)]
     assert 5 < told < 60
     assert tracker.fit([*before, *messages[-2:]])[: len(before)] == before
+
+
+def test_a_conversation_that_was_forgotten_leaves_memory() -> None:
+    """Nothing that the manager keeps holds a conversation that the tracker has forgotten, even if a part of it was shown last."""
+    adapter = conversations(bending(700), remembered=1)
+    messages = talk("a", 12)
+    assert len(adapter.fit(messages)) < len(messages)
+    (tracked,) = adapter._remembered._last_use
+    session = weakref.ref(tracked.session)
+    del tracked
+    adapter.fit(talk("b", 1))
+    gc.collect()
+    assert session() is None
+
+
+def test_only_idle_conversations_are_forgotten() -> None:
+    now = 100.0
+    remembered = RememberedConversations[Line](64, clock=lambda: now)
+    old, new = (TrackedConversation[Line](Session(), b"s", keys={(b"s", key)}) for key in (b"1", b"2"))
+    remembered.put(old)
+    now = 110.0
+    remembered.put(new)
+    remembered.forget_idle(10.0)
+    assert remembered.latest == [new]
+    assert remembered.take([b"", b"1"], b"s") == (0, None)
+    assert remembered.take([b"", b"2"], b"s") == (1, new)

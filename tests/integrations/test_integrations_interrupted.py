@@ -114,8 +114,8 @@ class Conversation:
         expected = other.adapter.fit(messages)
         assert self.adapter.fit(messages) == expected
         assert expected != Conversation().fit_by_new_tracker(messages)
-        assert len(self.adapter._by_last_use) == 1
-        assert set(self.adapter._by_key.values()) == set(self.adapter._by_last_use)
+        assert len(self.adapter._remembered._last_use) == 1
+        assert set(self.adapter._remembered._by_key.values()) == set(self.adapter._remembered._last_use)
 
     def fit_by_new_tracker(self, messages: list[Line]) -> list[Line]:
         """Return the messages that a new adapter would send."""

@@ -334,7 +334,7 @@ def test_reported_usage_is_in_the_log_with_its_model() -> None:
     answer = AIMessage("Hi.", usage_metadata=usage, response_metadata={"model_name": "claude-opus-5"})
     middleware = ContextWindowMiddleware(manager(BUDGET))
     middleware._conversations.fit([HumanMessage("Go."), answer, HumanMessage("Well?")])
-    (tracked,) = middleware._conversations._by_last_use
+    (tracked,) = middleware._conversations._remembered._last_use
     item = tracked.session.items[1]
     assert item.usage == Usage(input_tokens=5, cache_read_tokens=30, cache_write_tokens=15, output_tokens=7)
     assert item.extra == {"model": "claude-opus-5"}

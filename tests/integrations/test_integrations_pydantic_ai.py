@@ -331,7 +331,7 @@ def test_reported_usage_is_in_the_log_with_its_model() -> None:
     capability = ContextWindowCapability(manager())
     answer = ModelResponse([TextPart("Hi.")], usage=usage, model_name="claude-opus-5")
     capability._conversations.fit([ModelRequest([UserPromptPart("Go.")]), answer, ModelRequest([UserPromptPart("Well?")])])
-    (tracked,) = capability._conversations._by_last_use
+    (tracked,) = capability._conversations._remembered._last_use
     item = tracked.session.items[1]
     assert item.usage == Usage(input_tokens=5, cache_read_tokens=30, cache_write_tokens=15, output_tokens=7)
     assert item.extra == {"model": "claude-opus-5"}

@@ -108,7 +108,7 @@ def test_a_message_that_was_changed_in_place_is_read_again(framework: Callable[[
         case _:
             message["content"] = "changed"
     tracker.fit(messages)
-    log = next(reversed(tracker._by_last_use)).session
+    log = next(reversed(tracker._remembered._last_use)).session
     assert "changed" in str(log.to_dict())
 
 
@@ -132,7 +132,7 @@ def test_a_value_of_an_unknown_type_is_read_at_every_request() -> None:
     tracker.fit(messages)
     report.lines.append("two")
     tracker.fit(messages)
-    log = next(reversed(tracker._by_last_use)).session
+    log = next(reversed(tracker._remembered._last_use)).session
     assert "two" in str(log.to_dict())
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from context_window.errors import ContextOverflowError
 from context_window.integrations.conversation_tracker import ConversationTracker
-from context_window.integrations.view_messages import PICKED, view_messages
+from context_window.integrations.tracked_conversation import NOTHING_PICKED
+from context_window.integrations.view_messages import view_messages
 from session.items import Item, Message, Reasoning
-from session.session_log import conversions_of
 from tests.support.agents import manager
 from tests.support.compacting import Writer
 from tests.support.lines import Line, LineAdapter
@@ -59,13 +59,12 @@ def test_messages_that_go_on_from_the_last_ones_equal_those_picked_from_nothing(
             fitted = tracker.fit(messages, system=system, llm=Writer() if is_compacting else None)
         except ContextOverflowError:  # what must be kept and a summary can exceed the smallest window
             reject()
-        (tracked,) = tracker._by_last_use
+        (tracked,) = tracker._remembered._last_use
         view = window_manager.process_session(tracked.session)
-        picked = conversions_of(view).pop(PICKED, None)
-        went_on += bool(picked) and len(fitted) < len(messages)
+        picked, tracked.picked = tracked.picked, NOTHING_PICKED
+        went_on += picked is not NOTHING_PICKED and len(fitted) < len(messages)
         anew = view_messages(adapter, tracked, view)
         assert len(fitted) == len(anew)
         assert all(map(is_, fitted, anew))
-        if picked is not None:
-            conversions_of(view)[PICKED] = picked
+        tracked.picked = picked
     event(f"went on with less than all: {went_on > 2}")

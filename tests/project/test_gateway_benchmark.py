@@ -43,13 +43,13 @@ def test_a_broken_promise_about_requests_has_a_sentence(fault: dict[str, Any], s
 
 
 def test_a_broken_promise_about_many_conversations_has_a_sentence() -> None:
-    crowd = part("crowd").Crowd(50, 100, 0, 1.0, 1_000, 2_900)
+    crowd = part("crowd").Crowd(50, 100, 0, 1.0, 1_000, 2_900, 2_900)
     broken_promises = part("check").broken_promises
     assert broken_promises([], [crowd], []) == []
     assert broken_promises([], [replace(crowd, memory=None)], []) == []
-    assert broken_promises([], [replace(crowd, failed=3, memory=3_100)], []) == [
+    assert broken_promises([], [replace(crowd, failed=3, idle_memory=3_100)], []) == [
         "50 conversations at once: 3 of 100 requests failed",
-        "50 conversations: 3.1 times their JSON in memory, more than 3.0",
+        "50 idle conversations: 3.1 times their JSON in memory, more than 3.0",
     ]
 
 
