@@ -30,6 +30,8 @@ Examples:
 """
 
 GROUPINGS = ("day", "week", "month", "project", "model", "tool", "session", "agent")
+PERIODS = GROUPINGS[:3]
+"""Groupings by time, whose rows are in the order of time unless told otherwise."""
 SORTS: dict[str, Callable[[SpendRow], Any]] = {
     "cost": lambda row: -row.cost,
     "total": lambda row: -row.total,
@@ -68,7 +70,9 @@ def filter_options(command: Command) -> Command:
 @click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=complete_path)
 @click.option("--by", "grouping", type=click.Choice(GROUPINGS), default="day", show_default=True, help="What a row sums up.")
 @filter_options
-@click.option("--sort", type=click.Choice(list(SORTS)), default=None, help="Order of the rows. [default: name]")
+@click.option(
+    "--sort", type=click.Choice(list(SORTS)), default=None, help="Order of the rows. [default: name for days, weeks and months, else cost]"
+)
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the first N rows, and one for the others.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: rows, total, faults.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows as CSV, without the total.")
@@ -101,7 +105,7 @@ def spend(
     requests = choose(ledger.requests, utc=utc, **filters)
     if target is not None:
         target.write(parquet_of(requests, utc=utc))
-    rows = sorted(spend_by(grouping, requests, utc=utc), key=SORTS[sort or "name"])
+    rows = sorted(spend_by(grouping, requests, utc=utc), key=SORTS[sort or ("name" if grouping in PERIODS else "cost")])
     total = reduce(SpendRow.plus, rows, SpendRow("total"))
     rows = leading(rows, top)
     if as_json:

@@ -62,19 +62,27 @@ def plain(line: Line) -> str:
     return "".join(span.text for span in line).rstrip()
 
 
-def fit(text: str, width: int, glyphs: Glyphs) -> str:
-    """Return the text, truncated to the width with an ellipsis if it is too long."""
+def fit(text: str, width: int, glyphs: Glyphs, *, keeps_end: bool = False) -> str:
+    """Return the text, truncated to the width with an ellipsis if it is too long.
+
+    Args:
+        text: The text.
+        width: Columns.
+        glyphs: Characters to draw with.
+        keeps_end: True to cut off its beginning, as suits a path.
+    """
     text = glyphs.safe(text)
     if width_of(text) <= width:
         return text
     room = width - len(glyphs.ellipsis)
-    start = ""
-    for character in text:
+    kept = 0
+    for character in reversed(text) if keeps_end else text:
         room -= _columns(character)
         if room < 0:
             break
-        start += character
-    return (start + glyphs.ellipsis)[:width] if width > 0 else ""
+        kept += 1
+    cut = glyphs.ellipsis + text[len(text) - kept :] if keeps_end else text[:kept] + glyphs.ellipsis
+    return cut[:width] if width > 0 else ""
 
 
 def flow(segments: Iterable[Span], width: int, glyphs: Glyphs) -> list[Line]:
@@ -113,6 +121,7 @@ class Column:
         cells: One per row.
         is_left: True to align it to the left, as texts are. Numbers are aligned to the right.
         is_elastic: True if its texts may be truncated. Numbers may not.
+        keeps_end: True to truncate them at their beginning, as suits paths.
         is_last_resort: True to truncate its texts only after all other columns that can be left out are gone.
         priority: If the table is too wide, columns with the lowest priority are left out first. 0 means never.
         minimum: Minimum width, for alignment with another table.
@@ -122,6 +131,7 @@ class Column:
     cells: Sequence[Span]
     is_left: bool = False
     is_elastic: bool = False
+    keeps_end: bool = False
     is_last_resort: bool = False
     priority: int = 0
     minimum: int = 0
@@ -166,7 +176,7 @@ def _row(cells: Sequence[Span], columns: Sequence[Column], widths: Sequence[int]
     for cell, column, width in zip(cells, columns, widths, strict=True):
         if line:
             line.append(Span(" " * GAP))
-        text = fit(cell.text, width, glyphs) if column.is_elastic else cell.text
+        text = fit(cell.text, width, glyphs, keeps_end=column.keeps_end) if column.is_elastic else cell.text
         blank = Span(" " * max(0, width - width_of(text)))
         line += [Span(text, cell.style), blank] if column.is_left else [blank, Span(text, cell.style)]
     return line

@@ -27,7 +27,7 @@ def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, notes: Se
     width = min(width, WIDEST)
     shown = [*rows, total]
     names = [Span(glyphs.safe(row.name), STRONG if row is total else "") for row in shown]
-    columns = [Column(title, names, is_left=True, is_elastic=True, is_last_resort=True)]
+    columns = [Column(title, names, is_left=True, is_elastic=True, keeps_end=title == "project", is_last_resort=True)]
     amounts = {
         "requests": ([row.requests for row in shown], 3),
         "input": ([row.input_tokens for row in shown], 5),

@@ -88,7 +88,7 @@ def _breaks(why: Why, width: int, glyphs: Glyphs) -> list[Line]:
 def _rereads(why: Why, width: int, glyphs: Glyphs) -> list[Line]:
     files = why.rereads[:ROWS]
     columns = [
-        Column("Files read again", [Span(glyphs.safe(file.path)) for file in files], is_left=True, is_elastic=True),
+        Column("Files read again", [Span(glyphs.safe(file.path)) for file in files], is_left=True, is_elastic=True, keeps_end=True),
         Column("US dollars", [Span(cents(Decimal(file.cost))) for file in files]),
         Column("tokens", [Span(f"{file.tokens:,}") for file in files], priority=3),
         Column("reads", [Span(f"{file.reads:,}") for file in files], priority=2),

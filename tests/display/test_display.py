@@ -24,8 +24,8 @@ from context_window import (
 )
 from context_window.counting import select as choice
 from context_window.display.charts import apportion, grid
-from context_window.display.glyphs import ASCII, UNICODE
-from context_window.display.lines import Line, Span, flow, plain, width_of
+from context_window.display.glyphs import ASCII, UNICODE, Glyphs
+from context_window.display.lines import Line, Span, fit, flow, plain, width_of
 from context_window.display.plan import PlanDisplay, plan_renderable, plan_text
 from context_window.display.usage import tenths, usage_ansi, usage_lines, usage_renderable, usage_text
 from context_window.models import describe_model
@@ -185,6 +185,18 @@ def test_cells_add_up_and_nothing_that_is_there_is_left_out(amounts: list[int], 
     given_cells = apportion(amounts, cells)
     assert sum(given_cells) == (cells if sum(amounts) else 0)
     assert [bool(count) for count in given_cells] == [bool(amount) for amount in amounts]
+
+
+@given(NAMES, st.integers(0, 30), st.sampled_from([UNICODE, ASCII]), st.booleans())
+def test_a_text_that_is_too_long_keeps_its_beginning_or_its_end(text: str, width: int, glyphs: Glyphs, keeps_end: bool) -> None:
+    whole, cut = glyphs.safe(text), fit(text, width, glyphs, keeps_end=keeps_end)
+    assert width_of(cut) <= max(width, 0)
+    if width_of(whole) <= width:
+        assert cut == whole
+    elif width > len(glyphs.ellipsis):
+        kept = cut.removeprefix(glyphs.ellipsis) if keeps_end else cut.removesuffix(glyphs.ellipsis)
+        assert whole.endswith(kept) if keeps_end else whole.startswith(kept)
+        assert width_of(cut) >= width - 1  # a wide character may leave a column
 
 
 @given(st.lists(st.integers(1000, 5000), min_size=2, max_size=6))

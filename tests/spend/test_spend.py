@@ -276,6 +276,13 @@ class TestCommand:
         _, out, _ = shell("spend", folder, "--by", "model", "--top", 1, "--json")
         assert [row["name"] for row in json.loads(out)["rows"]] == ["claude-opus-4-6", "(1 other)"]
 
+    def test_rows_are_in_the_order_of_time_or_of_cost(self, shell: Shell, tmp_path: Path) -> None:
+        days = [answer(f"m{day}", 100 * day) | {"timestamp": f"2026-03-0{day}T12:00:00Z", "cwd": f"/p{day}"} for day in (2, 1, 3)]
+        write(tmp_path / "a.jsonl", *days)
+        for grouping, names in (("day", ["2026-03-01", "2026-03-02", "2026-03-03"]), ("project", ["/p3", "/p2", "/p1"])):
+            rows = json.loads(shell("spend", tmp_path, "--by", grouping, "--utc", "--json")[1])["rows"]
+            assert [row["name"] for row in rows] == names
+
     def test_standard_input(self, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
         class Input:
             buffer = io.BytesIO(json.dumps(answer("m1", 2)).encode())
