@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -116,15 +117,14 @@ def test_writers_of_other_sessions_do_not_wait(postgres: PostgresServer, store: 
 
 
 def test_a_call_waits_for_a_free_connection(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("session.store.server.SHORTEST_WAIT", 0.1)
-    with SessionStore(postgres.with_empty_store(), busy_seconds=0.1) as store:
-        held = [store._database.write(str(number)) for number in range(CONNECTIONS)]
-        for each in held:
-            each.__enter__()
-        with pytest.raises(StoreBusyError, match=r"more than 0\.1 seconds"):
-            store.list()
-        for each in held:
-            each.__exit__(None, None, None)
+    with SessionStore(postgres.with_empty_store()) as store:
+        with ExitStack() as held:
+            for number in range(CONNECTIONS):
+                held.enter_context(store._database.write(str(number)))
+            with monkeypatch.context() as patch:
+                patch.setattr(store._database, "_patience", 0.1)
+                with pytest.raises(StoreBusyError, match=r"more than 0\.1 seconds"):
+                    store.list()
         assert store.list() == ()
 
 
