@@ -113,8 +113,8 @@ def _forecast(requests: list[Request], room: int) -> str:
     steps = len(newest) - 1
     if steps < STEPS_FOR_FORECAST or newest[-1].input == newest[0].input:
         return ""
-    left = max(0, room) * steps // (newest[-1].input - newest[0].input)
-    return f"room for about {left} more request{'' if left == 1 else 's'}"
+    count = max(0, room) * steps // (newest[-1].input - newest[0].input)
+    return f"room for about {count} more request{'' if count == 1 else 's'}"
 
 
 def _money(dollars: object) -> str:

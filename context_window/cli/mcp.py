@@ -42,10 +42,10 @@ def mcp(path: str | None, max_tokens: int | None) -> None:
     folder = Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
 
     def log() -> Path:
-        found = Path(path).expanduser() if path is not None else newest_claude_log(folder)
-        if found is None:
+        log_path = Path(path).expanduser() if path is not None else newest_claude_log(folder)
+        if log_path is None:
             raise FileNotFoundError(f"Claude Code has no log for {folder}; name one as PATH")
-        return found
+        return log_path
 
     tools = LogTools(log, lambda session: Settings(max_tokens=max_tokens).manager(session)[0])
     server = kind("context-window", instructions=INSTRUCTIONS)

@@ -63,9 +63,9 @@ def _refuse(context: click.Context, names: Sequence[str], reason: str) -> None:
     Raises:
         UsageError: One of them was given.
     """
-    given = {name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    if given:
-        flags = [option.opts[0] for option in context.command.params if option.name in given]
+    named_options = {name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    if named_options:
+        flags = [option.opts[0] for option in context.command.params if option.name in named_options]
         raise click.UsageError(f"{', '.join(flags)}: such options {reason}.")
 
 
@@ -83,8 +83,8 @@ def _is_report(out: str) -> bool:
 def _session_report(path: str, options: dict[str, Any]) -> Document:
     from ..reports import session_page
 
-    read = read_timeline(path, Settings(**options))
-    return session_page(read.timeline, title=read.name)
+    result = read_timeline(path, Settings(**options))
+    return session_page(result.timeline, title=result.name)
 
 
 def _spend_report(paths: Sequence[str], *, utc: bool, scheduler: str | None, no_cache: bool, **filters: Any) -> Document:

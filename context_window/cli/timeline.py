@@ -56,12 +56,12 @@ def timeline(path: str | None, wants_why: bool, last: bool, is_watched: bool, as
     first: list[SpendRow] = []
 
     def look() -> None:
-        read = read_timeline(chosen, settings, live, wants_why=wants_why)
-        spent = read.timeline.spent
+        result = read_timeline(chosen, settings, live, wants_why=wants_why)
+        spent = result.timeline.spent
         first.append(spent)
         if not as_json:
             clear_screen()
-        _show(chosen, read, as_json=as_json)
+        _show(chosen, result, as_json=as_json)
         if not as_json:
             tokens, cost = spent.total - first[0].total, spent.cost - first[0].cost
             say(f"{tokens:+,} tokens and {cost:+,.4f} US dollars since this began; Ctrl-C ends")
@@ -69,17 +69,17 @@ def timeline(path: str | None, wants_why: bool, last: bool, is_watched: bool, as
     watch(chosen, look, as_json=as_json)
 
 
-def _show(path: str, read: ReadTimeline, *, as_json: bool) -> None:
+def _show(path: str, result: ReadTimeline, *, as_json: bool) -> None:
     from ..display.timeline import timeline_draw
     from ..display.why import why_draw
 
     if as_json:
-        why = {} if read.why is None else {"why": read.why.to_dict()}
-        say_values({"path": path, **read.timeline.to_dict(), **why})
-    elif read.why is not None:
-        show(why_draw(read.why, read.name))
+        why = {} if result.why is None else {"why": result.why.to_dict()}
+        say_values({"path": path, **result.timeline.to_dict(), **why})
+    elif result.why is not None:
+        show(why_draw(result.why, result.name))
     else:
-        show(timeline_draw(read.timeline, read.name, _notes(read.timeline)))
+        show(timeline_draw(result.timeline, result.name, _notes(result.timeline)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +140,10 @@ def _notes(timeline: Timeline) -> list[str]:
         notes.append(
             f"The log has {requests} more of {elsewhere.total:,} tokens: of sub-agents or other sessions, or sums in place of requests."
         )
-    lost = sum(not point.is_in_log for point in timeline.points)
-    if lost:
-        notes.append(
-            f"{'1 request has' if lost == 1 else f'{lost:,} requests have'} no answer in the log, for example because it broke off."
-        )
+    unanswered = sum(not point.is_in_log for point in timeline.points)
+    if unanswered:
+        requests = "1 request has" if unanswered == 1 else f"{unanswered:,} requests have"
+        notes.append(f"{requests} no answer in the log, for example because it broke off.")
     unpriced = timeline.spent.unpriced
     if unpriced and timeline.spent.requests:
         notes.append(f"The price of {unpriced:,} of {timeline.spent.requests:,} requests is unknown.")

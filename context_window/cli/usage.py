@@ -67,7 +67,7 @@ def _show_all(paths: Sequence[str], settings: Settings, *, as_json: bool) -> tup
     failures = 0
     for path in paths:
         try:
-            read = _read(path, LiveSession(settings), settings)
+            result = _read(path, LiveSession(settings), settings)
         except (SessionError, ContextWindowError, click.ClickException) as error:
             if len(paths) == 1:
                 raise
@@ -75,10 +75,10 @@ def _show_all(paths: Sequence[str], settings: Settings, *, as_json: bool) -> tup
             failures += 1
             continue
         if as_json:
-            say_values(read.values(path))
+            say_values(result.values(path))
         else:
-            _show_report(read, is_first=not reports)
-        reports.append(read.report)
+            _show_report(result, is_first=not reports)
+        reports.append(result.report)
     if not as_json and len(paths) > 1:
         _show_totals(reports)
     return reports, failures
@@ -121,14 +121,14 @@ def _watch(paths: Sequence[str], settings: Settings, *, as_json: bool) -> None:
     first: list[int] = []
 
     def look() -> None:
-        read = _read(paths[0], live, settings)
-        first.append(read.report.total)
+        result = _read(paths[0], live, settings)
+        first.append(result.report.total)
         if as_json:
-            say_values(read.values(paths[0]))
+            say_values(result.values(paths[0]))
             return
         clear_screen()
-        _show_report(read, is_first=True)
-        say(f"{read.report.total - first[0]:+,} tokens since this began; Ctrl-C ends")
+        _show_report(result, is_first=True)
+        say(f"{result.report.total - first[0]:+,} tokens since this began; Ctrl-C ends")
 
     watch(paths[0], look, as_json=as_json)
 
@@ -146,12 +146,12 @@ def _count_others(transcript: Transcript, manager: ContextWindowManager) -> list
     ]
 
 
-def _show_report(read: ReadReport, *, is_first: bool) -> None:
+def _show_report(result: ReadReport, *, is_first: bool) -> None:
     from ..display.glyphs import QUIET
     from ..display.lines import Span, wrapped
     from ..display.usage import WIDEST, other_session_lines, usage_draw
 
-    report, other_sizes, transcript = read.report, read.other_sizes, read.transcript
+    report, other_sizes, transcript = result.report, result.other_sizes, result.transcript
     if not is_first:
         say()
     show(usage_draw(report))

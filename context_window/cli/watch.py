@@ -42,12 +42,12 @@ def watch(path: str, look: Callable[[], None], *, as_json: bool) -> None:
         raise BadInputError("--watch looks at a file again and again; pass a path instead of -")
     if not as_json and not sys.stdout.isatty():
         raise BadInputError("--watch draws on a terminal; with --json it prints a line whenever the log has grown")
-    seen: tuple[int, int] | None = None
+    last_stamp: tuple[int, int] | None = None
     try:
         while True:
             status = os.stat(os.path.expanduser(path))  # noqa: PTH111 - as a text, beside `os.stat`
-            if (status.st_size, status.st_mtime_ns) != seen:
-                seen = status.st_size, status.st_mtime_ns
+            if (status.st_size, status.st_mtime_ns) != last_stamp:
+                last_stamp = status.st_size, status.st_mtime_ns
                 look()
             time.sleep(INTERVAL)
     except KeyboardInterrupt:
@@ -81,18 +81,18 @@ class LiveSession:
         Args:
             session: The session as the log has it now.
         """
-        known, manager = self._session, self._manager
-        if known is None or manager is None or not _has_grown(known, session):
-            known, manager = session, self._settings.manager(session)
+        current, manager = self._session, self._manager
+        if current is None or manager is None or not _has_grown(current, session):
+            current, manager = session, self._settings.manager(session)
         else:
-            for item in session.items[len(known.items) :]:
-                known.append(item)
-            known.metadata = session.metadata
-        self._session, self._manager = known, manager
-        return known, *manager
+            for item in session.items[len(current.items) :]:
+                current.append(item)
+            current.metadata = session.metadata
+        self._session, self._manager = current, manager
+        return current, *manager
 
 
-def _has_grown(known: Session, session: Session) -> bool:
-    is_same = known.id == session.id and known.metadata.get("model") == session.metadata.get("model")
-    has_same_seams = known.response_breaks == session.response_breaks and known.request_ends == session.request_ends
-    return is_same and has_same_seams and list(session.items[: len(known.items)]) == list(known.items)
+def _has_grown(earlier: Session, session: Session) -> bool:
+    is_same = earlier.id == session.id and earlier.metadata.get("model") == session.metadata.get("model")
+    has_same_seams = earlier.response_breaks == session.response_breaks and earlier.request_ends == session.request_ends
+    return is_same and has_same_seams and list(session.items[: len(earlier.items)]) == list(earlier.items)

@@ -159,8 +159,8 @@ def count_with(ranks: Mapping[bytes, int], text: str) -> int:
 
     content = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()  # tiktoken replaces lone surrogates too
     parts = {content[start:end] for start in range(len(content)) for end in range(start + 2, start + 1 + LONGEST_TOKEN)}
-    own = {bytes([byte]): ranks[bytes([byte])] for byte in range(256)} | {part: ranks[part] for part in parts & ranks.keys()}
-    return len(tiktoken.Encoding(O200K, pat_str=PATTERN, mergeable_ranks=own, special_tokens={}).encode_ordinary(text))
+    subset = {bytes([byte]): ranks[bytes([byte])] for byte in range(256)} | {part: ranks[part] for part in parts & ranks.keys()}
+    return len(tiktoken.Encoding(O200K, pat_str=PATTERN, mergeable_ranks=subset, special_tokens={}).encode_ordinary(text))
 
 
 @cache

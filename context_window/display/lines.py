@@ -75,13 +75,13 @@ def fit(text: str, width: int, glyphs: Glyphs, *, keeps_end: bool = False) -> st
     if width_of(text) <= width:
         return text
     room = width - len(glyphs.ellipsis)
-    kept = 0
+    length = 0
     for character in reversed(text) if keeps_end else text:
         room -= _columns(character)
         if room < 0:
             break
-        kept += 1
-    cut = glyphs.ellipsis + text[len(text) - kept :] if keeps_end else text[:kept] + glyphs.ellipsis
+        length += 1
+    cut = glyphs.ellipsis + text[len(text) - length :] if keeps_end else text[:length] + glyphs.ellipsis
     return cut[:width] if width > 0 else ""
 
 

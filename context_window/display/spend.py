@@ -25,21 +25,21 @@ def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, notes: Se
         glyphs: Characters to draw with.
     """
     width = min(width, WIDEST)
-    shown = [*rows, total]
-    names = [Span(glyphs.safe(row.name), STRONG if row is total else "") for row in shown]
+    rows_and_total = [*rows, total]
+    names = [Span(glyphs.safe(row.name), STRONG if row is total else "") for row in rows_and_total]
     columns = [Column(title, names, is_left=True, is_elastic=True, keeps_end=title == "project", is_last_resort=True)]
     amounts = {
-        "requests": ([row.requests for row in shown], 3),
-        "input": ([row.input_tokens for row in shown], 5),
-        "cache read": ([row.cache_read for row in shown], 4),
-        "cache write": ([row.cache_write + row.cache_write_1h for row in shown], 2),
-        "output": ([row.output_tokens for row in shown], 6),
-        "reasoning": ([row.reasoning for row in shown], 1),
-        "total": ([row.total for row in shown], 0),
+        "requests": ([row.requests for row in rows_and_total], 3),
+        "input": ([row.input_tokens for row in rows_and_total], 5),
+        "cache read": ([row.cache_read for row in rows_and_total], 4),
+        "cache write": ([row.cache_write + row.cache_write_1h for row in rows_and_total], 2),
+        "output": ([row.output_tokens for row in rows_and_total], 6),
+        "reasoning": ([row.reasoning for row in rows_and_total], 1),
+        "total": ([row.total for row in rows_and_total], 0),
     }
     for head, (numbers, priority) in amounts.items():
         columns.append(Column(head, [Span(f"{number:,}") for number in numbers], priority=priority))
-    columns.append(Column("US dollars", [Span(money(row)) for row in shown]))
+    columns.append(Column("US dollars", [Span(money(row)) for row in rows_and_total]))
     lines = table(columns, width, glyphs)
     return [*lines, *([Span(line, QUIET)] for note in notes for line in wrapped(note, width, glyphs))]
 

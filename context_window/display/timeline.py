@@ -49,10 +49,10 @@ def timeline_lines(timeline: Timeline, title: str, notes: Sequence[str], width: 
 
 def _headline(timeline: Timeline) -> Iterator[Span]:
     requests = len(timeline.points) - 1
-    now, peak = timeline.points[-1].total, max(point.total for point in timeline.points)
+    current, peak = timeline.points[-1].total, max(point.total for point in timeline.points)
     yield Span("1 request" if requests == 1 else f"{requests:,} requests", STRONG)
-    yield Span(f"{now:,} tokens now")
-    if peak > now:
+    yield Span(f"{current:,} tokens now")
+    if peak > current:
         yield Span(f"{peak:,} at most")
     spent = timeline.spent
     if not spent.requests:
@@ -162,13 +162,13 @@ def _jumps(timeline: Timeline, width: int, glyphs: Glyphs) -> list[Line]:
     largest = sorted((jump for jump in growth if jump[0] > 0), key=lambda jump: (-jump[0], jump[1].number))[:JUMPS]
     if not largest:
         return []
-    shown = [point for _, point in largest]
+    jumps = [point for _, point in largest]
     columns = [
-        Column("Largest jumps", [Span(_name(point)) for point in shown], is_left=True, is_elastic=True, is_last_resort=True),
+        Column("Largest jumps", [Span(_name(point)) for point in jumps], is_left=True, is_elastic=True, is_last_resort=True),
         Column("tokens", [Span(f"+{tokens:,}") for tokens, _ in largest]),
-        Column("to", [Span(f"{point.total:,}") for point in shown], priority=2),
-        Column("largest new item", [Span(glyphs.safe(point.added)) for point in shown], is_left=True, is_elastic=True, priority=3),
-        Column("its tokens", [Span(f"{point.added_tokens:,}" if point.added else "") for point in shown], priority=1),
+        Column("to", [Span(f"{point.total:,}") for point in jumps], priority=2),
+        Column("largest new item", [Span(glyphs.safe(point.added)) for point in jumps], is_left=True, is_elastic=True, priority=3),
+        Column("its tokens", [Span(f"{point.added_tokens:,}" if point.added else "") for point in jumps], priority=1),
     ]
     return table(columns, width, glyphs)
 
@@ -187,8 +187,8 @@ def _marker_table(timeline: Timeline, width: int, glyphs: Glyphs) -> list[Line]:
         Column("cause", [Span(glyphs.safe(marker.cause)) for _, marker in listed], is_left=True, is_elastic=True, priority=2),
     ]
     omitted = len(markers) - len(listed)
-    more = [[Span(text, QUIET)] for text in wrapped(f"{glyphs.ellipsis} and {omitted:,} smaller ones", width, glyphs)] if omitted else []
-    return [*table(columns, width, glyphs), *more]
+    footer = [[Span(text, QUIET)] for text in wrapped(f"{glyphs.ellipsis} and {omitted:,} smaller ones", width, glyphs)] if omitted else []
+    return [*table(columns, width, glyphs), *footer]
 
 
 def _name(point: Point) -> str:

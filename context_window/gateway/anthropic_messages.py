@@ -37,7 +37,7 @@ class AnthropicMessages(WireFormat):
 
     @property
     def joined_answer(self) -> type[AnthropicJoinedAnswer]:
-        """How recalls are hidden."""
+        """The class that hides recalls."""
         return AnthropicJoinedAnswer
 
     def conversation(self, path: str, body: Json) -> Conversation | None:

@@ -103,8 +103,8 @@ def gateway_app(
             finally:
                 sweeping.cancel()
 
-    shown = [] if history is None else [Route("/", gateway.page), Route("/live", gateway.page)]
-    routes = [*shown, Route("/metrics", gateway.metrics), Route("/{path:path}", gateway.handle, methods=METHODS)]
+    page_routes = [] if history is None else [Route("/", gateway.page), Route("/live", gateway.page)]
+    routes = [*page_routes, Route("/metrics", gateway.metrics), Route("/{path:path}", gateway.handle, methods=METHODS)]
     return Starlette(routes=routes, lifespan=lifespan)
 
 

@@ -48,12 +48,12 @@ class ChatJoinedAnswer(JoinedAnswer):
     def follow_up(self, body: Json, answer: Json, results: Sequence[Result]) -> Json:
         """Return the request with the answer and the results."""
         message = _message(answer)
-        told = {name: message[name] for name in ("role", "content", "tool_calls", "reasoning_content") if name in message}
+        fields = {name: message[name] for name in ("role", "content", "tool_calls", "reasoning_content") if name in message}
         outputs = [
             {"role": "tool", "tool_call_id": call.get("id"), "content": text}
             for call, (text, _) in zip(_calls(message), results, strict=True)
         ]
-        return {**body, "messages": [*body["messages"], {"role": "assistant", **told}, *outputs]}
+        return {**body, "messages": [*body["messages"], {"role": "assistant", **fields}, *outputs]}
 
     def joined(self, answers: Sequence[Json]) -> Json:
         """Return one completion."""
@@ -129,10 +129,12 @@ class ChatJoinedAnswer(JoinedAnswer):
             chunk = {**chunk, **self._head}
             if chunk.get("usage") and "usage" in answer:
                 chunk["usage"] = answer["usage"]
-            if own := first_choice(chunk.get("choices")):
+            if choice_of_client := first_choice(chunk.get("choices")):
                 if choice["message"]["content"] == NO_TEXT:
-                    yield event.with_data({**chunk, "choices": [{**own, "delta": {"content": NO_TEXT}, "finish_reason": None}]})
-                chunk["choices"] = [{**own, "delta": {}, "finish_reason": choice["finish_reason"]}]
+                    yield event.with_data(
+                        {**chunk, "choices": [{**choice_of_client, "delta": {"content": NO_TEXT}, "finish_reason": None}]}
+                    )
+                chunk["choices"] = [{**choice_of_client, "delta": {}, "finish_reason": choice["finish_reason"]}]
             yield event.with_data(chunk)
 
     def begin_round(self) -> None:
@@ -157,5 +159,5 @@ def _name(tool: object) -> str:
 
 
 def _usage(answers: Sequence[Json]) -> Json:
-    written = ["completion_tokens", "completion_tokens_details"]
-    return total_usage([answer.get("usage") for answer in answers], written, "total_tokens")
+    output_fields = ["completion_tokens", "completion_tokens_details"]
+    return total_usage([answer.get("usage") for answer in answers], output_fields, "total_tokens")

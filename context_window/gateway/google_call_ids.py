@@ -44,8 +44,8 @@ class _Numbered:
 
     def continued(self, contents: Sequence[Json]) -> _Numbered:
         """Return these contents, which begin with those that are here, with their call ids."""
-        waiting = {name: deque(ids) for name, ids in self.unanswered.items() if ids}
-        new = _Numbered(list(contents), list(self.copies), self.calls, defaultdict(deque, waiting))
+        unanswered = {name: deque(ids) for name, ids in self.unanswered.items() if ids}
+        new = _Numbered(list(contents), list(self.copies), self.calls, defaultdict(deque, unanswered))
         for content in contents[len(self.contents) :]:
             new.copies.append({**content, CALL_IDS: [new.id_of(part) for part in parts_of(content)]})
         return new
@@ -61,10 +61,10 @@ class _Numbered:
             return call_id
         if (response := object_in(part, RESPONSE)) is None:
             return None
-        waiting = self.unanswered[text_at(response, "name")]
-        call_id = text_at(response, "id") or (waiting[0] if waiting else f"no call {self.calls}")
-        if call_id in waiting:
-            waiting.remove(call_id)
+        call_ids = self.unanswered[text_at(response, "name")]
+        call_id = text_at(response, "id") or (call_ids[0] if call_ids else f"no call {self.calls}")
+        if call_id in call_ids:
+            call_ids.remove(call_id)
         return call_id
 
 
@@ -78,8 +78,8 @@ class CallIds:
     def added_to(self, contents: Sequence[Json]) -> list[Json]:
         """Return copies of the contents with the call ids of their parts beside them. The contents must not be changed later."""
         with self._lock:
-            known = list(self._known)
-        begun = max((each for each in known if each.begins(contents)), key=lambda each: len(each.contents), default=_Numbered())
+            candidates = list(self._known)
+        begun = max((each for each in candidates if each.begins(contents)), key=lambda each: len(each.contents), default=_Numbered())
         numbered = begun.continued(contents)
         with self._lock:
             self._known = [*(each for each in self._known if each is not begun), numbered][-KNOWN:]

@@ -41,7 +41,7 @@ class GoogleContents(WireFormat):
 
     @property
     def joined_answer(self) -> type[GoogleJoinedAnswer]:
-        """How recalls are hidden."""
+        """The class that hides recalls."""
         return GoogleJoinedAnswer
 
     def conversation(self, path: str, body: Json) -> Conversation | None:

@@ -70,7 +70,7 @@ class GoogleJoinedAnswer(JoinedAnswer):
         parts: list[Json] = []
         for answer in answers:
             signer = _Signer()
-            parts += [shown for part in _parts(answer) if (shown := signer.visible(part)) is not None]
+            parts += [visible for part in _parts(answer) if (visible := signer.visible(part)) is not None]
         if all(part.get("thought") for part in parts):
             parts.append({"text": NO_TEXT})
         candidate = {**first_choice(answers[-1].get("candidates")), "content": {"role": "model", "parts": parts}}
@@ -92,16 +92,16 @@ class GoogleJoinedAnswer(JoinedAnswer):
             self._head = {name: chunk[name] for name in ("responseId",) if name in chunk}
         candidate = first_choice(chunk.get("candidates"))
         parts = _parts(chunk)
-        shown = [part for each in parts if (part := self._signs.visible(each)) is not None]
+        visible_parts = [part for each in parts if (part := self._signs.visible(each)) is not None]
         self._hides = self._hides or self._signs.hides
-        self._has_content = self._has_content or any(not part.get("thought") and part != {"text": ""} for part in shown)
+        self._has_content = self._has_content or any(not part.get("thought") and part != {"text": ""} for part in visible_parts)
         if not self._hides:
             yield event
             return
         rest = {name: value for name, value in candidate.items() if name != "content"}
-        if shown:
+        if visible_parts:
             begun = {name: value for name, value in rest.items() if name != "finishReason"}
-            yield event.with_data({**chunk, **self._head, "candidates": [{**begun, "content": {"role": "model", "parts": shown}}]})
+            yield event.with_data({**chunk, **self._head, "candidates": [{**begun, "content": {"role": "model", "parts": visible_parts}}]})
         if candidate.get("finishReason") or not candidate:
             self._last.append(event)
 

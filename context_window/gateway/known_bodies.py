@@ -93,8 +93,8 @@ class KnownBodies:
         """Return the object. Raises `ValueError` if it is not of the form that is read here."""
         field, start, head = _head(body)
         with self._lock:
-            known = list(self._known)
-        like, common = max(((each, each.common(body, start)) for each in reversed(known)), key=lambda pair: pair[1], default=(None, 0))
+            bodies = list(self._known)
+        like, common = max(((each, each.common(body, start)) for each in reversed(bodies)), key=lambda pair: pair[1], default=(None, 0))
         values, ends = (like.values[:common], like.ends[:common]) if like is not None else ([], [])
         skipped = ends[-1] if ends else 0
         text = body[start + skipped :].decode()

@@ -31,7 +31,7 @@ class OpenAIChat(WireFormat):
 
     @property
     def joined_answer(self) -> type[ChatJoinedAnswer]:
-        """How recalls are hidden."""
+        """The class that hides recalls."""
         return ChatJoinedAnswer
 
     def conversation(self, path: str, body: Json) -> Conversation | None:

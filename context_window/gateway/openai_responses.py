@@ -29,7 +29,7 @@ class OpenAIResponses(WireFormat):
 
     @property
     def joined_answer(self) -> type[ResponsesJoinedAnswer]:
-        """How recalls are hidden."""
+        """The class that hides recalls."""
         return ResponsesJoinedAnswer
 
     def conversation(self, path: str, body: Json) -> Conversation | None:

@@ -52,8 +52,8 @@ def _main(history: History, number: int | None) -> Markup:
         (conversation for conversation in conversations if conversation.number == number), conversations[0] if conversations else None
     )
     views = [ConversationView(conversation) for conversation in conversations]
-    shown = next((view for view in views if view.conversation is chosen), None)
-    return filled("conversations.html", FOLDER, version=version, views=views, shown=shown, kept=REQUESTS)
+    chosen_view = next((view for view in views if view.conversation is chosen), None)
+    return filled("conversations.html", FOLDER, version=version, views=views, shown=chosen_view, kept=REQUESTS)
 
 
 class ConversationView:
@@ -148,10 +148,10 @@ def _markers(request: AnsweredRequest) -> tuple[Marker, ...]:
 
 def _cache_break(earlier: AnsweredRequest, later: AnsweredRequest) -> tuple[Marker, ...]:
     """Return the marker of a request that read less than half of what the provider's cache had from the request before."""
-    read, written, _ = _reported(earlier)
-    if later.reported is None or 2 * later.reported.cache_read >= read + written:
+    cache_read, cache_write, _ = _reported(earlier)
+    if later.reported is None or 2 * later.reported.cache_read >= cache_read + cache_write:
         return ()
-    return (Marker("break", f"cache break: {later.reported.cache_read:,} of {read + written:,} cached tokens read"),)
+    return (Marker("break", f"cache break: {later.reported.cache_read:,} of {cache_read + cache_write:,} cached tokens read"),)
 
 
 def _taken_text(request: AnsweredRequest) -> str:

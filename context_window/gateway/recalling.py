@@ -114,8 +114,8 @@ class RecallingAnswer(Response):
         for number in range(ROUNDS + 1):
             reader = EventReader()
             async for piece in self._answer.pieces():
-                if shown := b"".join(event.raw for event in self._read(reader.events(piece))):
-                    yield shown
+                if raw := b"".join(event.raw for event in self._read(reader.events(piece))):
+                    yield raw
             for event in self._read(reader.end()):
                 yield event.raw
             self._joined.finish_round()

@@ -66,8 +66,8 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         """Return one response."""
         output = [item for answer in answers for item in _visible_items(_output(answer))]
         output = output or [_no_text(text_at(answers[0], "id"))]
-        written = ["output_tokens", "output_tokens_details"]
-        usage = total_usage([answer.get("usage") for answer in answers], written, "total_tokens")
+        output_fields = ["output_tokens", "output_tokens_details"]
+        usage = total_usage([answer.get("usage") for answer in answers], output_fields, "total_tokens")
         head: Json = {name: answers[0][name] for name in ("id", "created_at") if name in answers[0]}
         return {**answers[-1], **head, "output": output, **({"usage": usage} if usage else {})}
 
@@ -122,8 +122,8 @@ class ResponsesJoinedAnswer(JoinedAnswer):
 
     def _release(self) -> Iterator[Event]:
         """Yield the events that have waited, unless the hidden call has made them invalid."""
-        waiting, self._waiting = self._waiting, []
-        for event in waiting:
+        delayed, self._waiting = self._waiting, []
+        for event in delayed:
             index = (event.data or {}).get("output_index")
             if index not in self._places:
                 self._places[index] = self._next
@@ -167,8 +167,8 @@ class ResponsesJoinedAnswer(JoinedAnswer):
     def error_event(self, error: Json) -> Event:
         """Return an event of type `error`. Clients read its fields beside the type or in `error`."""
         fields = error.get("error")
-        own = fields if isinstance(fields, dict) else {}
-        return event_of({**own, "type": "error", "sequence_number": self._number, "error": own}, "error")
+        event_fields = fields if isinstance(fields, dict) else {}
+        return event_of({**event_fields, "type": "error", "sequence_number": self._number, "error": event_fields}, "error")
 
     def _own(self, kind: str, **fields: Any) -> Event:
         event = event_of({"type": kind, **fields, "sequence_number": self._number}, kind)
@@ -186,17 +186,17 @@ def _is_recall(item: Json) -> bool:
 
 def _visible_items(items: Sequence[Json]) -> Iterator[Json]:
     """Yield an answer's items without recalls, and without what they make invalid."""
-    waiting: list[Json] = []
+    pending: list[Json] = []
     is_unlinked = False
     for item in items:
         if item.get("type") == "reasoning":
-            waiting += [] if is_unlinked else [item]
+            pending += [] if is_unlinked else [item]
         elif _is_recall(item):
-            is_unlinked = is_unlinked or bool(waiting)
-            waiting = []
+            is_unlinked = is_unlinked or bool(pending)
+            pending = []
         else:
-            yield from (_unlinked(each) if is_unlinked else each for each in [*waiting, item])
-            waiting = []
+            yield from (_unlinked(each) if is_unlinked else each for each in [*pending, item])
+            pending = []
 
 
 def _unlinked(item: Json) -> Json:

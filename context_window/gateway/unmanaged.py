@@ -64,9 +64,9 @@ def cost_without_management(request: Request, left_out: LeftOut, earlier: Reques
         earlier: The conversation's request before it; None if there is none, or its usage was not reported.
     """
     managed, limit = cost_of(request), describe_model(request.model).input_limit
-    whole = unmanaged_request(request, left_out, earlier)
-    is_sendable = limit is None or prompt_tokens(whole) <= limit or not left_out.tokens
-    return Cost(managed, cost_of(whole) if is_sendable else None, is_sendable)
+    unmanaged = unmanaged_request(request, left_out, earlier)
+    is_sendable = limit is None or prompt_tokens(unmanaged) <= limit or not left_out.tokens
+    return Cost(managed, cost_of(unmanaged) if is_sendable else None, is_sendable)
 
 
 def unmanaged_request(request: Request, left_out: LeftOut, earlier: Request | None) -> Request:
@@ -77,9 +77,9 @@ def unmanaged_request(request: Request, left_out: LeftOut, earlier: Request | No
         "cache_write_1h" if request.cache_write_1h else "cache_write" if request.cache_write else "input_tokens"
     )
     if left_out.is_trim and earlier is not None and _is_cached(earlier, request):
-        whole = prompt_tokens(request) + left_out.tokens
-        appended = min(whole, left_out.appended)
-        read_all = replace(request, input_tokens=0, cache_read=whole - appended, cache_write=0, cache_write_1h=0)
+        total = prompt_tokens(request) + left_out.tokens
+        appended = min(total, left_out.appended)
+        read_all = replace(request, input_tokens=0, cache_read=total - appended, cache_write=0, cache_write_1h=0)
         return _with(read_all, new, appended)
     if not left_out.is_trim and request.cache_read:
         return replace(request, cache_read=request.cache_read + left_out.tokens)

@@ -58,7 +58,7 @@ class WireFormat(ABC):
     @property
     @abstractmethod
     def joined_answer(self) -> type[JoinedAnswer]:
-        """How recalls in its answers are hidden from the client."""
+        """The class that hides recalls in its answers from the client."""
 
     @abstractmethod
     def conversation(self, path: str, body: Json) -> Conversation | None:

@@ -84,12 +84,12 @@ class LogTools:
             return "Pass a query: words as they stand in the log."
         session = self._read()
         pattern = re.compile(re.escape(words), re.IGNORECASE)
-        found = [line for item in reversed(session.items) if (line := _found(item, pattern)) is not None]
-        if not found:
+        matches = [line for item in reversed(session.items) if (line := _found(item, pattern)) is not None]
+        if not matches:
             return f"None of the session's {len(session.items):,} items contains {printable(words)!r}."
-        shown = found[: max(1, min(limit, FOUND_MOST))]
-        more = len(found) - len(shown)
-        return "\n".join([*shown, *([f"{more:,} older items contain it too"] if more else [])])
+        newest = matches[: max(1, min(limit, FOUND_MOST))]
+        omitted = len(matches) - len(newest)
+        return "\n".join([*newest, *([f"{omitted:,} older items contain it too"] if omitted else [])])
 
     def recall(self, id: str, start: int = 0) -> str:
         """Return the whole content of an item, whether or not it is still in the window. Images and documents are only named.

@@ -76,18 +76,18 @@ def refusals_of(memory: RefusalMemory, start: bytes, hashes: Sequence[bytes], ac
         hashes: Hashes of its first messages, from none of them to all.
         accepted: Refusals that this process knows.
     """
-    own = {(refusal.messages, refusal.number): refusal for refusal in accepted}
-    known = memory.known(start)
-    if known is None:
-        return sorted(own.values())
-    kept = {
+    by_place = {(refusal.messages, refusal.number): refusal for refusal in accepted}
+    remembered = memory.known(start)
+    if remembered is None:
+        return sorted(by_place.values())
+    still_valid = {
         (refusal.messages, refusal.number): refusal
-        for refusal in known
+        for refusal in remembered
         if 0 < refusal.messages < len(hashes) and hashes[refusal.messages] == refusal.digest
     }
-    for place in own.keys() - kept.keys():
-        memory.add(start, own[place])
-    return sorted((own | kept).values(), key=lambda refusal: (refusal.messages, refusal.number))
+    for place in by_place.keys() - still_valid.keys():
+        memory.add(start, by_place[place])
+    return sorted((by_place | still_valid).values(), key=lambda refusal: (refusal.messages, refusal.number))
 
 
 def refusal_now(hashes: Sequence[bytes], accepted: Sequence[PastRefusal], tokens: int | None, limit: int | None) -> PastRefusal | None:

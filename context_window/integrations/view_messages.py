@@ -98,8 +98,8 @@ class PickedMessages(Generic[M]):
         self._seen_items = len(view.items)
         while self._seen_items and isinstance(view.items[self._seen_items - 1], Compaction):
             self._seen_items -= 1
-        own = tracked.messages
-        messages = [own[entry] if isinstance(entry, int) else self._made(entry) for entry in self._entries]
+        originals = tracked.messages
+        messages = [originals[entry] if isinstance(entry, int) else self._made(entry) for entry in self._entries]
         messages += [message for _, _, message in summaries]
         is_note_due = self._is_note_due or self._noted_after in [summary_id for _, summary_id, _ in summaries]
         if is_note_due and grouping(view).is_followed:
@@ -149,9 +149,9 @@ class PickedMessages(Generic[M]):
             return self._tracked.messages[entry]
         if not isinstance(entry, list):
             return entry()
-        (_, first), *others = entry
+        (_, first), *rest = entry
         message = self._made(first)
-        for place, other in others:
+        for place, other in rest:
             message = _merged_response(self._adapter, self._tracked, place, message, self._made(other))
         return message
 

@@ -84,9 +84,9 @@ class Shapes:
     def points(self) -> Iterator[PlacedPoint]:
         """The points, from left to right."""
         edges = [_number(place * self._width) for place in range(len(self.chart.points) + 1)]
-        for place, ((left, _), point) in enumerate(zip(pairwise(edges), self.chart.points, strict=True)):
+        for place, ((x, _), point) in enumerate(zip(pairwise(edges), self.chart.points, strict=True)):
             kinds = tuple(dict.fromkeys(marker.kind for marker in point.markers))
-            yield PlacedPoint(left, _number(self._width), self._text(point), kinds, _number((place + 0.5) * self._width))
+            yield PlacedPoint(x, _number(self._width), self._text(point), kinds, _number((place + 0.5) * self._width))
 
     @property
     def lines(self) -> list[str]:

@@ -82,15 +82,15 @@ def _by_cost(row: SpendRow) -> tuple[object, ...]:
 def _money_chart(requests: Sequence[Request], period: str, names: Sequence[str], *, utc: bool) -> Chart:
     """Return the chart of dollars by period, stacked by model. It has no points if no price is known."""
     models = sorted(spend_by("model", requests), key=_by_cost)
-    shown = [row.name for row in models if row.cost][:MODELS_MAX]
+    named_models = [row.name for row in models if row.cost][:MODELS_MAX]
     costs: dict[tuple[str, str], float] = {}
     for model in models:
-        band = model.name if model.name in shown else OTHERS
-        own = [request for request in requests if (request.model or "(unknown)") == model.name]
-        for row in spend_by(period, own, utc=utc):
+        band = model.name if model.name in named_models else OTHERS
+        model_requests = [request for request in requests if (request.model or "(unknown)") == model.name]
+        for row in spend_by(period, model_requests, utc=utc):
             costs[row.name, band] = costs.get((row.name, band), 0.0) + float(row.cost)
-    bands = (*shown, OTHERS) if any(band == OTHERS and cost for (_, band), cost in costs.items()) else tuple(shown)
-    points = [Point(name, tuple(costs.get((name, band), 0.0) for band in bands)) for name in names] if shown else []
+    bands = (*named_models, OTHERS) if any(band == OTHERS and cost for (_, band), cost in costs.items()) else tuple(named_models)
+    points = [Point(name, tuple(costs.get((name, band), 0.0) for band in bands)) for name in names] if named_models else []
     return Chart("money", f"Money by {period}", bands or ("",), points, unit="US dollars", point_name=period)
 
 

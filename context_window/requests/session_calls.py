@@ -159,10 +159,10 @@ class SessionCalls:
         state = self._trackers.state(session)
         with state.lock:
             settings = self._active.current
-            known = self._walks.pop(session, None)
-            if known is not None and not (known[2] is settings and self._trackers.can_walk_on(known[1], session, state)):
-                known = None
-            walk, tracker = (WindowWalk(), None) if known is None else known[:2]
+            last_walk = self._walks.pop(session, None)
+            if last_walk is not None and not (last_walk[2] is settings and self._trackers.can_walk_on(last_walk[1], session, state)):
+                last_walk = None
+            walk, tracker = (WindowWalk(), None) if last_walk is None else last_walk[:2]
             census = self._trackers.walk(session, state, settings, walk.on_request, tracker)
             walk.end(census.fold)
             self._walks[session] = walk, census, settings

@@ -44,16 +44,16 @@ def cache_file(environment: Mapping[str, str] | None = None, home: Path | None =
         RuntimeError: The user's home folder is unknown.
     """
     environment = os.environ if environment is None else environment
-    if own := environment.get("CONTEXT_WINDOW_HOME"):
-        return Path(own).expanduser() / NAME
+    if home_folder := environment.get("CONTEXT_WINDOW_HOME"):
+        return Path(home_folder).expanduser() / NAME
     home = Path.home() if home is None else home
     if sys.platform == "win32":
         folder = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
     elif sys.platform == "darwin":
         folder = home / "Library" / "Caches"
     else:  # a relative path is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
-        given = environment.get("XDG_CACHE_HOME", "")
-        folder = Path(given) if Path(given).is_absolute() else home / ".cache"
+        cache_home = environment.get("XDG_CACHE_HOME", "")
+        folder = Path(cache_home) if Path(cache_home).is_absolute() else home / ".cache"
     return folder / "context-window" / NAME
 
 

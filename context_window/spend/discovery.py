@@ -59,11 +59,11 @@ def find_logs(paths: Iterable[str] = (), *, environment: Mapping[str, str] | Non
         environment: As for `log_patterns`. Default: that of the process.
         home: As for `log_patterns`. Default: the user's.
     """
-    given = list(paths)
-    if not given:
+    named_paths = list(paths)
+    if not named_paths:
         patterns = log_patterns(os.environ if environment is None else environment, Path.home() if home is None else home)
         return _sorted(Path(name) for pattern in patterns for name in glob(pattern, recursive=True, include_hidden=True))  # noqa: PTH207 - whole paths
-    return _sorted(log for path in given for log in _logs_of(Path(path).expanduser()))
+    return _sorted(log for path in named_paths for log in _logs_of(Path(path).expanduser()))
 
 
 def _logs_of(path: Path) -> Iterator[Path]:
@@ -81,7 +81,7 @@ def _logs_of(path: Path) -> Iterator[Path]:
 
 def _sorted(paths: Iterable[Path]) -> list[Path]:
     """Return the paths in order. A file that is reached by several paths stays once, under the first of them."""
-    found: dict[str, Path] = {}
+    by_real_path: dict[str, Path] = {}
     for path in sorted(set(paths)):
-        found.setdefault(os.path.realpath(path), path)
-    return list(found.values())
+        by_real_path.setdefault(os.path.realpath(path), path)
+    return list(by_real_path.values())

@@ -67,11 +67,11 @@ def read_ledger(
     entries = _Entries()
     unread: list[LogFile] = []
     for log in log_files(paths):
-        known = cache.get(log) if cache else None
-        if known is None:
+        entry = cache.get(log) if cache else None
+        if entry is None:
             unread.append(log)
         else:
-            entries.add(log, known)
+            entries.add(log, entry)
     with progress(sum(log.size for log in unread)) if progress and unread else nullcontext(lambda _: None) as advance:
         for log, data in scheduler(unread, advance):
             rows = decode(data)
@@ -99,8 +99,8 @@ class _Entries:
             if not request.id:
                 self._without_id.append(entry)
                 continue
-            known = self._best.setdefault(request.id, entry)
-            if (-request.output_tokens, *entry[:2]) < (-known[2].output_tokens, *known[:2]):
+            best = self._best.setdefault(request.id, entry)
+            if (-request.output_tokens, *entry[:2]) < (-best[2].output_tokens, *best[:2]):
                 self._best[request.id] = entry
         problem = rows.problem
         if rows.damaged_lines:

@@ -89,12 +89,12 @@ def _rates(model: str, day: date, prompt: int) -> Rates | None:
     uncached, answer = _rate(prices.input_mtok, prompt), _rate(prices.output_mtok, prompt)
     if uncached is None or answer is None:
         return None
-    read = _rate(prices.cache_read_mtok, prompt)
+    cache_read = _rate(prices.cache_read_mtok, prompt)
     write = _rate(prices.cache_write_mtok, prompt)
     for_hour = _rate(prices.cache_write_1h_mtok, prompt)
     if for_hour is None:  # twice the price of input: https://platform.claude.com/docs/en/build-with-claude/prompt-caching
         for_hour = 2 * uncached
-    return Rates(uncached, uncached if read is None else read, uncached if write is None else write, for_hour, answer)
+    return Rates(uncached, uncached if cache_read is None else cache_read, uncached if write is None else write, for_hour, answer)
 
 
 def _rate(price: Any, prompt: int) -> Decimal | None:

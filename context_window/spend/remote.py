@@ -40,14 +40,14 @@ def _logs_of(address: str) -> list[str]:
     files, path = _file_system(address)
     try:
         if "*" in path:
-            found = [name for name in files.glob(path) if name.endswith(SUFFIXES)]
+            names = [name for name in files.glob(path) if name.endswith(SUFFIXES)]
         elif files.isdir(path):
-            found = [name for name in files.find(path) if name.endswith(SUFFIXES)]
+            names = [name for name in files.find(path) if name.endswith(SUFFIXES)]
         else:
-            found = [path]
+            names = [path]
     except Exception as error:  # noqa: BLE001 - every file system has errors of its own
         raise FleetError(address, f"cannot be listed: {_reason(error)}") from None
-    return [files.unstrip_protocol(name) for name in found]
+    return [files.unstrip_protocol(name) for name in names]
 
 
 def remote_version(address: str) -> tuple[int, str]:

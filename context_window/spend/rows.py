@@ -112,10 +112,10 @@ def decode(data: bytes) -> LogRows:
 
 
 def _request(row: list[Any], texts: list[str]) -> Request:
-    id_, time, tool, model, project, session, agent, uncached, read, written, for_hour, output, reasoning, cost = row
+    id_, time, tool, model, project, session, agent, uncached, cache_read, cache_write, for_hour, output, reasoning, cost = row
     price = None if cost is None else Decimal(cost)
     names = texts[tool], texts[model], texts[project], texts[session], texts[agent]
-    return Request(id_, time, *names, uncached, read, written, for_hour, output, reasoning, price)
+    return Request(id_, time, *names, uncached, cache_read, cache_write, for_hour, output, reasoning, price)
 
 
 def _hashed(id_: str) -> str:

@@ -53,15 +53,15 @@ def read_in_processes(parts: Sequence[Sequence[LogFile]], advance: Advance, proc
         advance: Called with the bytes of each batch.
         processes: Number of processes.
     """
-    left = {log.place: log for part in parts for log in part}
+    unread = {log.place: log for part in parts for log in part}
     try:
         for part, rows in _results(parts, processes):
             for log, data in zip(part, rows, strict=True):
-                del left[log.place]
+                del unread[log.place]
                 yield log, data
             advance(sum(log.size for log in part))
     except BrokenProcessPool:
-        for log in list(left.values()):
+        for log in list(unread.values()):
             yield log, _read_apart(log)
             advance(log.size)
 
@@ -71,9 +71,9 @@ def _results(parts: Sequence[Sequence[LogFile]], processes: int) -> Iterator[tup
     pool = _pool(processes)
     try:
         running: dict[Future[list[bytes]], Sequence[LogFile]] = {}
-        waiting = iter(sorted(parts, key=lambda part: -sum(log.size for log in part)))  # the longest first, so that all end together
+        remaining = iter(sorted(parts, key=lambda part: -sum(log.size for log in part)))  # the longest first, so that all end together
         while True:
-            for part in waiting:
+            for part in remaining:
                 running[pool.submit(read_batch, [log.name for log in part])] = part
                 if len(running) >= 2 * processes:
                     break

@@ -45,8 +45,8 @@ def cached_prefix(request: Request) -> int:
 def lost_tokens(before: Request, request: Request) -> int:
     """Return the tokens by which the cache reads fall below what the request before left in the cache; 0 without a cache break."""
     prompt = request.total - request.output_tokens
-    lost = min(cached_prefix(before), prompt) - request.cache_read
-    return lost if lost >= LEAST else 0
+    uncached = min(cached_prefix(before), prompt) - request.cache_read
+    return uncached if uncached >= LEAST else 0
 
 
 def cause_of(before: Request, request: Request, between: Between) -> str:

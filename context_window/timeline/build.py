@@ -52,14 +52,14 @@ def timeline_of(session: Session, walk: WindowWalk, reports: LogReports, budget:
     items, states = session.items, [*walk.states, walk.final]
     events = list(events_of(session, walk, reports))
     points: list[Point] = []
-    seen = -1
+    last_state = -1
     before: Request | None = None
     for number, event in enumerate([*events, RequestEvent(len(states) - 1, None)], 1):
-        passed, start = states[seen + 1 : event.state + 1], states[seen].length if seen >= 0 else 0
+        passed, start = states[last_state + 1 : event.state + 1], states[last_state].length if last_state >= 0 else 0
         is_next = number > len(events)
         point = _point(items, states[event.state], passed, event, number, is_next=is_next)
         points.append(replace(point, markers=tuple(_markers(items, passed, start, before, event.request))))
-        before, seen = event.request or before, max(seen, event.state)
+        before, last_state = event.request or before, max(last_state, event.state)
     return Timeline(
         session.id,
         tuple(points),
@@ -131,10 +131,10 @@ def _markers(
         request: The request's report.
     """
     news = items[start : passed[-1].length] if passed else ()
-    hidden, lost = sum(state.hidden for state in passed), sum(state.lost for state in passed)
+    hidden, tokens_lost = sum(state.hidden for state in passed), sum(state.lost for state in passed)
     compacted = any(isinstance(item, Compaction) for item in news)
-    markers = [Marker(MarkerKind.COMPACTION, hidden - lost)] if compacted else []
-    shrunk = 0 if compacted else max(lost, _shrunk(before, request))
+    markers = [Marker(MarkerKind.COMPACTION, hidden - tokens_lost)] if compacted else []
+    shrunk = 0 if compacted else max(tokens_lost, _shrunk(before, request))
     if shrunk:
         markers.append(Marker(MarkerKind.TRIM, shrunk))
     if before is not None and request is not None and (tokens := lost_tokens(before, request)):

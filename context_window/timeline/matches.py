@@ -72,15 +72,15 @@ def match_requests(requests: Sequence[Request], session: Session, others: Iterab
         return LogReports(elsewhere=tuple(requests))
     agents = Counter(requests[index].agent for index in matches)
     agent = agents.most_common(1)[0][0]
-    left = [index for index in range(len(requests)) if index not in matches]
-    of_others = _matches([requests[index] for index in left], [item for other in others for item in _reporting(other.items)])
-    strays = [index for place, index in enumerate(left) if place not in of_others and requests[index].agent == agent]
+    unmatched = [index for index in range(len(requests)) if index not in matches]
+    of_others = _matches([requests[index] for index in unmatched], [item for other in others for item in _reporting(other.items)])
+    strays = [index for place, index in enumerate(unmatched) if place not in of_others and requests[index].agent == agent]
     _match_by_order(requests, items, strays, matches)
     next_items = _next_items(len(requests), matches, items)
     return LogReports(
         {items[place].id: requests[index] for index, place in matches.items()},
         tuple((next_items[index], requests[index]) for index in strays if index not in matches),
-        tuple(requests[index] for index in left if index not in matches and index not in set(strays)),
+        tuple(requests[index] for index in unmatched if index not in matches and index not in set(strays)),
     )
 
 
@@ -106,8 +106,8 @@ def _matches(requests: Sequence[Request], items: Sequence[Item]) -> dict[int, in
         places[_item_counts(item)].append(place)
     matches: dict[int, int] = {}
     for index, request in enumerate(requests):
-        if waiting := places.get(_counts_of(request)):
-            matches[index] = waiting.popleft()
+        if free_places := places.get(_counts_of(request)):
+            matches[index] = free_places.popleft()
     return matches
 
 

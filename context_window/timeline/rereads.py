@@ -39,7 +39,7 @@ def rereads_of(items: Sequence[Item], tokens: Sequence[int], costs: Sequence[flo
     """
     files: dict[str, Reread] = {}
     arguments: set[tuple[str, str]] = set()
-    waiting: dict[str, Reread] = {}  # by call id: rereads whose output has not come yet
+    pending: dict[str, Reread] = {}  # by call id: rereads whose output has not come yet
     for place, item in enumerate(items):
         reread = None
         if isinstance(item, FunctionCall):
@@ -52,9 +52,9 @@ def rereads_of(items: Sequence[Item], tokens: Sequence[int], costs: Sequence[flo
             arguments.add((access.path, item.arguments))
             if reread.reads == 1:
                 continue
-            waiting[item.call_id] = reread
+            pending[item.call_id] = reread
         elif isinstance(item, FunctionCallOutput):
-            reread = waiting.pop(item.call_id, None)
+            reread = pending.pop(item.call_id, None)
         if reread is not None:
             reread.tokens += tokens[place]
             reread.cost += costs[place]

@@ -133,7 +133,7 @@ def _prompt(request: Request) -> int:
 
 def _managed(events: Sequence[RequestEvent], states: Sequence[WindowState], views: ViewWalk) -> Iterator[tuple[Request, Request]]:
     """Yield each request and the one that the view would have been."""
-    altered, before, seen = False, 0, -1
+    altered, before, last_state = False, 0, -1
     unlogged: int | None = None
     for event in events:
         request = event.request
@@ -143,8 +143,8 @@ def _managed(events: Sequence[RequestEvent], states: Sequence[WindowState], view
             yield request, request
             continue
         state, view = states[event.state], views.states[event.state]
-        passed = views.states[seen + 1 : event.state + 1]
-        seen = max(seen, event.state)
+        passed = views.states[last_state + 1 : event.state + 1]
+        last_state = max(last_state, event.state)
         unlogged = max(0, _prompt(request) - state.counted) if unlogged is None else unlogged
         altered = altered or view.is_altered
         if not altered:
@@ -162,12 +162,14 @@ def _managed(events: Sequence[RequestEvent], states: Sequence[WindowState], view
 
 def _smaller(request: Request, prompt: int, cacheable: int) -> Request:
     """Return the request with this many prompt tokens, of which no more than `cacheable` are read from the cache."""
-    read = min(request.cache_read, cacheable, prompt)
-    rest, real_rest = prompt - read, _prompt(request) - request.cache_read
+    cache_read = min(request.cache_read, cacheable, prompt)
+    rest, real_rest = prompt - cache_read, _prompt(request) - request.cache_read
     if real_rest <= 0:
-        return replace(request, input_tokens=0, cache_read=read, cache_write=rest, cache_write_1h=0)
-    written, for_hour = (rest * tokens // real_rest for tokens in (request.cache_write, request.cache_write_1h))
-    return replace(request, input_tokens=rest - written - for_hour, cache_read=read, cache_write=written, cache_write_1h=for_hour)
+        return replace(request, input_tokens=0, cache_read=cache_read, cache_write=rest, cache_write_1h=0)
+    cache_write, for_hour = (rest * tokens // real_rest for tokens in (request.cache_write, request.cache_write_1h))
+    return replace(
+        request, input_tokens=rest - cache_write - for_hour, cache_read=cache_read, cache_write=cache_write, cache_write_1h=for_hour
+    )
 
 
 def _price(request: Request, managed: Request, cost: Decimal) -> Decimal:

@@ -85,7 +85,7 @@ class WindowWalk:
     def _state(self, fold: Fold, changed: set[int]) -> WindowState:
         """Return the sums. The work is in proportion to the items that are new or changed since the last call."""
         start, length = len(self._now), len(fold)
-        changes, hidden, lost = [], 0, 0
+        changes, hidden, tokens_lost = [], 0, 0
         for place in sorted(changed):
             if place >= start:
                 continue
@@ -98,7 +98,7 @@ class WindowWalk:
             self._now[place] = tokens
             if reason is not None:
                 hidden += before
-                lost += before if reason not in (Reason.COMPACTED, Reason.REPLACED_PROMPT) else 0
+                tokens_lost += before if reason not in (Reason.COMPACTED, Reason.REPLACED_PROMPT) else 0
         largest = largest_tokens = -1
         for place in range(start, length):
             tokens = fold.tokens(place) if fold.hidden_reason(place) is None else -1
@@ -114,6 +114,6 @@ class WindowWalk:
             largest,
             max(0, largest_tokens),
             hidden,
-            lost,
+            tokens_lost,
             tuple(changes),
         )

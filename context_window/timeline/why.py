@@ -186,11 +186,11 @@ def _lifetimes(walk: WindowWalk, events: Sequence[RequestEvent]) -> tuple[Lifeti
     assert walk.final is not None
     lifetimes, states = Lifetimes(len(walk.tokens)), [*walk.states, walk.final]
     outside = {OVERHEAD: 0.0, ANSWERS: 0.0}
-    seen = -1
+    last_state = -1
     for event in events:
-        for index in range(seen + 1, event.state + 1):
+        for index in range(last_state + 1, event.state + 1):
             _enter(lifetimes, walk, states[index], states[index - 1].length if index else 0)
-        seen = max(seen, event.state)
+        last_state = max(last_state, event.state)
         request = event.request
         cost = None if request is None else cost_of(request)
         rates = None if request is None else rates_of(request)

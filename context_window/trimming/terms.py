@@ -164,9 +164,9 @@ class TermIndex:
     def _terms_of(self, line: str) -> Sequence[Term]:
         """Return the terms of a line, each once."""
         line = without_number(line)
-        known = self._terms_of_lines.get(line)
-        if known is not None:
-            return known
+        earlier_terms = self._terms_of_lines.get(line)
+        if earlier_terms is not None:
+            return earlier_terms
         terms: list[Term] = []
         for word in _WORDS.findall(line):
             of_word = self._terms_of_words.get(word)

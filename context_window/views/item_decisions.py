@@ -121,8 +121,8 @@ class ItemDecisions:
         """Yield the last user message, the first message, the frontier, and the results that rules keep."""
         fold, groups = self._fold, self._fold.groups
         users = (place for place in (groups.last_user, fold.first_message) if place != NONE)
-        kept = () if fold.results is None else fold.results.kept()
-        return chain(users, range(groups.frontier, len(fold)), kept)
+        results = () if fold.results is None else fold.results.kept()
+        return chain(users, range(groups.frontier, len(fold)), results)
 
     def _is_replaced(self, place: int) -> bool:
         """True if summaries stand for the hidden item, whether or not a trim hid it before they came."""
@@ -131,9 +131,9 @@ class ItemDecisions:
         return groups.unit_protection[head] != HELD and self._fold.is_summarised(head)
 
     def _decision(self, place: int) -> Decision:
-        fold, item, noted = self._fold, self._items.items[place], self._items.noted
+        fold, item, changed_places = self._fold, self._items.items[place], self._items.noted
         action = action_of(fold, place)
-        if action is Action.KEEP and place in noted:
+        if action is Action.KEEP and place in changed_places:
             action = Action.REPLACE_REFUSED
         has_no_content, is_call = action in (Action.EXTRACT, Action.CLEAR, Action.DROP), fold.groups.kind[place] == KIND_CALL
         if action is Action.DROP and self._is_replaced(place):
@@ -152,7 +152,7 @@ class ItemDecisions:
             cut=fold.cut(place) if not has_no_content or (is_call and action is not Action.EXTRACT) else None,
             superseded_by=self._superseder_id(place) if reason is Reason.SUPERSEDED else None,
             lines=fold.extract_lines(place) if action is Action.EXTRACT else None,
-            refused=() if has_no_content else noted.get(place, ()),
+            refused=() if has_no_content else changed_places.get(place, ()),
         )
 
     def _reason_in_full(self, place: int) -> Reason:

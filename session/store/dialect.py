@@ -34,7 +34,7 @@ class Connection(Protocol):
 
 
 class Database(Protocol):
-    """Where a store keeps its rows: a file (`file.py`) or a server (`server.py`). Errors of either are raised as `StoreError`s.
+    """The rows of a store, in a file (`file.py`) or on a server (`server.py`). Errors of either are raised as `StoreError`s.
 
     Attributes:
         path: The file, or the server's URL without its password.

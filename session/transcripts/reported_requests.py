@@ -48,8 +48,8 @@ def each_once(reports: Iterable[Request]) -> list[Request]:
     requests: dict[str, Request] = {}
     for place, report in enumerate(reports):
         key = report.id or f"#{place}"
-        known = requests.get(key)
-        if known is None or report.output_tokens > known.output_tokens:
+        earlier = requests.get(key)
+        if earlier is None or report.output_tokens > earlier.output_tokens:
             requests[key] = report
     return list(requests.values())
 
@@ -66,8 +66,8 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
     """
     source = Source(Path(path).expanduser(), on_read)
     if is_storage(source.path):
-        found, damaged = read_storage(source.path)
-        return ReadLog(tuple(each_once(request for request in found if request.total)), damaged)
+        requests, damaged = read_storage(source.path)
+        return ReadLog(tuple(each_once(request for request in requests if request.total)), damaged)
     document, lines = source.document_or_lines()
     reader: Reader | None = None
     if isinstance(document, list):  # one run, as the list of its entries

@@ -84,8 +84,8 @@ class ClaudeCodeReader:
         if line is value:
             agent = text_at(value, "agentId") or ("sidechain" if value.get("isSidechain") is True else "")
         message_id, request_id = id_at(message, "id"), id_at(line, "requestId")
-        written = count_at(usage, "cache_creation_input_tokens")
-        for_hour = min(count_at(object_at(usage, "cache_creation"), "ephemeral_1h_input_tokens"), written)
+        cache_write = count_at(usage, "cache_creation_input_tokens")
+        for_hour = min(count_at(object_at(usage, "cache_creation"), "ephemeral_1h_input_tokens"), cache_write)
         yield Request(
             f"claude:{message_id}:{request_id}" if message_id else "",
             seconds(line.get("timestamp") or value.get("timestamp")),
@@ -96,7 +96,7 @@ class ClaudeCodeReader:
             agent,
             input_tokens=count_at(usage, "input_tokens"),
             cache_read=count_at(usage, "cache_read_input_tokens"),
-            cache_write=written - for_hour,
+            cache_write=cache_write - for_hour,
             cache_write_1h=for_hour,
             output_tokens=count_at(usage, "output_tokens"),
             cost=dollars(line.get("costUSD")),
@@ -115,11 +115,11 @@ class CodexReader:
         """Yield the request of a `token_count` line."""
         payload, kind = object_at(value, "payload"), value.get("type")
         if kind == "session_meta" and not self._session:
-            own = text_at(payload, "id")
+            session_id = text_at(payload, "id")
             spawn = object_at(object_at(object_at(payload, "source"), "subagent"), "thread_spawn")
-            self._session = text_at(spawn, "parent_thread_id") or own
-            self._agent = own if self._session != own else ""
-            self._root = text_at(payload, "forked_from_id") or own
+            self._session = text_at(spawn, "parent_thread_id") or session_id
+            self._agent = session_id if self._session != session_id else ""
+            self._root = text_at(payload, "forked_from_id") or session_id
         self._project = self._project or text_at(payload, "cwd")
         if kind == "turn_context":
             self._model = text_at(payload, "model") or self._model
@@ -184,7 +184,7 @@ class OpencodeReader:
     def read(self, value: JsonObject) -> Iterator[Request]:
         """Yield the requests of the export's messages."""
         session = object_at(value, "info")
-        own = id_at(session, "id")
+        session_id = id_at(session, "id")
         parent = id_at(session, "parentID")
         for message in objects_at(value, "messages"):
             info = object_at(message, "info")
@@ -200,8 +200,8 @@ class OpencodeReader:
                     opencode.NAME,
                     text_at(info, "modelID"),
                     text_at(object_at(info, "path"), "cwd") or text_at(session, "directory"),
-                    parent or own,
-                    own if "parentID" in session else "",
+                    parent or session_id,
+                    session_id if "parentID" in session else "",
                     input_tokens=counts.input_tokens,
                     cache_read=counts.cache_read_tokens,
                     cache_write=counts.cache_write_tokens,
@@ -225,10 +225,10 @@ class PiReader:
         usage = object_at(message, "usage")
         if value.get("type") == "message" and usage:
             counts = pi.usage_of(usage) or Counts()
-            own = id_at(value, "id")
+            record_id = id_at(value, "id")
             stamp = text_at(value, "timestamp")
             yield Request(
-                f"pi:{own}:{stamp}" if own and stamp else "",
+                f"pi:{record_id}:{stamp}" if record_id and stamp else "",
                 seconds(stamp),
                 pi.NAME,
                 text_at(message, "model"),
@@ -320,7 +320,7 @@ READERS: dict[str, type[Reader]] = {
 """The readers by the name of their format."""
 
 
-def _since(before: JsonObject, now: JsonObject) -> JsonObject:
+def _since(before: JsonObject, totals: JsonObject) -> JsonObject:
     """Return the growth of Codex's totals between two reports; empty if there is none before, or if the totals began anew."""
-    growth = {name: count_at(now, name) - count_at(before, name) for name in now}
+    growth = {name: count_at(totals, name) - count_at(before, name) for name in totals}
     return dict(growth) if before and min(growth.values(), default=-1) >= 0 else {}

@@ -75,11 +75,11 @@ def _of_database(path: Path) -> Iterator[Session]:
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as database:
             sessions = database.execute("SELECT id, parent_id, directory FROM session ORDER BY id").fetchall()
-            for own, parent, directory in sessions:
-                info: JsonObject = {"id": own, "directory": directory} | ({"parentID": parent} if parent else {})
-                rows = database.execute("SELECT id, data FROM message WHERE session_id = ? ORDER BY id", (own,)).fetchall()
+            for session_id, parent, directory in sessions:
+                info: JsonObject = {"id": session_id, "directory": directory} | ({"parentID": parent} if parent else {})
+                rows = database.execute("SELECT id, data FROM message WHERE session_id = ? ORDER BY id", (session_id,)).fetchall()
                 query = "SELECT message_id, data FROM part WHERE session_id = ? AND data LIKE ? ORDER BY id"
-                yield (info, *_joined(rows, database.execute(query, (own, f'%"{STEP}"%')).fetchall()))
+                yield (info, *_joined(rows, database.execute(query, (session_id, f'%"{STEP}"%')).fetchall()))
     except sqlite3.Error as error:
         raise TranscriptError(path, f"is not a database of opencode that we can read: {error}") from None
 

@@ -84,7 +84,7 @@ class OpenHandsReader:
 
 
 class _Total(NamedTuple):
-    """What was used for a purpose so far."""
+    """Tokens used for a purpose so far."""
 
     counts: Counts
     reasoning: int
@@ -92,7 +92,7 @@ class _Total(NamedTuple):
 
     def since(self, before: _Total) -> _Total:
         """Return what was used after an earlier report; all of it if the totals have begun anew."""
-        counts = Counts(*(now - then for now, then in zip(self.counts, before.counts, strict=True)))
+        counts = Counts(*(count - then for count, then in zip(self.counts, before.counts, strict=True)))
         if min(counts) < 0:
             return self
         cost = None if self.cost is None else max(self.cost - (before.cost or 0), Decimal(0))
@@ -113,9 +113,9 @@ def _of_response(response: JsonObject, tool: str, session: str, time: float | No
     counts = usage_of(usage)
     if counts is None:
         return
-    own = id_at(response, "id")
+    response_id = id_at(response, "id")
     reasoning = count_at(object_at(usage, "completion_tokens_details"), "reasoning_tokens")
-    key, model, cost = f"{tool}:{own}" if own else "", text_at(response, "model"), dollars(usage.get("cost"))
+    key, model, cost = f"{tool}:{response_id}" if response_id else "", text_at(response, "model"), dollars(usage.get("cost"))
     yield Request(key, time, tool, model, "", session, "", **_amounts(counts), reasoning=reasoning, cost=cost)
 
 

@@ -151,7 +151,7 @@ def media_in(
     places: dict[tuple[int, ...], Image | Document] = {}
     for number, content in enumerate(contents):
         for place, block in enumerate(content if isinstance(content, list) else ()):
-            if (medium := next((part for written, part in blocks if written == block), None)) is not None:
+            if (medium := next((part for sent_block, part in blocks if sent_block == block), None)) is not None:
                 places[number, place] = medium
     return places
 
