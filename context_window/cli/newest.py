@@ -33,12 +33,12 @@ def chosen_paths(paths: tuple[str, ...], *, last: bool) -> tuple[str, ...]:
         BadInputError: There is no such session.
         click.UsageError: Both were given.
     """
-    from ..spend.newest import newest_log
-
     if paths:
         if last:
             raise click.UsageError("--last and PATH exclude each other.")
         return paths
+    from ..spend.newest import newest_log  # imports all of `spend`, a tenth of a second
+
     path = newest_log(None if last else Path.cwd())
     if path is None:
         where = "of the known tools" if last else "of this folder"

@@ -15,6 +15,10 @@ PATIENCE = 1.0
 """Seconds before the bar appears."""
 
 
+_SHOWN: list[str] = []
+"""The work that has a bar now."""
+
+
 class _Bar:
     """A bar that appears late. rich draws it in a thread of its own, so that it moves while we count."""
 
@@ -53,7 +57,7 @@ class _Bar:
 
 @contextmanager
 def progress_bar(description: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show a bar while the block runs, if it takes longer than a second and standard error is a terminal.
+    """Show a bar while the block runs, if it takes longer than a second and standard error is a terminal. A bar within it is not shown.
 
         with progress_bar("reading log.jsonl", size) as advance:
             for block in blocks:
@@ -63,9 +67,10 @@ def progress_bar(description: str, total: int | None = None) -> Iterator[Callabl
         description: The work, in a word or two.
         total: Amount of work, in the unit of `advance`; None if unknown.
     """
-    if sys.stderr is None or not sys.stderr.isatty():
+    if _SHOWN or sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return
+    _SHOWN.append(description)
     bar = _Bar(description, total)
     timer = Timer(PATIENCE, bar.appear)
     timer.daemon = True
@@ -73,5 +78,6 @@ def progress_bar(description: str, total: int | None = None) -> Iterator[Callabl
     try:
         yield bar.advance
     finally:
+        _SHOWN.clear()
         timer.cancel()
         bar.vanish()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .newest import chosen_paths, complete_path, last_option
 from .options import READABLE_FORMATS, Settings, window_options
-from .output import BAD_INPUT, BrokenPromiseError, complain, say, say_values, show
+from .output import BAD_INPUT, BadInputError, BrokenPromiseError, complain, say, say_values, show
 from .progress import progress_bar
 from .watch import LiveSession, clear_screen, watch, watch_option
 
@@ -24,6 +26,7 @@ Examples:
   context-window usage
   context-window usage session.jsonl --watch
   context-window usage ~/.claude/projects/my-project/*.jsonl --max-tokens 100000
+  context-window usage ~/.codex/sessions
   context-window usage session.jsonl --json | jq .categories
 """
 
@@ -39,10 +42,11 @@ def usage(paths: tuple[str, ...], last: bool, is_watched: bool, as_json: bool, *
 
     Prints one row per category with its share of the budget, then the tools and the items that use the most tokens. The row
     `overhead` is what a request costs besides its items, such as tool definitions. PATH is a session log, a saved session, or - for
-    standard input. Without PATH, the newest session of this folder is read.
+    standard input. Without PATH, the newest session of this folder is read. Several PATHs, or a folder of logs, give a table with a row for
+    each session.
     """
     settings = Settings(**options)
-    paths = chosen_paths(paths, last=last)
+    paths = _logs_in(chosen_paths(paths, last=last))
     if is_watched:
         _watch(paths, settings, as_json=as_json)
         return
@@ -57,30 +61,61 @@ def usage(paths: tuple[str, ...], last: bool, is_watched: bool, as_json: bool, *
         )
 
 
+def _logs_in(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths, with the logs of a folder in its place.
+
+    Raises:
+        BadInputError: A folder has no logs.
+    """
+    logs: list[str] = []
+    for path in paths:
+        folder = Path(path).expanduser()
+        if not path or not folder.is_dir():
+            logs.append(path)
+            continue
+        from ..spend import find_logs
+
+        found = [str(log) for log in find_logs([str(folder)])]
+        if not found:
+            raise BadInputError(f"no logs found in {path}; pass the path of a log or of a folder of logs")
+        logs += found
+    return tuple(logs)
+
+
 def _show_all(paths: Sequence[str], settings: Settings, *, as_json: bool) -> tuple[list[UsageReport], int]:
-    """Print the reports, and return them and the number of paths that could not be read. A single path's error is raised."""
+    """Print the report, or a table of several, and return them and the number of paths that could not be read.
+
+    A single path's error is raised.
+    """
     from session.errors import SessionError
 
+    from ..display.usage_table import usage_table
     from ..errors import ContextWindowError
 
     reports: list[UsageReport] = []
+    result: ReadReport | None = None
     failures = 0
-    for path in paths:
-        try:
-            result = _read(path, LiveSession(settings), settings)
-        except (SessionError, ContextWindowError, click.ClickException) as error:
-            if len(paths) == 1:
-                raise
-            complain(error.message if isinstance(error, click.ClickException) else str(error))  # and go on with the other paths
-            failures += 1
-            continue
-        if as_json:
-            say_values(result.values(path))
-        else:
-            _show_report(result, is_first=not reports)
-        reports.append(result.report)
-    if not as_json and len(paths) > 1:
-        _show_totals(reports)
+    with progress_bar("reading sessions", len(paths)) if len(paths) > 1 else nullcontext(lambda _: None) as advance:
+        for path in paths:
+            try:
+                result = _read(path, LiveSession(settings), settings)
+            except (SessionError, ContextWindowError, click.ClickException) as error:
+                if len(paths) == 1:
+                    raise
+                complain(error.message if isinstance(error, click.ClickException) else str(error))  # and go on with the other paths
+                failures += 1
+                continue
+            finally:
+                advance(1)
+            if as_json:
+                say_values(result.values(path))
+            reports.append(result.report)
+    if as_json or result is None:
+        return reports, failures
+    if len(reports) == 1:
+        _show_report(result)
+    else:
+        show(lambda width, glyphs: usage_table(reports, width, glyphs))
     return reports, failures
 
 
@@ -127,8 +162,8 @@ def _watch(paths: Sequence[str], settings: Settings, *, as_json: bool) -> None:
             say_values(result.values(paths[0]))
             return
         clear_screen()
-        _show_report(result, is_first=True)
-        say(f"{result.report.total - first[0]:+,} tokens since this began; Ctrl-C ends")
+        _show_report(result)
+        say(f"{read.report.total - first[0]:+,} tokens since this began; Ctrl-C ends")
 
     watch(paths[0], look, as_json=as_json)
 
@@ -146,14 +181,12 @@ def _count_others(transcript: Transcript, manager: ContextWindowManager) -> list
     ]
 
 
-def _show_report(result: ReadReport, *, is_first: bool) -> None:
+def _show_report(result: ReadReport) -> None:
     from ..display.glyphs import QUIET
     from ..display.lines import Span, wrapped
     from ..display.usage import WIDEST, other_session_lines, usage_draw
 
     report, other_sizes, transcript = result.report, result.other_sizes, result.transcript
-    if not is_first:
-        say()
     show(usage_draw(report))
     notes = _notes(report, transcript)
     if notes:
@@ -177,17 +210,3 @@ def _notes(report: UsageReport, transcript: Transcript) -> list[str]:
             f"{missing}; {'their tokens, as reported by the provider, are in the overhead' if is_reported else 'real requests cost more'}"
         )
     return notes
-
-
-def _show_totals(reports: list[UsageReport]) -> None:
-    from ..display.glyphs import STRONG, Glyphs
-    from ..display.lines import Line, Span, flow
-
-    total = sum(report.total for report in reports)
-    over = sum(report.over_budget for report in reports)
-
-    def draw(width: int, glyphs: Glyphs) -> list[Line]:
-        spans = [Span(f"{len(reports):,} sessions", STRONG), Span(f"{total:,} tokens in all"), Span(f"{over:,} over budget")]
-        return [[], *flow(spans, width, glyphs)]
-
-    show(draw)

@@ -22,7 +22,7 @@ from session.transcripts.reported_requests import Request, read_requests
 
 from .remote import is_remote, local_copy
 
-FORMAT = 1
+FORMAT = 2
 """Number of the format. Raise it when a reader's figures change: rows of another format are read anew."""
 WORTH_COMPRESSING = 4_000
 """Bytes of rows that are compressed. Most logs are small, and setting up the compression takes as long as their rows."""

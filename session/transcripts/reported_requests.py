@@ -84,7 +84,7 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
                 if reader is None and (reader := _reader_of(value, source.path)) is not None:
                     source.is_needed = _needed_by(reader)
                 if reader is not None:
-                    reports += (request for request in reader.read(value) if request.total)
+                    reports += (request for request in reader.read(value) if request.total or request.cost)
         if reader is None and line.number > EXAMINED_MAX:
             break
     if reader is None:

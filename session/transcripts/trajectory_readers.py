@@ -48,7 +48,10 @@ class SweAgentReader:
 
 
 class OpenHandsReader:
-    """OpenHands repeats a response in each event that came from it. Its agent SDK reports the totals so far instead, by purpose."""
+    """OpenHands repeats a response in each event that came from it. Its agent SDK reports the totals so far instead, by purpose.
+
+    Runs of older versions state only their price. It becomes one request without tokens.
+    """
 
     def __init__(self) -> None:
         self._totals: dict[str, _Total] = {}
@@ -58,12 +61,19 @@ class OpenHandsReader:
         if "history" not in value:
             yield from self._of_event(value, "")
             return
-        session = id_at(value, "instance_id")
-        for entry in list_at(value, "history"):
+        requests = list(self._of_record(value))
+        yield from requests
+        price = dollars(object_at(value, "metrics").get("accumulated_cost"))
+        if price and not requests:
+            yield Request("", None, openhands.NAME, "", "", id_at(value, "instance_id"), "", cost=price)
+
+    def _of_record(self, record: JsonObject) -> Iterator[Request]:
+        session = id_at(record, "instance_id")
+        for entry in list_at(record, "history"):
             for event in entry if isinstance(entry, list) else [entry]:  # older logs pair each action with its observation
                 if isinstance(event, dict):
                     yield from self._of_event(event, session)
-        for usage in objects_at(object_at(value, "metrics"), "token_usages"):
+        for usage in objects_at(object_at(record, "metrics"), "token_usages"):
             yield from _of_response({"id": usage.get("response_id"), "usage": usage} | usage, openhands.NAME, session, None)
 
     def _of_event(self, event: JsonObject, session: str) -> Iterator[Request]:

@@ -192,13 +192,17 @@ def test_a_budget_above_the_models_window_is_warned_of(shell: Shell, path: str, 
     assert shell("usage", path, path, "--model", "gpt-4", "--max-tokens", 9000)[2].count(warning) == 1
 
 
-def test_several_paths_give_a_report_each_and_a_sum(shell: Shell, path: str, tmp_path: Path) -> None:
+def test_several_paths_give_a_table_with_a_row_each(shell: Shell, path: str, tmp_path: Path) -> None:
     other = saved(long_session(3), tmp_path / "other.json")
     code, out, _ = shell("usage", path, other)
     totals = [ContextWindowManager().get_token_usage(read_transcript(transcript))["total"] for transcript in (path, other)]
     assert code == 0
-    assert out.count("Largest items") == 2
-    assert f"2 sessions · {sum(totals):,} tokens in all" in out
+    assert "Largest items" not in out
+    rows = [line.split() for line in out.splitlines()[1:3]]
+    assert [row[0] for row in rows] == ["session.json", "other.json"]
+    assert all(f"{total:,}" in row for row, total in zip(rows, totals, strict=True))
+    assert f"{sum(totals):,}" not in out  # a sum of last windows is nothing that was paid
+    assert shell("usage", tmp_path)[1].splitlines()[1:3] == [*reversed(out.splitlines()[1:3])]
     assert [json.loads(line)["total"] for line in shell("usage", path, other, "--json")[1].splitlines()] == totals
 
 
@@ -207,6 +211,12 @@ def test_a_path_that_fails_does_not_hide_the_others(shell: Shell, path: str) -> 
     assert code == 2
     assert "Largest items" in out
     assert err == "context-window: no-such-file: no such file\n"
+
+
+def test_a_folder_without_logs_is_bad_input(shell: Shell, tmp_path: Path) -> None:
+    code, out, err = shell("usage", tmp_path)
+    assert (code, out) == (2, "")
+    assert err == f"context-window: no logs found in {tmp_path}; pass the path of a log or of a folder of logs\n"
 
 
 def claude_lines(*texts: str, session: str, agent: str | None = None) -> Iterator[str]:

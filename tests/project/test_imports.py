@@ -51,3 +51,8 @@ def test_a_manager_for_a_current_model_waits_with_the_vocabulary_and_never_needs
 @pytest.mark.parametrize("module", ["context_window", "context_window.manager", "context_window.cli"])
 def test_the_slow_libraries_wait_until_they_are_needed(module: str) -> None:
     assert SLOW & _loaded_by(f"import {module}") == set()
+
+
+def test_a_command_with_a_path_does_not_load_what_finds_logs() -> None:
+    loaded = _loaded_by("from context_window.cli.newest import chosen_paths\nchosen_paths(('session.jsonl',), last=False)")
+    assert [name for name in loaded if name.startswith("context_window.spend")] == []

@@ -64,6 +64,13 @@ def test_the_agent_sdk_has_the_totals_of_its_last_report() -> None:
     assert (row.cache_read, row.output_tokens) == (last["cache_read_tokens"], last["completion_tokens"])
 
 
+def test_runs_of_openhands_that_state_only_their_price_have_it() -> None:
+    (log,) = find_logs([str(TRANSCRIPTS / "openhands" / "**" / "*output.jsonl")])
+    stated = [Decimal(str(run["metrics"]["accumulated_cost"])) for run in raw_usage.lines([log])]
+    (row,) = spend_by("tool", read_ledger([log]).requests)
+    assert (row.cost, row.requests, row.total) == (sum(stated), len(stated), 0)
+
+
 @pytest.mark.parametrize(("tool", "cents"), [("pi", "30.33"), ("cline", "2.04"), ("opencode", "1.59")])
 def test_money_is_what_the_log_states(tool: str, cents: str) -> None:
     (row,) = spend_by("tool", read_ledger(find_logs([str(TRANSCRIPTS / FOLDERS[tool])])).requests)

@@ -1,0 +1,208 @@
+"""Compares what `context-window spend` counts with a count over the raw JSON, figure by figure, and with ccusage.
+
+    python -m benchmarks.spend_check FOLDER                          # any folder of logs, such as ~/.claude/projects
+    python -m benchmarks.spend_check FOLDER --ccusage PATH           # the program, after `npm install ccusage`
+
+The exit status is 1 if a figure of the raw count differs. That count shares no code with the library. It finds the files, knows each
+tool's field names, and keeps, of several reports of a request, the one with the most output tokens. ccusage has other rules; its
+differences are printed, and `benchmarks/README.md` explains them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from context_window.spend import SpendRow, find_logs, read_ledger, spend_by
+
+FIGURES = ("input", "cache read", "cache write", "output")
+Sums = tuple[int, ...]
+"""Tokens in the order of `FIGURES`. None is in two of them."""
+
+# The count over raw JSON
+
+
+def values(path: Path) -> list[Any]:
+    """The JSON values of a file: one document, or one a line. Broken lines are left out."""
+    text = path.read_text("utf-8", "replace")
+    try:
+        return [json.loads(text)]
+    except ValueError:
+        pass
+    found = []
+    for line in text.splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def within(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a JSON value, outer ones first."""
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from within(inner)
+
+
+Report = tuple[str, Any, Sums]
+"""A tool, the request's id (None if no other report can be of it), and the tokens."""
+
+
+def line_reports(log: list[dict[str, Any]]) -> Iterator[Report]:
+    """The reports of a log that has one event a line."""
+    for line in log:
+        kind, data = line.get("type"), line.get("data", {})
+        message: Any = line.get("message")
+        if kind == "progress" and isinstance(data, dict) and "message" in data:  # a sub-agent without a log of its own
+            message, line = data["message"].get("message"), data["message"]  # noqa: PLW2901
+        usage = message.get("usage") if isinstance(message, dict) else None
+        if usage and "cacheRead" in usage:
+            yield "pi", line.get("id"), (usage["input"], usage["cacheRead"], usage["cacheWrite"], usage["output"])
+        elif usage:
+            read, written = usage.get("cache_read_input_tokens") or 0, usage.get("cache_creation_input_tokens") or 0
+            yield "claude_code", (message["id"], line.get("requestId")), (usage["input_tokens"], read, written, usage["output_tokens"])
+        elif kind == "session.shutdown":
+            for model in data["modelMetrics"].values():
+                usage = model["usage"]
+                read, written = usage["cacheReadTokens"], usage["cacheWriteTokens"]
+                yield "copilot_cli", None, (usage["inputTokens"] - read - written, read, written, usage["outputTokens"])
+    infos = [line["payload"]["info"] for line in log if isinstance(line.get("payload"), dict) and line["payload"].get("info")]
+    states = [line["value"]["usage_to_metrics"] for line in log if line.get("key") == "stats"]
+    for metrics in states[-1].values() if states else ():  # running totals
+        usage = metrics["accumulated_token_usage"]
+        read, written = usage["cache_read_tokens"], usage["cache_write_tokens"]
+        yield "openhands", None, (usage["prompt_tokens"] - read - written, read, written, usage["completion_tokens"])
+    if infos:  # running totals
+        last = infos[-1]["total_token_usage"]
+        yield "codex", None, (last["input_tokens"] - last["cached_input_tokens"], last["cached_input_tokens"], 0, last["output_tokens"])
+
+
+def nested_reports(log: list[Any]) -> Iterator[Report]:
+    """The reports of a log whose messages are somewhere within a document."""
+    for value in within(log):
+        tokens, metrics, response = value.get("tokens"), value.get("metrics"), value.get("model_response")
+        if isinstance(value.get("extra"), dict):
+            response = value["extra"].get("response")
+        if isinstance(tokens, dict) and "tool" in tokens:
+            yield "gemini_cli", value["id"], (tokens["input"] - tokens["cached"], tokens["cached"], 0, tokens["total"] - tokens["input"])
+        elif isinstance(tokens, dict) and value.get("role") == "assistant":
+            cache = tokens["cache"]
+            yield "opencode", (value["id"], value["time"]["created"]), (tokens["input"], cache["read"], cache["write"], tokens["output"])
+        elif isinstance(metrics, dict) and "cacheReadTokens" in metrics:
+            read, written = metrics["cacheReadTokens"], metrics["cacheWriteTokens"]
+            yield "cline", value["id"], (metrics["inputTokens"] - read - written, read, written, metrics["outputTokens"])
+        elif isinstance(response, dict) and "prompt_tokens" in response.get("usage", ()):
+            usage = response["usage"]
+            read = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or usage.get("cache_read_input_tokens") or 0
+            written = usage.get("cache_creation_input_tokens") or 0
+            tool = "openhands" if "model_response" in value else "mini_swe_agent"
+            yield tool, response["id"], (usage["prompt_tokens"] - read - written, read, written, usage["completion_tokens"])
+
+
+def reports(path: Path) -> list[Report]:
+    """The reports in a file."""
+    log = values(path)
+    lines = [value for value in log if isinstance(value, dict)]
+    return list(line_reports(lines)) or list(nested_reports(log))
+
+
+def raw_count(folder: Path) -> dict[str, Sums]:
+    """The sums of each tool over all files below a folder."""
+    known: dict[tuple[str, Any], Sums] = {}
+    for path in sorted(path for path in folder.rglob("*") if path.suffix in {".json", ".jsonl"}):
+        for place, (tool, key, sums) in enumerate(reports(path)):
+            name = tool, (path, place) if key is None else key
+            if name not in known or sums[-1] > known[name][-1]:
+                known[name] = sums
+    tools = sorted({tool for tool, _ in known})
+    return {tool: tuple(map(sum, zip(*(sums for (of, _), sums in known.items() if of == tool), strict=True))) for tool in tools}
+
+
+# The counts beside it
+
+
+def rows_of(folder: Path) -> list[SpendRow]:
+    """The rows of `context-window spend FOLDER --by tool`."""
+    return spend_by("tool", read_ledger(find_logs([str(folder)])).requests)
+
+
+def our_count(folder: Path) -> dict[str, Sums]:
+    """The same of `context-window spend`."""
+    return {
+        row.name: (row.input_tokens, row.cache_read, row.cache_write + row.cache_write_1h, row.output_tokens) for row in rows_of(folder)
+    }
+
+
+def ccusage_count(folder: Path, program: str) -> dict[str, tuple[Sums, float]]:
+    """The tokens and the US dollars that ccusage counts in the logs of Claude Code and Codex below a folder."""
+    counts: dict[str, tuple[Sums, float]] = {}
+    with tempfile.TemporaryDirectory() as home:
+        homes = {"claude_code": Path(home, "claude", "projects"), "codex": Path(home, "codex", "sessions")}
+        for place in homes.values():
+            place.mkdir(parents=True)
+        for path in folder.rglob("*.jsonl"):
+            tools = {tool for tool, _, _ in reports(path)} & homes.keys()
+            for tool in tools:
+                target = homes[tool] / path.relative_to(folder)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, target)
+        roots = {"CLAUDE_CONFIG_DIR": str(homes["claude_code"].parent), "CODEX_HOME": str(homes["codex"].parent)}
+        for tool, command in {"claude_code": "claude", "codex": "codex"}.items():
+            arguments = [program, command, "daily", "--json", "--offline", "--timezone", "UTC"]
+            done = subprocess.run(arguments, env=os.environ | roots, check=True, capture_output=True, text=True)
+            total = json.loads(done.stdout)["totals"]
+            sums = total["inputTokens"], total["cacheReadTokens"], total["cacheCreationTokens"], total["outputTokens"]
+            counts[tool] = sums, total.get("totalCost", total.get("costUSD"))
+    return counts
+
+
+def our_money(folder: Path) -> dict[str, str]:
+    """US dollars by tool, with a `+` if the price of some requests is unknown."""
+    return {row.name: f"{row.cost:.2f}{'+' if row.unpriced else ''}" for row in rows_of(folder)}
+
+
+def row(name: str, count: str, sums: Sums) -> str:
+    """A row of the table."""
+    return f"| {name} | {count} | " + " | ".join(f"{figure:,}" for figure in sums) + " |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="folder of logs")
+    parser.add_argument("--ccusage", metavar="PATH", help="the program ccusage, to compare with it too")
+    options = parser.parse_args()
+    folder = options.folder.expanduser()
+    raw, ours = raw_count(folder), our_count(folder)
+    print("| tool | count | " + " | ".join(FIGURES) + " |\n|---|---|--:|--:|--:|--:|")
+    differences = 0
+    for tool in sorted(raw.keys() | ours.keys()):
+        none = (0,) * len(FIGURES)
+        mine, theirs = ours.get(tool, none), raw.get(tool, none)
+        is_same = mine == theirs
+        print(row(tool, "both" if is_same else "spend", mine))
+        if not is_same:
+            differences += 1
+            print(row(tool, "raw JSON", theirs))
+    if options.ccusage:
+        money = our_money(folder)
+        print("\n| tool | count | " + " | ".join(FIGURES) + " | US dollars |\n|---|---|--:|--:|--:|--:|--:|")
+        for tool, (sums, dollars) in ccusage_count(folder, options.ccusage).items():
+            print(row(tool, "ccusage", sums) + f" {dollars:.2f} |")
+            mine = ours.get(tool, (0,) * len(FIGURES))
+            print(row(tool, "spend", mine) + f" {money.get(tool, '0.00')} |")
+            print(row(tool, "spend - ccusage", tuple(a - b for a, b in zip(mine, sums, strict=True))) + " |")
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
