@@ -163,7 +163,7 @@ def _watch(paths: Sequence[str], settings: Settings, *, as_json: bool) -> None:
             return
         clear_screen()
         _show_report(result)
-        say(f"{read.report.total - first[0]:+,} tokens since this began; Ctrl-C ends")
+        say(f"{result.report.total - first[0]:+,} tokens since this began; Ctrl-C ends")
 
     watch(paths[0], look, as_json=as_json)
 
