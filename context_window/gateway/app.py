@@ -45,8 +45,9 @@ LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names under which this machine reaches itself."""
 TOO_LONG_STATUSES = (400, 413)
 """Statuses of an answer that can say that the prompt is too long."""
-IDLE_SECONDS = 3_600.0
-"""Default of the seconds without a request after which a conversation is forgotten: the longest that Anthropic's cache remembers it."""
+IDLE_SECONDS = 300.0
+"""Default of the seconds without a request after which a conversation is forgotten: as long as Anthropic's cache remembers it by default.
+After that the provider has to read it as a whole again, too."""
 CLIENT_LEFT = 499
 """Status of the answer to a client that has left. Only a recording shows it."""
 UNKNOWN_ADDRESS = "addresses here begin with the provider's name: {names}. Set the client's base URL to http://HOST:PORT/NAME"
