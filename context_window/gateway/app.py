@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
+from urllib.parse import unquote
 
 import httpx
 from starlette.applications import Starlette
@@ -23,14 +23,15 @@ from ..recall import recall_tool
 from ..requests.client_errors import answered_error
 from ..settings.context_window import ContextWindow
 from ..threads import in_thread
-from ..views.view_figures import ViewFigures
+from .fitted_body import can_recall, fitted_body
 from .foreign import foreign_problem
 from .history import History
 from .known_bodies import KnownBodies
 from .ledger import Ledger
+from .outgoing import name_and_path, outgoing_request
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
-from .relay import OpenAnswer, RelayedAnswer, answer_to, request_headers
+from .relay import OpenAnswer, RelayedAnswer, answer_to
 from .shared_refusals import SharedRefusals
 from .upstreams import Upstream, upstreams
 from .watch import begin_watch, watched
@@ -44,8 +45,9 @@ LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names under which this machine reaches itself."""
 TOO_LONG_STATUSES = (400, 413)
 """Statuses of an answer that can say that the prompt is too long."""
-IDLE_SECONDS = 3_600.0
-"""Default of the seconds without a request after which a conversation is forgotten: the longest that Anthropic's cache remembers it."""
+IDLE_SECONDS = 300.0
+"""Default of the seconds without a request after which a conversation is forgotten: as long as Anthropic's cache remembers it by default.
+After that the provider has to read it as a whole again, too."""
 CLIENT_LEFT = 499
 """Status of the answer to a client that has left. Only a recording shows it."""
 UNKNOWN_ADDRESS = "addresses here begin with the provider's name: {names}. Set the client's base URL to http://HOST:PORT/NAME"
@@ -94,8 +96,7 @@ def gateway_app(
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
-        timeout = httpx.Timeout(None, connect=30)  # clients have their own patience
-        async with httpx.AsyncClient(transport=transport, timeout=timeout, limits=limits, trust_env=transport is None) as client:
+        async with httpx.AsyncClient(transport=transport, limits=limits, trust_env=transport is None) as client:
             gateway.client = client
             sweeping = asyncio.create_task(_forget_idle(gateway, idle_seconds))
             try:
@@ -167,7 +168,7 @@ class _Gateway:
 
     async def handle(self, request: Request) -> Response:
         """Answer a request."""
-        name, _, _ = request.url.path.lstrip("/").partition("/")
+        name, raw_path = name_and_path(request)
         upstream = self._upstreams.get(name)
         if (problem := foreign_problem(request, self._hosts)) is not None:
             return _refused(upstream, 403, problem)
@@ -179,7 +180,7 @@ class _Gateway:
             return Response()
         if body is None:
             return _refused(upstream, 413, f"the request has more than {self._largest_body:,} bytes, which is the gateway's limit")
-        return recorded_response(request, await self._answer(request, upstream, body))
+        return recorded_response(request, await self._answer(request, upstream, raw_path, body))
 
     async def _body(self, request: Request) -> bytes | None:
         """Return the request's body; None if it is too large."""
@@ -192,27 +193,43 @@ class _Gateway:
             chunks.append(chunk)
         return b"".join(chunks)
 
-    async def _answer(self, request: Request, upstream: Upstream, body: bytes) -> Response:
-        path = request.url.path.removeprefix(f"/{upstream.name}")
-        fields = self._bodies.read(body) if request.method == "POST" and "content-encoding" not in request.headers else None
-        wire, conversation = _conversation(upstream, path, fields or {})
-        send = partial(self._send, request, upstream, path)
-        if fields is None or wire is None or conversation is None:
+    async def _answer(self, request: Request, upstream: Upstream, raw_path: str, body: bytes) -> Response:
+        send = partial(self._send, request, upstream, raw_path)
+        try:
+            found = self._conversation(request, upstream, unquote(raw_path), body)
+        except UNFIT as error:
+            return self._unmanaged(upstream, error) or await send(body)
+        if found is None:
             return await send(body)
+        wire, conversation, fields = found
         if self._recorder is not None:
             self._recorder.begin(request, body)
-        if self._recall and _can_recall(request, path, wire, fields):
-            conversation = replace(conversation, recall_tool=recall_tool(wire.joined_answer.provider).definition)
         watch = None if self.history is None else begin_watch(request, self.history, conversation.model)
-        fit = partial(_fitted_body, self._windows, wire, conversation, fields, body, on_view=None if watch is None else watch.note_view)
+        fit = partial(fitted_body, self._windows, wire, conversation, fields, body, on_view=None if watch is None else watch.note_view)
         try:
             content = await self._timed(fit)
         except UNFIT as error:
-            self._ledger.add_unmanaged(error)
-            return _refused(upstream, 400, f"the gateway cannot fit the conversation: {error}") if self._strict else await send(body)
+            return self._unmanaged(upstream, error) or await send(body)
         self._ledger.add(len(body), len(content), shortened=content is not body)
         recalls = Recalls(self._windows, wire, conversation, self._ledger) if conversation.recall_tool and content is not body else None
         return await send(content, fit, recalls)
+
+    def _conversation(self, request: Request, upstream: Upstream, path: str, body: bytes) -> tuple[WireFormat, Conversation, Json] | None:
+        """Return the conversation of a request, the wire format that has read it, and all fields; None for any other request."""
+        fields = self._bodies.read(body) if request.method == "POST" and "content-encoding" not in request.headers else None
+        if fields is None:
+            return None
+        for wire in upstream.wires:
+            if (conversation := wire.conversation(path, fields)) is not None:
+                if self._recall and can_recall(request, path, wire, fields):
+                    conversation = replace(conversation, recall_tool=recall_tool(wire.joined_answer.provider).definition)
+                return wire, conversation, fields
+        return None
+
+    def _unmanaged(self, upstream: Upstream, error: Exception) -> Response | None:
+        """Count a request that could not be fitted. Returns a strict gateway's refusal; None if the client's own body is sent."""
+        self._ledger.add_unmanaged(error)
+        return _refused(upstream, 400, f"the gateway cannot fit the conversation: {error}") if self._strict else None
 
     async def _timed(self, fit: Callable[[], bytes]) -> bytes:
         begun = time.perf_counter()
@@ -235,14 +252,13 @@ class _Gateway:
         Args:
             request: The client's request.
             upstream: Where to send it.
-            path: Its path there.
+            path: Its path there, as the client wrote it.
             content: Its body.
             refit: Makes a smaller body after the upstream has refused a prompt as too long. It is sent once.
             recalls: Answers the calls of the recall tool, if the body has it.
         """
-        url = httpx.URL(upstream.url + path, query=request.url.query.encode() or None)
-        headers = request_headers(request.headers.raw, is_read=recalls is not None or is_recorded(request))
-        outgoing = partial(self.client.build_request, request.method, url, headers=headers)
+        is_read = recalls is not None or is_recorded(request)
+        outgoing = partial(outgoing_request, request, upstream.url, path, is_read=is_read)
         add_sent(request, content)
         try:
             answer = await answer_to(self.client, outgoing(content=content), request)
@@ -252,6 +268,8 @@ class _Gateway:
                 if smaller is not None:
                     await answer.close()
                     return await self._send(request, upstream, path, smaller, recalls=recalls)
+        except httpx.InvalidURL as error:
+            return _refused(upstream, 400, f"the gateway cannot use the address: {error}")
         except httpx.TransportError as error:
             self._ledger.answers[upstream.name, 502] += 1
             return _refused(upstream, 502, f"the gateway cannot reach {upstream.name}: {type(error).__name__}")
@@ -267,39 +285,6 @@ class _Gateway:
             return watched(request, OpenAnswer(await self.client.send(outgoing(content=body), stream=True)))
 
         return RecallingAnswer(answer, content, recalls, ask=ask, failure=partial(upstream.wires[0].error, 502))
-
-
-def _conversation(upstream: Upstream, path: str, fields: Json) -> tuple[WireFormat | None, Conversation | None]:
-    """Return the conversation of a request, and the wire format that has read it."""
-    for wire in upstream.wires:
-        if (conversation := wire.conversation(path, fields)) is not None:
-            return wire, conversation
-    return None, None
-
-
-def _fitted_body(
-    windows: Windows,
-    wire: WireFormat,
-    conversation: Conversation,
-    fields: Json,
-    body: bytes,
-    refusal: PromptTooLongError | None = None,
-    *,
-    on_view: Callable[[str, ViewFigures], object] | None = None,
-) -> bytes:
-    """Return the body to send: the client's own if the conversation fits."""
-    messages = windows.fit(wire, conversation, refusal, on_view)
-    if messages is None:
-        return body
-    if conversation.recall_tool is not None:
-        fields = wire.joined_answer.with_tool(fields, conversation.recall_tool) or fields
-    return json.dumps(wire.with_messages(fields, messages), separators=(",", ":")).encode()
-
-
-def _can_recall(request: Request, path: str, wire: WireFormat, fields: Json) -> bool:
-    """True if the request can have the recall tool, and its answer is one that recalls can be hidden in: not a JSON list of chunks."""
-    is_list = path.endswith(":streamGenerateContent") and request.query_params.get("alt") != "sse"
-    return not is_list and wire.joined_answer.with_tool(fields, recall_tool(wire.joined_answer.provider).definition) is not None
 
 
 async def _smaller(refit: Callable[[PromptTooLongError], bytes], refusal: PromptTooLongError) -> bytes | None:

@@ -51,10 +51,10 @@ class Ledger:
 
     def line(self) -> str:
         """Return the totals as one line."""
-        if not self.requests:
-            return "gateway: no request of a conversation"
         saved = 100 * (self.received - self.forwarded) / max(1, self.received)
         text = f"gateway: {self.requests:,} requests, {self.shortened:,} shortened, {saved:.0f} % of their bytes left out"
+        if not self.requests:
+            text = "gateway: no conversation was fitted" if self.unmanaged else "gateway: no request of a conversation"
         text += f", {self.recalls:,} recalls answered" if self.recalls else ""
         problems = ", ".join(f"{count:,} × {kind}" for kind, count in (self.unmanaged or {}).items())
         return f"{text}; not managed: {problems}" if problems else text

@@ -133,11 +133,13 @@ def _default_interrupt() -> None:
 
 
 def _server(app: Starlette) -> uvicorn.Server:
-    # No log: it would name addresses. No headers of its own: the upstream's are relayed. Open streams end with the clients that read them.
+    # No log: it would name addresses, and warn of every odd request in the terminal that an assistant has.
+    # No headers of its own: the upstream's are relayed. Open streams end with the clients that read them.
     return uvicorn.Server(
         uvicorn.Config(
             app,
             log_config=None,
+            log_level="error",
             access_log=False,
             ws="none",
             server_header=False,

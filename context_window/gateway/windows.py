@@ -11,9 +11,6 @@ from operator import is_
 from threading import Lock
 from typing import Any
 
-from session.errors import SessionError
-
-from ..errors import ContextWindowError
 from ..integrations.conversation_tracker import ConversationTracker
 from ..integrations.past_refusals import RefusalMemory
 from ..manager import ContextWindowManager
@@ -27,8 +24,8 @@ from .wire_format import Conversation, Json, WireFormat
 
 KINDS = 64
 """Kinds of requests that are remembered: the most recently used ones."""
-UNFIT = (SessionError, ContextWindowError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What can be raised while a conversation is fitted: errors of ours, and faults of ours that a hostile request found."""
+UNFIT: tuple[type[Exception], ...] = (Exception,)
+"""What can be raised while a conversation is read and fitted: errors, and faults of ours of any kind. None may stop an assistant."""
 
 
 class Windows:

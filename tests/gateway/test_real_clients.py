@@ -4,6 +4,9 @@ Their programs are no dependency of the project, and want no network here:
 
     npm install --prefix FOLDER @anthropic-ai/claude-code @openai/codex opencode-ai @google/gemini-cli @mariozechner/pi-coding-agent
     unshare -rn sh -c 'ip link set lo up && CONTEXT_WINDOW_CLIENTS=FOLDER python -m pytest tests/gateway/test_real_clients.py'
+
+An npm that runs no scripts of packages leaves two of them to you: `node install.cjs` in the folder of Claude Code, and
+`node postinstall.mjs` in opencode's.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from tests.support.gateways import bare, breaks
 from tests.support.stubs.answers import Call, Say, Think
 from tests.support.stubs.anthropic import AnthropicStub
 from tests.support.stubs.gemini import GeminiStub
+from tests.support.stubs.openai_chat import OpenAIChatStub
 from tests.support.stubs.openai_responses import OpenAIResponsesStub
 
 from .test_gateway_recall import last_result, offers_recall
@@ -60,7 +64,8 @@ class Model:
         self.rounds: set[int] = set()
 
     def __call__(self, request: Mapping[str, Any]) -> list[Any]:
-        tools = [function for tool in request.get("tools", []) for function in tool.get("functionDeclarations", [tool])]
+        kinds = [tool.get("functionDeclarations") or [tool.get("function") or tool] for tool in request.get("tools", [])]
+        tools = [tool for each in kinds for tool in each]
         if self.tool not in {tool.get("name") for tool in tools}:
             return [Say("Counting")]  # a side request, such as one for a title
         result = last_result(request.get("messages") or request.get("input") or request["contents"])
@@ -108,14 +113,21 @@ def run_with_gateway(
     )
 
 
-def check(done: subprocess.CompletedProcess[str], sent: list[list[Any]]) -> None:
-    """Check that the client ended well, that its requests were trimmed, and that they rarely broke the prefix."""
+def check(done: subprocess.CompletedProcess[str], sent: list[list[Any]], *, recall: bool = False) -> None:
+    """Check that the client ended well, that its requests were trimmed several times, and that only trims broke the prefix.
+
+    Args:
+        done: The client's run.
+        sent: The messages of each request that answers no recall.
+        recall: True if the model had the recall tool. Without it, nothing may name ids to recall by.
+    """
     assert done.returncode == 0, done.stdout + done.stderr
     assert "shortened" in done.stderr
     assert " 0 shortened" not in done.stderr
     assert "not managed" not in done.stderr
     assert len(sent) == TURNS + 1
-    assert 1 <= breaks(sent) <= TURNS / 3
+    assert 2 <= breaks(sent) <= TURNS / 3
+    assert ("recall id" in json.dumps(sent)) == recall
 
 
 def check_recalls(model: Model, requests: list[Any], shown: str) -> None:
@@ -142,7 +154,7 @@ def test_claude_code_counts_for_twenty_turns(tmp_path: Path, recall: bool) -> No
     assert len(stub.answers) == len(stub.requests)
     requests = [request for request in stub.requests if len(request.get("tools", [])) > 5]
     first = [request for number, request in enumerate(requests) if number not in model.rounds]
-    check(done, [[bare(message) for message in request["messages"]] for request in first])
+    check(done, [[bare(message) for message in request["messages"]] for request in first], recall=recall)
     result = json.loads(done.stdout)
     assert (result["result"], result["is_error"]) == ("All done.", False)
     if recall:
@@ -161,7 +173,7 @@ def test_codex_counts_for_twenty_turns(tmp_path: Path, recall: bool) -> None:
         )
     assert len(stub.answers) == len(stub.requests)
     assert "All done." in done.stdout
-    check(done, [request["input"] for number, request in enumerate(stub.requests) if number not in model.rounds])
+    check(done, [request["input"] for number, request in enumerate(stub.requests) if number not in model.rounds], recall=recall)
     if recall:
         check_recalls(model, stub.requests, done.stdout)
 
@@ -180,17 +192,39 @@ def test_opencode_counts_for_twenty_turns(tmp_path: Path) -> None:
     assert "All done." in done.stdout
 
 
-def test_gemini_cli_counts_for_twenty_turns(tmp_path: Path) -> None:
+def test_opencode_counts_for_twenty_turns_in_chat_completions(tmp_path: Path) -> None:
+    """No request is refused, and the prefix is broken a few times only. A provider of its own, as for a server on the same machine."""
+    models = {"gpt-4.1": {"name": "GPT", "tool_call": True, "limit": {"context": 1_000_000, "output": 8_000}}}
+    options = {"baseURL": "{env:OPENAI_BASE_URL}", "apiKey": "made up"}
+    provider = {"own": {"npm": "@ai-sdk/openai-compatible", "name": "Own", "options": options, "models": models}}
+    (tmp_path / "opencode.json").write_text(json.dumps({"provider": provider, "permission": "allow"}), encoding="utf-8")
+    client = [program("opencode"), "run", "--model", "own/gpt-4.1", TASK]
+    names = ("MODELS_FETCH", "AUTOUPDATE", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
+    variables = {f"OPENCODE_DISABLE_{name}": "1" for name in names}
+    with OpenAIChatStub(Model("bash", "command", description="Counts")) as stub:
+        done = run_with_gateway(client, f"openai={stub.url}", 40_000, tmp_path, **variables)
+        requests = [request for request in stub.requests if request.get("tools")]
+    assert len(stub.answers) == len(stub.requests)
+    check(done, [request["messages"] for request in requests])
+    assert "All done." in done.stdout
+
+
+@RECALL
+def test_gemini_cli_counts_for_twenty_turns(tmp_path: Path, recall: bool) -> None:
     """No request is refused, and the prefix is broken a few times only. Its settings must name the kind of its key."""
     (tmp_path / ".gemini").mkdir()
     settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
     (tmp_path / ".gemini" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
     client = [program("gemini"), "-p", TASK, "-m", "gemini-2.5-pro", "--yolo", "--skip-trust"]
-    with GeminiStub(Model("run_shell_command", "command", description="Counts")) as stub:
-        done = run_with_gateway(client, f"google={stub.url}", 50_000, tmp_path, GEMINI_API_KEY="made up")
-        sent = [request["contents"] for request in stub.requests]
-    check(done, sent)
+    model = Model("run_shell_command", "command", description="Counts")
+    with GeminiStub(model) as stub:
+        done = run_with_gateway(client, f"google={stub.url}", 50_000, tmp_path, *["--recall"] * recall, GEMINI_API_KEY="made up")
+        sent = [request["contents"] for number, request in enumerate(stub.requests) if number not in model.rounds]
+    assert len(stub.answers) == len(stub.requests)
+    check(done, sent, recall=recall)
     assert "All done." in done.stdout
+    if recall:
+        check_recalls(model, stub.requests, done.stdout)
 
 
 def test_pi_counts_for_twenty_turns(tmp_path: Path) -> None:

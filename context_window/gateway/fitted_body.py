@@ -1,0 +1,39 @@
+"""`fitted_body`: the body that goes upstream: the client's own, or one with other messages and the recall tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from starlette.requests import Request
+
+from ..model_errors import PromptTooLongError
+from ..recall import recall_tool
+from ..views.view_figures import ViewFigures
+from .windows import Windows
+from .wire_format import Conversation, Json, WireFormat
+
+
+def fitted_body(
+    windows: Windows,
+    wire: WireFormat,
+    conversation: Conversation,
+    fields: Json,
+    body: bytes,
+    refusal: PromptTooLongError | None = None,
+    *,
+    on_view: Callable[[str, ViewFigures], object] | None = None,
+) -> bytes:
+    """Return the body to send: the client's own if the conversation fits."""
+    messages = windows.fit(wire, conversation, refusal, on_view)
+    if messages is None:
+        return body
+    if conversation.recall_tool is not None:
+        fields = wire.joined_answer.with_tool(fields, conversation.recall_tool) or fields
+    return json.dumps(wire.with_messages(fields, messages), separators=(",", ":")).encode()
+
+
+def can_recall(request: Request, path: str, wire: WireFormat, fields: Json) -> bool:
+    """True if the request can have the recall tool, and its answer is one that recalls can be hidden in: not a JSON list of chunks."""
+    is_list = path.endswith(":streamGenerateContent") and request.query_params.get("alt") != "sse"
+    return not is_list and wire.joined_answer.with_tool(fields, recall_tool(wire.joined_answer.provider).definition) is not None

@@ -1,0 +1,41 @@
+"""Requests that go upstream: the client's own address, headers and body, and nothing of the HTTP library's."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+import httpx
+from starlette.requests import Request
+
+from .relay import request_headers
+
+PATIENCE = httpx.Timeout(None, connect=30)
+"""Only connecting has a limit: clients have their own patience."""
+
+
+def name_and_path(request: Request) -> tuple[str, str]:
+    """Return the name that a request's address begins with, and the rest of its path as the client wrote it, `%2F` and all."""
+    raw: bytes = request.scope.get("raw_path") or quote(request.scope["path"]).encode()
+    name, slash, path = raw.decode("latin-1").lstrip("/").partition("/")
+    return unquote(name), slash + path
+
+
+def outgoing_request(request: Request, url: str, path: str, content: bytes, *, is_read: bool) -> httpx.Request:
+    """Return the request to an upstream.
+
+    It is made without the HTTP client, which would add headers of its own, and cookies that an upstream gave to somebody else.
+
+    Args:
+        request: The client's request.
+        url: The upstream's address.
+        path: The path there, as the client wrote it.
+        content: The body.
+        is_read: True if the gateway reads the answer, which then must not be compressed.
+
+    Raises:
+        httpx.InvalidURL: The address is none.
+    """
+    query: bytes = request.scope["query_string"]
+    address = url + path + (f"?{query.decode('latin-1')}" if query else "")
+    headers = request_headers(request.headers.raw, is_read=is_read)
+    return httpx.Request(request.method, address, headers=headers, content=content, extensions={"timeout": PATIENCE.as_dict()})
