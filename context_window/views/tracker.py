@@ -39,7 +39,10 @@ class SessionTracker:
         items: The log as of the last `update`.
         lineage: The log's lineage token. Any edit other than an append replaces it.
         message_count: Messages in the log, including those that a summary stands for.
+        measurer: Measures items.
         refused: The images and documents that the provider refused.
+        model: The model that the session's metadata named at the last `update`. Reports without a name of their own are its.
+        had_other_model: True if it named another one at an earlier update.
     """
 
     def __init__(
@@ -64,7 +67,7 @@ class SessionTracker:
         self.lineage = session.lineage
         self.message_count = 0
         self.items = session.items
-        self._measurer = measurer
+        self.measurer = measurer
         self.refused = refused
         self._measured_items = MeasuredItems(self.items, measurer, refused)
         totals = ReportedTotals(limits.calibration)
@@ -85,9 +88,20 @@ class SessionTracker:
         self._awaited: set[str] = set()  # ids that summaries name and that come later: a view shows a summary before what it replaces
         self._is_consistent = True
         self._view_items = ViewItems(self.fold)
+        self.had_other_model = False
+        self.begin_session(session)
+        self._decisions = ItemDecisions(self.fold, self._measured_items, measurer)
+
+    def begin_session(self, session: Session) -> None:
+        """Go on with this session, of which no view was asked for yet."""
+        self.model: object = session.metadata.get("model")
         self._has_hidden_more: bool | None = None
         self._resets: int | None = None
-        self._decisions = ItemDecisions(self.fold, self._measured_items, measurer)
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """The objects that have the tracker's long lists, besides the fold."""
+        return self, self._view_items, self._decisions, self._decisions.untrimmed
 
     def can_update(self, session: Session) -> bool:
         """True if `update` may be called: the session has only grown since the last update, and that one was not interrupted."""
@@ -111,6 +125,8 @@ class SessionTracker:
                 position.
         """
         self._is_consistent = False
+        self.had_other_model = self.had_other_model or self.model != session.metadata.get("model")
+        self.model = session.metadata.get("model")
         self.items = self._measured_items.items = session.items
         view_total = recorded_total(session)
         view_end = NONE if view_total is None else session.settled - 1
@@ -119,7 +135,7 @@ class SessionTracker:
         first, new = len(fold), self.items[len(fold) :]
         if self.refused.since:
             new = tuple(map(self._measured_items.take, range(first, first + len(new))))  # the items as the model sees them
-        for place, (item, measured) in enumerate(zip(new, self._measurer.measure_all(new), strict=True), first):
+        for place, (item, measured) in enumerate(zip(new, self.measurer.measure_all(new), strict=True), first):
             if self.refused.since:
                 self._note_edits(self._measured_items.edits_before(place))
             replaces: list[int] = []

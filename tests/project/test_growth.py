@@ -37,6 +37,7 @@ OTHERS = [
     "to OpenAI Responses after every item: handoffs among turns",
     "to Google after every item: turns",
     "usage after every item: turns",
+    "fork after every item: turns",
     "plan after every item: turns",
     "plan after every item: pinned messages among turns",
     "saved and loaded: compactions",
