@@ -110,7 +110,7 @@ def budget_of(view: ViewState, limits: Limits) -> StrategyBudget:
     """Return the limits of the view and its use of them, for a strategy."""
     target = tokens_goal(view, limits)
     system, context, dialog, output = (portion(share, target) for share in limits.shares)
-    rank = view.groups.rank
+    ranks = bytes(map(view.groups.rank.__getitem__, heads_in(view)))  # not a loop: a window that moves at every turn asks at each
     return StrategyBudget(
         total=view.total,
         overhead=view.overhead,
@@ -118,7 +118,7 @@ def budget_of(view: ViewState, limits: Limits) -> StrategyBudget:
         trigger=limits.trigger,
         target=target,
         shares=(system, context, dialog, output),
-        units=sum(rank[head] != SYSTEM for head in heads_in(view)),
+        units=len(ranks) - ranks.count(SYSTEM),
         items=sum(view.tally.items),
         items_max=limits.items_max,
         items_target=items_goal(view, limits),

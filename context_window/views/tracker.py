@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from heapq import nlargest
+from operator import is_
 
+from session.identity import is_pinned_twin
 from session.items import AgentConfigUpdate, Compaction, Item, Message
 from session.removed import Removed
 from session.session import Session
@@ -89,6 +91,7 @@ class SessionTracker:
         self._is_consistent = True
         self._view_items = ViewItems(self.fold)
         self.had_other_model = False
+        self._seams = session.response_breaks, session.request_ends
         self.begin_session(session)
         self._decisions = ItemDecisions(self.fold, self._measured_items, measurer)
 
@@ -128,6 +131,7 @@ class SessionTracker:
         self.had_other_model = self.had_other_model or self.model != session.metadata.get("model")
         self.model = session.metadata.get("model")
         self.items = self._measured_items.items = session.items
+        self._seams = session.response_breaks, session.request_ends
         view_total = recorded_total(session)
         view_end = NONE if view_total is None else session.settled - 1
         feed, recorded = self.report_feed, self.report_feed.reports.recorded()
@@ -167,6 +171,29 @@ class SessionTracker:
             feed.adopt(view_feed())
         fold.conclude()
         self._is_consistent = True
+
+    def follow_pin(self, session: Session) -> bool:
+        """Go on after one item of the log was pinned or unpinned. Return False if that might have led to other decisions.
+
+        If the item is newer than the last trim, a pin changes only what may be trimmed later.
+        """
+        has_same_line = session.usage_noted_after == self._noted_earlier and session.settled == self.fold.decides_from == 0
+        feed, length = self.report_feed, len(self.fold)
+        can_follow = self._is_consistent and has_same_line and self.refused is NONE_REFUSED and not self._awaited
+        if not can_follow or feed.has_recorded or feed.reports.recorded() or self.had_other_model or len(session.items) < length:
+            return False
+        if (session.response_breaks, session.request_ends) != self._seams:
+            return False
+        same = bytes(map(is_, self.items, session.items))
+        place = same.find(0)
+        if same.count(0) != 1 or not is_pinned_twin(self.items[place], session.items[place]) or not self.fold.can_hold(place):
+            return False
+        self.fold.hold(place, session.items[place].pinned)
+        self._view_items.replace(place, session.items[place])
+        self._decisions.note_changed([place])
+        self.items = self._measured_items.items = session.items
+        self.lineage = session.lineage
+        return True
 
     def reopen(self, settled: int) -> None:
         """Undo what was decided provisionally, and decide nothing before this position: for a later view that shares its list."""

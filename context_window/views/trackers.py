@@ -191,7 +191,7 @@ class SessionTrackers:
         if tracker is None and copied is not None:
             tracker = copied()
         is_valid = tracker is not None and tracker.report_feed.reports.version == self._calibration.version and tracker.refused is refused
-        if tracker is None or not is_valid or not tracker.can_update(session):
+        if tracker is None or not is_valid or not (tracker.can_update(session) or tracker.follow_pin(session)):
             tracker = SessionTracker(session, limits, settings.measurer, reports=self._reports(session, settings), refused=refused)
         elif tracker.fold.limits != limits:  # the budget was lowered after a refusal
             tracker.fold.change_limits(limits)

@@ -1,4 +1,4 @@
-"""Guarantee: a fork's view is that of its log, although its tracker goes on from a copy of its parent's."""
+"""Guarantee: after a fork or a pin the view is that of the log, although the tracker goes on from what was known before."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_fork_is_decided_as_its_log_is(data: st.DataObject) -> None:
     if data.draw(st.booleans()):
         log, bounds = data.draw(reported(log)), replace(bounds, calibration=CalibrationRule(prior_score=100))
     parent = copy_of(log)
-    for item in log.items[: data.draw(st.integers(0, len(log.items)))]:
+    for item in log.items[: data.draw(st.integers(log.settled, len(log.items)))]:  # a view comes as a whole
         parent.append(item)
     tracker = SessionTracker(parent, bounds, MEASURER)
     again(tracker, parent)
@@ -63,6 +63,33 @@ def test_a_fork_is_decided_as_its_log_is(data: st.DataObject) -> None:
             if data.draw(st.booleans()):
                 assert same(again(of_session, session), session)
         assert same(again(of_session, session), session)
+
+
+@given(st.data())
+def test_a_pin_is_decided_as_its_log_is(data: st.DataObject) -> None:
+    """after pins, unpins and appends the view and the plan equal those of a log never seen"""
+    log = data.draw(sessions())
+    bounds = data.draw(limits(sum(map(cost, log.items))))
+    if data.draw(st.booleans()):
+        log, bounds = data.draw(reported(log)), replace(bounds, calibration=CalibrationRule(prior_score=100))
+    session = copy_of(log)
+    tracker = SessionTracker(session, bounds, MEASURER)
+    for item in log.items:
+        session.append(item)
+        if not data.draw(st.booleans()):
+            continue
+        tracker.update(session)
+        if data.draw(st.booleans()):
+            assert same(again(tracker, session), session)
+        if data.draw(st.booleans()):
+            twin = data.draw(st.sampled_from(session.items))
+            (session.unpin if twin.pinned else session.pin)(twin.id)
+            if tracker.follow_pin(session):
+                event("followed")
+            else:
+                tracker = SessionTracker(session, bounds, MEASURER)
+            assert tracker.can_update(session)
+    assert same(again(tracker, session), session)
 
 
 def managed(budget: int = 400, on_event: Callable[[Event], None] | None = None) -> ContextWindowManager:
