@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import compress, islice
 from typing import overload
 
 from session.units import CONTEXT, FREE, HELD, KIND_CALL, KIND_OUTPUT, KIND_USER, PRIORITY, SUMMARY, SYSTEM
@@ -66,8 +66,8 @@ class UnitsInView(Sequence[MeasuredUnit]):
     def _age(self, head: int) -> int:
         view = self._view
         if self._user_messages is None:
-            messages, kind = view.groups.user_messages, view.groups.kind
-            self._user_messages = [place for place in messages if kind[place] == KIND_USER and view.hidden_reason(place) is None]
+            messages = view.visible_among(view.groups.user_messages)
+            self._user_messages = list(compress(messages, map(KIND_USER.__eq__, map(view.groups.kind.__getitem__, messages))))
         return len(self._user_messages) - bisect_right(self._user_messages, view.groups.last[head])
 
 

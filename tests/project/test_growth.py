@@ -73,7 +73,7 @@ def test_a_window_that_moves_costs_the_same_whatever_it_holds() -> None:
         with growth.count_lines(work):
             manager.process_session(session)
         lines.append(work.amount)
-    assert lines[2] <= 1.2 * lines[1]
+    assert lines[2] <= 1.2 * lines[1], lines
 
 
 def test_quadratic_growth_is_detected() -> None:
