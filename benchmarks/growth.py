@@ -415,6 +415,38 @@ def report_each(items: Callable[[Session, int], Iterator[Any]]) -> Pattern:
     return work
 
 
+def fork_each(items: Callable[[Session, int], Iterator[Any]], budget: int = BUDGET) -> Pattern:
+    """Return the pattern that processes the session after every item, and then a fork of it."""
+
+    def work(n: int, count: Count) -> Work:
+        window_manager, session, total = manager(budget), Session(), Work()
+        for item in items(session, n):
+            session.append(item)
+            window_manager.process_session(session)
+            with count(total):
+                window_manager.process_session(session.fork())
+        return total
+
+    return work
+
+
+def pin_each(items: Callable[[Session, int], Iterator[Any]]) -> Pattern:
+    """Return the pattern that pins an item or unpins it after every item of a session without trims, and processes the session."""
+
+    def work(n: int, count: Count) -> Work:
+        window_manager, session, total = manager(10**9), Session(), Work()
+        for number, item in enumerate(items(session, n)):
+            session.append(item)
+            window_manager.process_session(session)
+            twin = session.items[number // 3]
+            with count(total):
+                (session.unpin if twin.pinned else session.pin)(twin.id)
+                window_manager.process_session(session)
+        return total
+
+    return work
+
+
 def plan_each(items: Callable[[Session, int], Iterator[Any]], budget: int = 10**9) -> Pattern:
     """Return the pattern that plans the session after every item."""
 
@@ -528,6 +560,9 @@ PATTERNS: dict[str, Pattern] = {
     **{f"stored after every item: {name}": store_each(items) for name, items in KINDS.items()},
     **{f"{act} after every item: {name}": act_each(KINDS[name], do) for act, do in CONVERSIONS.items() for name in INCREMENTAL},
     **{f"usage after every item: {name}": report_each(KINDS[name]) for name in INCREMENTAL},
+    "fork after every item: turns": fork_each(turns),
+    "fork after every item, without trims: turns": fork_each(turns, 10**9),
+    "pin after every item: turns": pin_each(turns),
     "plan after every item: turns": plan_each(turns),
     "plan after every item: pinned messages among turns": plan_each(KINDS["pinned messages among turns"], BUDGET),
     "plan after every item: compactions": plan_each(KINDS["compactions"], BUDGET),

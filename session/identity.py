@@ -62,6 +62,14 @@ def is_same(first: Item, second: Item) -> bool:
     return all(getattr(first, name) == getattr(second, name) for name in _CONTENT_FIELDS[type(first)])
 
 
+def is_pinned_twin(first: Item, second: Item) -> bool:
+    """True if two items differ in nothing but the pin."""
+    if type(first) is not type(second) or first.pinned == second.pinned:
+        return False
+    pairs = ((getattr(first, spec.name), getattr(second, spec.name)) for spec in fields(first) if spec.name != "pinned")
+    return all(a is b or a == b for a, b in pairs)
+
+
 def replacement_id(item: Item, is_free: Callable[[str], bool]) -> str:
     """Return an id for an item whose own id is in use. It depends on the content alone, so merging again gives the same id.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace as changed
 from operator import is_
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from .errors import UnknownItemError
 from .items import FunctionCallOutput, Item, Message
@@ -541,6 +542,7 @@ class Session(SessionLog):
         derived._rewrite(excerpt.items)
         settled = (self._settled, self._settled_tokens) if is_complete else (settled_after_removal(excerpt.items), None)
         derived.restore_seams(excerpt.breaks, *settled, self._ends)
+        derived._parent = ref(self) if is_complete else None
         return derived
 
     def _set_items(self, excerpt: Excerpt) -> None:

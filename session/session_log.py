@@ -29,6 +29,8 @@ from .stack import with_room
 from .usage import Usage
 
 if TYPE_CHECKING:
+    from weakref import ReferenceType
+
     from .session import Session
 
 USAGE_NOTED_AFTER = "usage_noted_after"
@@ -50,6 +52,7 @@ class SessionLog:
         "_length",
         "_origin",
         "_owned",
+        "_parent",
         "_places",
         "_settled",
         "_settled_tokens",
@@ -77,6 +80,7 @@ class SessionLog:
         self._items: list[Item] = []
         self._length = 0
         self._origin: Session | None = None
+        self._parent: ReferenceType[Session] | None = None  # the session that it was copied from as a whole
         self._owned = True
         self._places: dict[str, int] | None = {}
         self._by_call: CallIndex | None = None
@@ -126,6 +130,7 @@ class SessionLog:
         view._items = items
         view._length = len(items) if length is None else length
         view._origin = origin
+        view._parent = None
         view._owned = False
         view._places = None
         view._by_call = None
@@ -156,6 +161,7 @@ class SessionLog:
         self.id = state["id"]
         self.metadata = state["metadata"]
         self._origin = None  # the copy of a view is independent of it
+        self._parent = None
         self._items, self._length, self._settled = [], 0, 0
         self._rewrite(state["items"])
         self.restore_seams(state["breaks"], state["settled"], state["settled_tokens"], state["ends"])
@@ -461,6 +467,11 @@ def recorded_total(session: SessionLog) -> int | None:
 def conversions_of(session: SessionLog) -> dict[str, object]:
     """Return what was converted of the items so far, by format, for `session.providers.growing`. Every edit but an append starts again."""
     return session._conversions
+
+
+def parent_of(session: SessionLog) -> Session | None:
+    """Return the session that this one began as a complete copy or fork of, if it still exists. Either may have changed since."""
+    return None if session._parent is None else session._parent()
 
 
 def settled_after_removal(items: Sequence[Item]) -> int:

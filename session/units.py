@@ -36,6 +36,7 @@ completes the unit, so the unit is younger than message 6.
 from __future__ import annotations
 
 from array import array
+from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -209,6 +210,18 @@ class Grouping:
             self.in_response = False
             self.is_followed = True
         return reranked
+
+    def set_held(self, place: int, is_held: bool) -> None:
+        """Hold or free a message, a call or an output that was unpinned or pinned before: as if it had come so."""
+        if is_held:
+            insort(self.protected, place)
+            self.always_protected.add(place)
+        else:
+            self.protected.remove(place)
+            self.always_protected.remove(place)
+        self.protection[place] = self.unit_protection[place] = HELD if is_held else FREE
+        head = self.head[place]
+        self.unit_protection[head] = max(self.protection[member] for member in self.members(head))
 
     def _feed_answer(self, item: Item, position: int, rank: int) -> list[tuple[int, int]]:
         """Take an item of the response that the log ends in."""

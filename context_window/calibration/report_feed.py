@@ -23,11 +23,12 @@ class ReportFeed:
 
     Attributes:
         has_reports: True once there was a report.
+        has_recorded: True once there was one from outside the log.
         reports: The reports outside the log.
     """
 
     def __init__(self, fold: Fold, totals: ReportedTotals, reports: Reports) -> None:
-        self.has_reports = False
+        self.has_reports = self.has_recorded = False
         self.reports = reports
         self._fold = fold
         self._totals = totals
@@ -86,7 +87,7 @@ class ReportFeed:
         else:
             model = item.extra.get("model", metadata.get("model"))
             local_count = LocalCount.parse(item.extra.get("counted"))
-            self.use(Report(item.usage, model if isinstance(model, str) else None, local_count), item.agent_id)
+            self._use(Report(item.usage, model if isinstance(model, str) else None, local_count), item.agent_id)
 
     def _recorded_report(self, previous: Item | None) -> Report | None:
         """Return the recorded report of the request that ended in this item, if the item after it begins the response."""
@@ -95,7 +96,12 @@ class ReportFeed:
         return self.reports.recorded().get("" if previous is None else previous.id) if begins_response else None
 
     def use(self, report: Report, agent: str | None) -> None:
-        """Use a report of the request that the log's last response answers. If agent or model changed, forget all earlier ones."""
+        """Use a report from outside the log, of the request that the log's last response answers."""
+        self.has_recorded = True
+        self._use(report, agent)
+
+    def _use(self, report: Report, agent: str | None) -> None:
+        """Use a report of that request. If agent or model changed, forget all earlier ones."""
         self.has_reports = True
         reporter = agent, report.model
         if self._reporter not in (None, reporter):

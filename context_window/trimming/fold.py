@@ -8,10 +8,15 @@ from session.items import AgentConfigUpdate, AgentHandoff, FunctionCallOutput, I
 from session.providers.native_compaction import is_native
 from session.units import (
     CONTEXT,
+    KIND_CALL,
     KIND_ORPHAN,
+    KIND_OTHER,
+    KIND_OUTPUT,
     KIND_SILENT,
+    KIND_USER,
     NONE,
     RANK,
+    SYSTEM,
     is_answer,
     is_summary,
 )
@@ -136,6 +141,18 @@ class Fold(GrowingView):
         self.reopen()
         self.limits = limits
 
+    def can_hold(self, place: int) -> bool:
+        """True if `hold` may be called for an item: no decision so far depends on whether it is protected."""
+        self.reopen()
+        is_ordinary = self.groups.kind[place] in (KIND_USER, KIND_CALL, KIND_OUTPUT, KIND_OTHER) and self.groups.rank[place] != SYSTEM
+        is_ordinary = is_ordinary and not is_summary(self.measures[place])
+        return is_ordinary and place >= self.tally.decided_to and not (self.is_altered(place) or self.moved or 1 in self._summarised)
+
+    def hold(self, place: int, is_held: bool) -> None:
+        """Make an item a pinned one, or an unpinned one."""
+        self.groups.set_held(place, is_held)
+        self.tally.protected, self.tally.protected_to = [], 0
+
     # Request points
 
     def _pass_request_point(self) -> None:
@@ -154,6 +171,8 @@ class Fold(GrowingView):
             if not is_final:
                 self.begin()
             trim(self)
+        else:
+            self.tally.decided_to = len(self)
 
     def _keeps_trim(self, item: Item, measured: Measured) -> bool:
         """True if a provisional trim that took everything can stay while this item comes in (rule 8).

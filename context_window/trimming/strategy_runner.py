@@ -29,6 +29,7 @@ def consult(view: ViewState, adviser: Adviser) -> None:
     exceeds = view.total > limits.trigger or (limits.items_max is not None and items > limits.items_max)
     if not exceeds and (adviser.above_units is None or items <= adviser.above_units):
         return  # there are at most as many units as items, so units need not be counted
+    view.tally.decided_to = len(view)
     budget = budget_of(view, limits)
     if _is_asked(adviser, budget):
         _apply(view, choices_of(view, adviser, budget), budget)

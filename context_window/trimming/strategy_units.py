@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import compress, islice
 from typing import overload
 
 from session.units import CONTEXT, FREE, HELD, KIND_CALL, KIND_OUTPUT, KIND_USER, PRIORITY, SUMMARY, SYSTEM
@@ -66,8 +66,8 @@ class UnitsInView(Sequence[MeasuredUnit]):
     def _age(self, head: int) -> int:
         view = self._view
         if self._user_messages is None:
-            messages, kind = view.groups.user_messages, view.groups.kind
-            self._user_messages = [place for place in messages if kind[place] == KIND_USER and view.hidden_reason(place) is None]
+            messages = view.visible_among(view.groups.user_messages)
+            self._user_messages = list(compress(messages, map(KIND_USER.__eq__, map(view.groups.kind.__getitem__, messages))))
         return len(self._user_messages) - bisect_right(self._user_messages, view.groups.last[head])
 
 
@@ -110,7 +110,7 @@ def budget_of(view: ViewState, limits: Limits) -> StrategyBudget:
     """Return the limits of the view and its use of them, for a strategy."""
     target = tokens_goal(view, limits)
     system, context, dialog, output = (portion(share, target) for share in limits.shares)
-    rank = view.groups.rank
+    ranks = bytes(map(view.groups.rank.__getitem__, heads_in(view)))  # not a loop: a window that moves at every turn asks at each
     return StrategyBudget(
         total=view.total,
         overhead=view.overhead,
@@ -118,7 +118,7 @@ def budget_of(view: ViewState, limits: Limits) -> StrategyBudget:
         trigger=limits.trigger,
         target=target,
         shares=(system, context, dialog, output),
-        units=sum(rank[head] != SYSTEM for head in heads_in(view)),
+        units=len(ranks) - ranks.count(SYSTEM),
         items=sum(view.tally.items),
         items_max=limits.items_max,
         items_target=items_goal(view, limits),

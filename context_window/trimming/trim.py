@@ -25,8 +25,10 @@ def trim(view: ViewState) -> None:
     limits, tally = view.limits, view.tally
     edits = tally.edits
     if tally.compacted:
+        tally.decided_to = len(view)
         take_compacted(view)
     if tally.images > limits.images_max and not limits.final:
+        tally.decided_to = len(view)
         take_images(view)
     for adviser in limits.advisers:
         consult(view, adviser)
@@ -45,6 +47,7 @@ def _take_items_by_priority(view: ViewState) -> None:
     """Take items (step 5)."""
     limits = view.limits
     if limits.items_max is not None and sum(view.tally.items) > limits.items_max:
+        view.tally.decided_to = len(view)
         take_items(view, items_goal(view, limits))
         drop_kept_results(view, Reason.TOO_MANY_ITEMS)
         if sum(view.tally.items) > limits.items_max:
@@ -54,9 +57,12 @@ def _take_items_by_priority(view: ViewState) -> None:
 def _take_tokens_by_priority(view: ViewState) -> None:
     """Take tokens, then parts of the frontier (steps 7 and 8)."""
     limits = view.limits
-    if any(adviser.shortens_unread for adviser in limits.advisers) and shorten_unread(view):
-        return
+    if any(adviser.shortens_unread for adviser in limits.advisers):
+        view.tally.decided_to = len(view)
+        if shorten_unread(view):
+            return
     if view.total > limits.trigger:
+        view.tally.decided_to = len(view)
         take_tokens(view, tokens_goal(view, limits))
         drop_kept_results(view, Reason.OVER_BUDGET)
         if view.total > limits.budget:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, compress
+from operator import not_
 
 from session.units import FREE, HELD, KIND_CALL, KIND_NOTE, KIND_REASONING, KIND_SILENT, KIND_USER, NONE, PRIORITY, Grouping
 
@@ -197,6 +198,10 @@ class ViewContents:
     def hidden_reason(self, place: int) -> Reason | None:
         """Return why the item is not in the view; None if it is."""
         return _REASONS[self._hidden[place]]
+
+    def visible_among(self, places: Sequence[int]) -> list[int]:
+        """Return those of the positions that are in the view."""
+        return list(compress(places, map(not_, map(self._hidden.__getitem__, places))))
 
     @property
     def removed_range(self) -> tuple[int, int]:

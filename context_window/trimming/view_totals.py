@@ -90,6 +90,7 @@ class Tally:
         held_back: Places of the queue that `cleared_to` passed over because a rule kept a result of the unit then.
         cleared_to: How far the queue of outputs has been cleared.
         dropped_to: By rank, how far the queue of units has been dropped.
+        decided_to: Length of the log at the last trim that had something to decide. No decision depends on a later item's protection.
         deferred: Units that `dropped_to` passed over because they were protected then.
         visible: The positions in the view; None while all of them are.
         with_images: Items with images in the view, and some that had images. Leading ones whose images are never replaced are left out.
@@ -108,6 +109,7 @@ class Tally:
         "altered",
         "cleared_to",
         "compacted",
+        "decided_to",
         "deferred",
         "dropped_to",
         "early",
@@ -138,6 +140,7 @@ class Tally:
         self.tokens = [0] * len(PRIORITY)
         self.items = [0] * len(PRIORITY)
         self.total = self.images = self.unanswered = self.altered = self.first = self.first_message = self.first_moved = self.cleared_to = 0
+        self.decided_to = 0
         self.dropped_to = [0] * len(PRIORITY)
         self.deferred: tuple[int, ...] = ()
         self.held_back: tuple[int, ...] = ()

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from heapq import nlargest
+from operator import is_
 
+from session.identity import is_pinned_twin
 from session.items import AgentConfigUpdate, Compaction, Item, Message
 from session.removed import Removed
 from session.session import Session
@@ -39,7 +41,10 @@ class SessionTracker:
         items: The log as of the last `update`.
         lineage: The log's lineage token. Any edit other than an append replaces it.
         message_count: Messages in the log, including those that a summary stands for.
+        measurer: Measures items.
         refused: The images and documents that the provider refused.
+        model: The model that the session's metadata named at the last `update`. Reports without a name of their own are its.
+        had_other_model: True if it named another one at an earlier update.
     """
 
     def __init__(
@@ -64,7 +69,7 @@ class SessionTracker:
         self.lineage = session.lineage
         self.message_count = 0
         self.items = session.items
-        self._measurer = measurer
+        self.measurer = measurer
         self.refused = refused
         self._measured_items = MeasuredItems(self.items, measurer, refused)
         totals = ReportedTotals(limits.calibration)
@@ -85,9 +90,21 @@ class SessionTracker:
         self._awaited: set[str] = set()  # ids that summaries name and that come later: a view shows a summary before what it replaces
         self._is_consistent = True
         self._view_items = ViewItems(self.fold)
+        self.had_other_model = False
+        self._seams = session.response_breaks, session.request_ends
+        self.begin_session(session)
+        self._decisions = ItemDecisions(self.fold, self._measured_items, measurer)
+
+    def begin_session(self, session: Session) -> None:
+        """Go on with this session, of which no view was asked for yet."""
+        self.model: object = session.metadata.get("model")
         self._has_hidden_more: bool | None = None
         self._resets: int | None = None
-        self._decisions = ItemDecisions(self.fold, self._measured_items, measurer)
+
+    @property
+    def parts(self) -> tuple[object, ...]:
+        """The objects that have the tracker's long lists, besides the fold."""
+        return self, self._view_items, self._decisions, self._decisions.untrimmed
 
     def can_update(self, session: Session) -> bool:
         """True if `update` may be called: the session has only grown since the last update, and that one was not interrupted."""
@@ -111,7 +128,10 @@ class SessionTracker:
                 position.
         """
         self._is_consistent = False
+        self.had_other_model = self.had_other_model or self.model != session.metadata.get("model")
+        self.model = session.metadata.get("model")
         self.items = self._measured_items.items = session.items
+        self._seams = session.response_breaks, session.request_ends
         view_total = recorded_total(session)
         view_end = NONE if view_total is None else session.settled - 1
         feed, recorded = self.report_feed, self.report_feed.reports.recorded()
@@ -119,7 +139,7 @@ class SessionTracker:
         first, new = len(fold), self.items[len(fold) :]
         if self.refused.since:
             new = tuple(map(self._measured_items.take, range(first, first + len(new))))  # the items as the model sees them
-        for place, (item, measured) in enumerate(zip(new, self._measurer.measure_all(new), strict=True), first):
+        for place, (item, measured) in enumerate(zip(new, self.measurer.measure_all(new), strict=True), first):
             if self.refused.since:
                 self._note_edits(self._measured_items.edits_before(place))
             replaces: list[int] = []
@@ -151,6 +171,29 @@ class SessionTracker:
             feed.adopt(view_feed())
         fold.conclude()
         self._is_consistent = True
+
+    def follow_pin(self, session: Session) -> bool:
+        """Go on after one item of the log was pinned or unpinned. Return False if that might have led to other decisions.
+
+        If the item is newer than the last trim, a pin changes only what may be trimmed later.
+        """
+        has_same_line = session.usage_noted_after == self._noted_earlier and session.settled == self.fold.decides_from == 0
+        feed, length = self.report_feed, len(self.fold)
+        can_follow = self._is_consistent and has_same_line and self.refused is NONE_REFUSED and not self._awaited
+        if not can_follow or feed.has_recorded or feed.reports.recorded() or self.had_other_model or len(session.items) < length:
+            return False
+        if (session.response_breaks, session.request_ends) != self._seams:
+            return False
+        same = bytes(map(is_, self.items, session.items))
+        place = same.find(0)
+        if same.count(0) != 1 or not is_pinned_twin(self.items[place], session.items[place]) or not self.fold.can_hold(place):
+            return False
+        self.fold.hold(place, session.items[place].pinned)
+        self._view_items.replace(place, session.items[place])
+        self._decisions.note_changed([place])
+        self.items = self._measured_items.items = session.items
+        self.lineage = session.lineage
+        return True
 
     def reopen(self, settled: int) -> None:
         """Undo what was decided provisionally, and decide nothing before this position: for a later view that shares its list."""

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from session.read_only import source_of
 from session.session import Session
+from session.session_log import parent_of
 
 from ..calibration.report_feed import ReportFeed
 from ..calibration.reports import Calibration, Reports
@@ -20,6 +21,7 @@ from ..trimming.limits import Limits, portion
 from ..trimming.refused_parts import NONE_REFUSED, RefusedParts
 from .session_state import SessionState
 from .tracker import SessionTracker
+from .tracker_copies import copied_for_fork
 
 
 def check_session(session: object) -> None:
@@ -62,16 +64,25 @@ class SessionTrackers:
         """Return the tracker of the session's view, up to date. The caller holds the state's lock."""
         state.use(settings)
         limits, refused = self.limits_for(session, settings), state.refused_parts(source_of(session))
-        tracker = state.view = self.updated(state.view, session, limits, settings, refused=refused)
+
+        def copied() -> SessionTracker | None:
+            return self._copied(session, state, limits, settings)
+
+        tracker = state.view = self.updated(state.view, session, limits, settings, refused=refused, copied=copied)
         return tracker
 
     def census(self, session: Session, state: SessionState, settings: Settings) -> SessionTracker:
         """Return the tracker that trims nothing, up to date; it has the cost of the whole session. The caller holds the state's lock."""
         state.use(settings)
         limits = settings.limits.boundless()
-        tracker = state.census = self.updated(
-            state.census, session, limits, settings, lambda: self.view(session, state, settings).report_feed
-        )
+
+        def view_feed() -> ReportFeed:
+            return self.view(session, state, settings).report_feed
+
+        def copied() -> SessionTracker | None:
+            return self._copied(session, state, limits, settings, is_census=True)
+
+        tracker = state.census = self.updated(state.census, session, limits, settings, view_feed, copied=copied)
         return tracker
 
     def walk(
@@ -164,6 +175,7 @@ class SessionTrackers:
         settings: Settings,
         view_feed: Callable[[], ReportFeed] | None = None,
         refused: RefusedParts = NONE_REFUSED,
+        copied: Callable[[], SessionTracker | None] | None = None,
     ) -> SessionTracker:
         """Bring a tracker up to date, or start a new one if it cannot go on, and return it.
 
@@ -174,14 +186,40 @@ class SessionTrackers:
             settings: The settings in use.
             view_feed: Returns the reports of the view that was sent, if that is another one: reports are about that view.
             refused: The images and documents that the provider refused.
+            copied: Returns a copy of another session's tracker to go on from, or None; called if there is no tracker yet.
         """
+        if tracker is None and copied is not None:
+            tracker = copied()
         is_valid = tracker is not None and tracker.report_feed.reports.version == self._calibration.version and tracker.refused is refused
-        if tracker is None or not is_valid or not tracker.can_update(session):
+        if tracker is None or not is_valid or not (tracker.can_update(session) or tracker.follow_pin(session)):
             tracker = SessionTracker(session, limits, settings.measurer, reports=self._reports(session, settings), refused=refused)
         elif tracker.fold.limits != limits:  # the budget was lowered after a refusal
             tracker.fold.change_limits(limits)
         tracker.update(session, view_feed)
         return tracker
+
+    def _copied(
+        self, session: Session, state: SessionState, limits: Limits, settings: Settings, *, is_census: bool = False
+    ) -> SessionTracker | None:
+        """Return a copy of the tracker of the session that this one is a fork of; None if there is none to go on from."""
+        fork = source_of(session)
+        parent = parent_of(fork)
+        if parent is None:
+            return None
+        parent = source_of(parent)
+        of_parent = self.state(parent)
+        if not of_parent.lock.acquire(blocking=False):  # waiting could be a deadlock: its holder may wait for this session
+            return None
+        try:
+            tracker = of_parent.census if is_census else of_parent.view
+            if tracker is None or of_parent.settings is not settings:
+                return None
+            copied = copied_for_fork(tracker, parent, fork, limits, self._reports(fork, settings))
+            if copied is not None and not is_census:
+                state.media.go_on_from(of_parent.media, tracker, copied)
+            return copied
+        finally:
+            of_parent.lock.release()
 
     def _lowered_tokens(self, session: Session, settings: Settings) -> int | None:
         lowered = self.state(session).lowered

@@ -111,6 +111,15 @@ class ViewItems:
         self._length = len(fold)
         return hides_more
 
+    def replace(self, place: int, item: Item) -> None:
+        """Show another item of the log at this position, for now as it is."""
+        self._changed_items.pop(place, None)
+        key = self._fold.order_key(place)
+        index = bisect_left(self._keys, key)
+        if index < len(self._keys) and self._keys[index] == key:
+            self.rebuilds += 1
+            self.items, self.conversions = [*self.items[:index], item, *self.items[index + 1 :]], {}
+
     def last_id_before(self, place: int, log: Items) -> str | None:
         """Return the id of the view's last item before a position of the log; None if there is none."""
         if self.is_log:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from context_window import ContextWindow, ContextWindowManager
+from context_window.strategies import SlidingWindow
 from session import Session
 
 growth: Any = import_module("benchmarks.growth")
@@ -37,6 +39,8 @@ OTHERS = [
     "to OpenAI Responses after every item: handoffs among turns",
     "to Google after every item: turns",
     "usage after every item: turns",
+    "fork after every item: turns",
+    "pin after every item: turns",
     "plan after every item: turns",
     "plan after every item: pinned messages among turns",
     "saved and loaded: compactions",
@@ -54,6 +58,22 @@ QUICK = [*READS[::3], *APPENDS[::3], *OTHERS[::3]]
 def test_work_grows_with_the_log_and_not_with_its_square(name: str) -> None:
     amounts = growth.measure(name, 60, growth.count_lines)
     assert growth.exponent(amounts) <= growth.BOUND, [round(amount) for amount in amounts]
+
+
+def test_a_window_that_moves_costs_the_same_whatever_it_holds() -> None:
+    lines = []
+    for units in (50, 50, 800):  # the first one imports
+        window = ContextWindow(max_tokens=10**9, strategy=SlidingWindow(units))
+        manager = ContextWindowManager("gpt-5", token_counter=growth.characters, context_window=window)
+        session, work = Session(), growth.Work()
+        for item in growth.turns(session, 2 * units + 8):
+            session.append(item)
+        manager.process_session(session)
+        session.add_message("user", "question")
+        with growth.count_lines(work):
+            manager.process_session(session)
+        lines.append(work.amount)
+    assert lines[2] <= 1.2 * lines[1], lines
 
 
 def test_quadratic_growth_is_detected() -> None:
