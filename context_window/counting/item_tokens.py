@@ -277,7 +277,8 @@ class Measurer:
         memo = None if latest is None else self._find_memo(item)
         if memo is None:
             with _SHARED_LOCKS[(id(item) >> _ALIGNED) % len(_SHARED_LOCKS)] if self._is_own else _Exclusive(item):
-                memo = self._find_memo(item)  # another thread may have counted the item meanwhile
+                if getattr(item, "memo", None) is not None:  # of another counter, or another thread has counted the item meanwhile
+                    memo = self._find_memo(item)
                 if memo is None:
                     memo = self._count(item)
                     older = _memos(item)[: COUNTERS_REMEMBERED - 1]
