@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any, Generic, TypeVar
 
 from session.errors import FormatError
@@ -289,12 +290,27 @@ class ConversationTracker(Generic[M]):
         if view is tracked.session:
             tracked.returned = tracked.received
             return messages
-        contents = list(map(self._adapter.content, messages))
-        lists = (tracked.received, tracked.returned)
-        similar, other = sorted(lists, key=lambda hashes: hashes.likeness(contents), reverse=True)
-        tracked.returned = self._hashes(messages, contents, similar, other=other)
+        if tracked.messages_hash == tracked.received.hashes[-1]:
+            tracked.returned = self._hashes_of_picked(tracked, messages)
+        else:  # the framework passed a list that was trimmed before
+            contents = list(map(self._adapter.content, messages))
+            lists = (tracked.received, tracked.returned)
+            similar, other = sorted(lists, key=lambda hashes: hashes.likeness(contents), reverse=True)
+            tracked.returned = self._hashes(messages, contents, similar, other=other)
         tracked.keys.add((tracked.system_hash, tracked.returned.hashes[-1]))
         return messages
+
+    def _hashes_of_picked(self, tracked: TrackedConversation[M], messages: list[M]) -> MessageHashes:
+        """Return the hashes of messages that show a view. Those that the framework passed were compared at this request already."""
+        received, place_of = tracked.received, dict(zip(map(id, tracked.messages), count(), strict=False))
+        made = [message for message in messages if id(message) not in place_of]
+        tracked.made = self._hashes(made, list(map(self._adapter.content, made)), tracked.made)
+        place_of.update(zip(map(id, made), count(len(received.digests)), strict=False))
+        places = list(map(place_of.__getitem__, map(id, messages)))
+        return tracked.returned.followed_by(
+            list(map((received.snapshots + tracked.made.snapshots).__getitem__, places)),
+            list(map((received.digests + tracked.made.digests).__getitem__, places)),
+        )
 
     def forget_idle(self, seconds: float) -> int:
         """Forget the conversations that had no request for so many seconds, and return their number."""

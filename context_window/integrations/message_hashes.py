@@ -50,6 +50,16 @@ class MessageHashes(NamedTuple):
             return 0
         return 1 + is_equal(contents[size - 1], self.snapshots[-1])
 
+    def followed_by(self, snapshots: list[object], digests: list[bytes]) -> MessageHashes:
+        """Return a later list with these snapshots and digests. What it has in common with this one is not hashed again."""
+        size = len(self.digests)
+        if digests[:size] != self.digests:
+            size = next((place for place, pair in enumerate(zip(digests, self.digests, strict=False)) if pair[0] != pair[1]), len(digests))
+        hashes = self.hashes[: size + 1]
+        for digest in digests[size:]:
+            hashes.append(extend_hash(hashes[-1], digest))
+        return MessageHashes(snapshots, digests, hashes)
+
 
 NO_MESSAGES = MessageHashes([], [], [EMPTY_HASH])
 

@@ -46,6 +46,7 @@ class TrackedConversation(Generic[M]):
         messages_hash: Hash of all messages in the log, in order.
         received: Hashes of the messages that the framework passed last.
         returned: Hashes of the messages that were returned last.
+        made: Hashes of those among them that are not the framework's own objects.
         messages: The framework's messages, all of them.
         items: The items of each message.
         partial_copies: Copies of messages that are shown in part, by position.
@@ -65,6 +66,7 @@ class TrackedConversation(Generic[M]):
     messages_hash: bytes = EMPTY_HASH
     received: MessageHashes = NO_MESSAGES
     returned: MessageHashes = NO_MESSAGES
+    made: MessageHashes = NO_MESSAGES
     messages: list[M] = field(default_factory=list)
     items: list[list[Item]] = field(default_factory=list)
     partial_copies: dict[int, PartialCopy[M]] = field(default_factory=dict)
