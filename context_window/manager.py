@@ -558,6 +558,15 @@ class ContextWindowManager:
         amounts = {"total": total, "budget": budget, "available": budget - total, "overhead": rows.overhead}
         return {**amounts, **{category.value: tokens for category, tokens in rows.by_category.items()}}
 
+    def count_items(self, session: Session, on_counted: Callable[[int], object]) -> None:
+        """Count a session's items, so that the next call about it has little to do. For programs that show the progress of long work.
+
+        Args:
+            session: The session.
+            on_counted: Called with the number of items counted since the last call.
+        """
+        self._calls.count_items(session, on_counted)
+
     def usage(self, session: Session | None = None, *, title: str = "") -> UsageReport:
         """Return a report of where the tokens go, to print or to show with rich.
 

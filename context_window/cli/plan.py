@@ -15,7 +15,7 @@ from .newest import complete_path
 from .options import READABLE_FORMATS, Settings, window_options
 from .output import BrokenPromiseError, say_values, show
 from .problem_text import over_budget
-from .progress import progress_bar
+from .progress import count_with_bar, progress_bar
 
 EPILOG = """\b
 Examples:
@@ -46,7 +46,8 @@ def plan(path: str, one_shot: bool, list_all: bool, as_json: bool, **options: An
     settings = Settings(**options)
     transcript = read_one(path, settings.session_id, settings.read_files_below)
     manager, budget_from = settings.manager(transcript.session)
-    with progress_bar("counting tokens"):
+    count_with_bar(manager, transcript.session)
+    with progress_bar("planning"):
         trim_plan = manager.plan_session(transcript.session, one_shot=one_shot)
     if as_json:
         source = {"path": path, "session_id": transcript.session.id, "budget_from": budget_from}

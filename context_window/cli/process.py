@@ -12,7 +12,7 @@ from .newest import complete_path
 from .options import READABLE_FORMATS, Settings, window_options
 from .output import BrokenPromiseError, complain, say, say_aside, say_values
 from .problem_text import over_budget, refused
-from .progress import progress_bar
+from .progress import count_with_bar, progress_bar
 from .safe_write import STDOUT, Target, force_option
 
 EPILOG = """\b
@@ -49,7 +49,8 @@ def process(path: str, out: str, to: str, one_shot: bool, force: bool, as_json: 
     transcript = read_one(path, settings.session_id, settings.read_files_below)
     target.permit(transcript.session)
     manager, budget_from = settings.manager(transcript.session)
-    with progress_bar("counting tokens"):
+    count_with_bar(manager, transcript.session)
+    with progress_bar("trimming"):
         view = manager.trim_session(transcript.session) if one_shot else manager.process_session(transcript.session)
         plan = manager.plan_session(transcript.session, one_shot=one_shot)
     if plan.over_budget:

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+    from session.session import Session
+
+    from ..manager import ContextWindowManager
+
 PATIENCE = 1.0
 """Seconds before the bar appears."""
 
@@ -81,3 +85,9 @@ def progress_bar(description: str, total: int | None = None) -> Iterator[Callabl
         _SHOWN.clear()
         timer.cancel()
         bar.vanish()
+
+
+def count_with_bar(manager: ContextWindowManager, session: Session) -> None:
+    """Count a session's items under a bar. What a command then asks the manager takes little time."""
+    with progress_bar("counting tokens", len(session.items)) as advance:
+        manager.count_items(session, advance)

@@ -133,6 +133,9 @@ def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, ledger: Ledg
     from ..display.spend import spend_lines
 
     notes = []
+    if ledger.requests and not total.requests:
+        count = f"{len(ledger.requests):,} requests were"
+        notes.append(f"{'1 request was' if len(ledger.requests) == 1 else count} read; none passes the filters.")
     if total.unpriced:
         notes.append(f"The price of {total.unpriced:,} of {total.requests:,} requests is unknown; sums marked + lack it.")
     if ledger.repeated:

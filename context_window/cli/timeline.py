@@ -10,7 +10,7 @@ import click
 from .newest import chosen_paths, complete_path, last_option
 from .options import READABLE_FORMATS, Settings, max_tokens_option, model_option, read_files_option, session_option
 from .output import say, say_values, show
-from .progress import progress_bar
+from .progress import count_with_bar, progress_bar
 from .watch import LiveSession, clear_screen, watch, watch_option
 
 if TYPE_CHECKING:
@@ -120,7 +120,8 @@ def read_timeline(path: str, settings: Settings, live: LiveSession | None = None
     with standard_input_as_file(path) as file:
         transcript = read_one(file, settings.session_id, settings.read_files_below)
         session, manager, _ = (live or LiveSession(settings)).grown(transcript.session)
-        with progress_bar("counting tokens"):
+        count_with_bar(manager, session)
+        with progress_bar("adding up"):
             reports = log_reports(file, transcript.account, transcript.session)
             why = manager.why(session, reports) if wants_why else None
             points = manager.timeline(session, reports) if why is None else why.timeline

@@ -13,7 +13,7 @@ import click
 from .newest import chosen_paths, complete_path, last_option
 from .options import READABLE_FORMATS, Settings, window_options
 from .output import BAD_INPUT, BadInputError, BrokenPromiseError, complain, say, say_values, show
-from .progress import progress_bar
+from .progress import count_with_bar, progress_bar
 from .watch import LiveSession, clear_screen, watch, watch_option
 
 if TYPE_CHECKING:
@@ -143,7 +143,8 @@ def _read(path: str, live: LiveSession, settings: Settings) -> ReadReport:
 
     transcript = read(path, settings.session_id, settings.read_files_below)
     session, manager, budget_from = live.grown(transcript.session)
-    with progress_bar("counting tokens"):
+    count_with_bar(manager, session)
+    with progress_bar("adding up"):
         report = replace(manager.usage(session, title=transcript.name), budget_from=budget_from)
         return ReadReport(report, _count_others(transcript, manager), transcript)
 

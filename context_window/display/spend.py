@@ -12,6 +12,9 @@ from .lines import Column, Line, Span, table, wrapped
 WIDEST = 120
 """Maximum width in columns."""
 
+PARTS = ("input", "cache read", "cache write", "output")
+"""The columns that add up to the total."""
+
 
 def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, notes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
     """Return the lines of the table, none wider than `width` columns.
@@ -29,10 +32,10 @@ def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, notes: Se
     names = [Span(glyphs.safe(row.name), STRONG if row is total else "") for row in rows_and_total]
     columns = [Column(title, names, is_left=True, is_elastic=True, keeps_end=title == "project", is_last_resort=True)]
     amounts = {
-        "requests": ([row.requests for row in rows_and_total], 3),
+        "requests": ([row.requests for row in rows_and_total], 2),
         "input": ([row.input_tokens for row in rows_and_total], 5),
         "cache read": ([row.cache_read for row in rows_and_total], 4),
-        "cache write": ([row.cache_write + row.cache_write_1h for row in rows_and_total], 2),
+        "cache write": ([row.cache_write + row.cache_write_1h for row in rows_and_total], 3),
         "output": ([row.output_tokens for row in rows_and_total], 6),
         "reasoning": ([row.reasoning for row in rows_and_total], 1),
         "total": ([row.total for row in rows_and_total], 0),
@@ -41,6 +44,10 @@ def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, notes: Se
         columns.append(Column(head, [Span(f"{number:,}") for number in numbers], priority=priority))
     columns.append(Column("US dollars", [Span(money(row)) for row in rows_and_total]))
     lines = table(columns, width, glyphs)
+    heads = "".join(span.text for span in lines[0])
+    hidden = [head for head in PARTS if head not in heads and any(amounts[head][0])]
+    if hidden:
+        notes = [f"The total includes columns for which there is no room here: {', '.join(hidden)}.", *notes]
     return [*lines, *([Span(line, QUIET)] for note in notes for line in wrapped(note, width, glyphs))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from ..timeline.points import Timeline
     from ..timeline.walk import WindowWalk
     from ..timeline.why import Why
+
+
+BATCH = 128
+"""Items that `count_items` counts between two reports of its progress."""
 
 
 class SessionCalls:
@@ -101,6 +106,14 @@ class SessionCalls:
         state = self._trackers.state(session)
         with state.lock:
             return None if state.view is None else figures_of(state.view)
+
+    def count_items(self, session: Session, on_counted: Callable[[int], object]) -> None:
+        """Count the session's items, and pass on the number of items after each batch."""
+        measurer, items = self._active.current.measurer, session.items
+        for start in range(0, len(items), BATCH):
+            batch = items[start : start + BATCH]
+            measurer.measure_all(batch)
+            on_counted(len(batch))
 
     def figures(self, session: Session | None) -> tuple[Settings, UsageFigures]:
         """Return the figures of an untrimmed session, or the latest ones, with the settings they were counted under."""

@@ -7,10 +7,13 @@ import json
 import re
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from context_window import ContextWindowManager
 from context_window.cli import progress
 from context_window.cli.problem_text import refused
 from context_window.cli.progress import progress_bar
@@ -208,6 +211,35 @@ def test_what_is_no_terminal_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> Non
     with progress_bar("counting"):
         time.sleep(0.05)
     assert stream.getvalue() == ""
+
+
+def test_counting_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bar knows the number of items, and all are counted before the command asks for figures."""
+    session = long_session(300)
+    bars: list[tuple[str, int | None]] = []
+    counted: list[int] = []
+
+    @contextmanager
+    def bar(description: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+        bars.append((description, total))
+        yield counted.append
+
+    monkeypatch.setattr(progress, "progress_bar", bar)
+    progress.count_with_bar(ContextWindowManager(), session)
+    assert bars == [("counting tokens", len(session.items))]
+    assert len(counted) > 1
+    assert sum(counted) == len(session.items)
+
+
+def test_a_bar_within_a_bar_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = a_screen(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    with progress_bar("reading sessions", 2), progress_bar("within"):
+        give_up = time.monotonic() + 20
+        while "reading sessions" not in screen.getvalue() and time.monotonic() < give_up:
+            time.sleep(0.01)
+        time.sleep(0.2)
+    assert "within" not in screen.getvalue()
 
 
 def test_a_command_that_takes_long_shows_it_on_the_terminal(tmp_path: Path) -> None:

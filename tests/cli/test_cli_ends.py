@@ -168,7 +168,7 @@ def test_names_in_a_session_do_not_steer_the_terminal(shell: Shell, tmp_path: Pa
 
 def test_a_reader_who_goes_early_is_no_fault(path: str) -> None:
     """More than a pipe holds is printed, to a reader who takes one byte and leaves."""
-    with subprocess.Popen(program("usage", *[path] * 60), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=HERE) as process:
+    with subprocess.Popen(program("usage", "--json", *[path] * 60), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=HERE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.read(1)

@@ -254,6 +254,11 @@ class TestCommand:
         assert "The price of 1 of 3 requests is unknown" in out
         assert "1 request is in several logs and was counted once." in out
 
+    def test_filters_that_nothing_passes_say_so(self, shell: Shell, folder: Path) -> None:
+        code, out, _ = shell("spend", folder, "--model", "nothing")
+        assert code == 0
+        assert "requests were read; none passes the filters." in out
+
     def test_json_and_csv_have_the_same_rows(self, shell: Shell, folder: Path) -> None:
         write(folder / "c.jsonl", {"x": 1})
         code, out, _ = shell("spend", folder, "--by", "project", "--utc", "--json")
