@@ -4,6 +4,7 @@ Prints a JSON line for each request: its messages before the hook and after it.
 """
 
 import asyncio
+import json
 import sys
 from typing import Any
 
@@ -26,6 +27,8 @@ async def main(address: str, budget: int) -> None:
     for turn in range(TURNS):
         data = {"model": "openai/gpt-4o", "messages": list(messages), "tools": [TOOL], "user": "me"}
         sent = await proxy.pre_call_hook(user_api_key_dict=UserAPIKeyAuth(), data=data, call_type="acompletion")
+        other = {name: value for name, value in sent.items() if name in ("model", "tools", "user")}
+        sys.stdout.write(json.dumps([messages, sent["messages"], other]) + "\n")
         answer = await litellm.acompletion(**sent, api_base=f"{address}/v1", api_key="k", num_retries=0)
         message = answer.choices[0].message
         messages.append({"role": "assistant", "content": message.content, "tool_calls": [call.model_dump() for call in message.tool_calls]})

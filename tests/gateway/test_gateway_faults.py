@@ -6,6 +6,8 @@ import json
 import socket
 import struct
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -37,6 +39,8 @@ DONE: Json = {**RECALL, "id": "m2", "content": [{"type": "text", "text": "All do
 STREAM = events_of(DONE, 4)
 PART = STREAM[: len(STREAM) // 2]
 """The first half of a stream. It ends in the middle of an event."""
+STALL = 6
+"""Seconds of a stall: one more than httpx waits by default. Those of half a minute behave alike."""
 BUSY = {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}
 
 MODES = pytest.mark.parametrize("mode", ["plain", "recall", "second round"])
@@ -229,3 +233,28 @@ def test_a_client_that_gives_up_on_a_stall_closes_the_upstream_s_connection(mode
         assert closed.wait(WAIT)
         again = Seen(address, streamed=True)
     assert b"message_stop" in again.content
+
+
+def test_a_long_stall_is_only_a_stall() -> None:
+    """Longer than HTTP libraries wait by default, before the answer and in the middle, with and without the tool: all arrives."""
+    stalled = STREAM.index(b"\n\n") + 2
+
+    def before(handler: BaseHTTPRequestHandler, request: bytes) -> None:
+        time.sleep(STALL)
+        says(200, STREAM, {"content-type": "text/event-stream"})(handler, request)
+
+    def amid(handler: BaseHTTPRequestHandler, request: bytes) -> None:
+        begins(handler, request, STREAM[:stalled])
+        time.sleep(STALL)
+        rest = STREAM[stalled:]
+        handler.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(rest), rest))
+
+    def seen(fault: Answer, mode: str) -> Seen:
+        with upstream_that(fault) as upstream, gateway(upstream.url, 2_000, recall=mode != "plain") as address:
+            return Seen(address, streamed=True)
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(seen, [before, amid, before, amid], ["plain", "plain", "recall", "recall"]))
+    assert [(answer.status, answer.broke_off) for answer in answers] == [(200, False)] * 4
+    assert all(answer.content == STREAM for answer in answers[:2])
+    assert all(b"message_stop" in answer.content for answer in answers)
