@@ -35,7 +35,7 @@ from .relay import OpenAnswer, RelayedAnswer, answer_to
 from .shared_refusals import SharedRefusals
 from .upstreams import Upstream, upstreams
 from .watch import begin_watch, watched
-from .windows import UNFIT, Windows
+from .windows import IDLE_SECONDS, UNFIT, Windows
 from .wire_format import Conversation, Json, WireFormat
 
 LARGEST_BODY = 64 * 1024 * 1024
@@ -45,9 +45,6 @@ LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names under which this machine reaches itself."""
 TOO_LONG_STATUSES = (400, 413)
 """Statuses of an answer that can say that the prompt is too long."""
-IDLE_SECONDS = 300.0
-"""Default of the seconds without a request after which a conversation is forgotten: as long as Anthropic's cache remembers it by default.
-After that the provider has to read it as a whole again, too."""
 CLIENT_LEFT = 499
 """Status of the answer to a client that has left. Only a recording shows it."""
 UNKNOWN_ADDRESS = "addresses here begin with the provider's name: {names}. Set the client's base URL to http://HOST:PORT/NAME"

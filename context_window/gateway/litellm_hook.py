@@ -6,6 +6,7 @@ Needs the package `litellm`. The proxy finds the hook by a name in its configura
 from __future__ import annotations
 
 import logging
+from time import monotonic
 from typing import Any
 
 from litellm.integrations.custom_logger import CustomLogger
@@ -13,8 +14,8 @@ from litellm.integrations.custom_logger import CustomLogger
 from ..settings.context_window import ContextWindow
 from ..threads import in_thread
 from . import anthropic_messages, openai_chat, openai_responses
-from .windows import UNFIT, Windows
-from .wire_format import WireFormat
+from .windows import IDLE_SECONDS, UNFIT, Windows
+from .wire_format import Conversation, Json, WireFormat
 
 __all__ = ["LiteLLMHook"]
 
@@ -41,14 +42,18 @@ class LiteLLMHook(CustomLogger):  # type: ignore[misc,unused-ignore]
     out unchanged, with a warning in the log that names the kind of error.
     """
 
-    def __init__(self, window: ContextWindow) -> None:
+    def __init__(self, window: ContextWindow, idle_seconds: float = IDLE_SECONDS) -> None:
         """
         Args:
             window: The limits and the policy of every conversation. Set `max_tokens` if the proxy gives models names of its own. Without a
                 strategy, conversations are trimmed with `Extract()`.
+            idle_seconds: Seconds without a request after which what is remembered of a conversation is given up, at the next request of
+                any conversation. A request that comes later is read as a whole, and gets the same view.
         """
         super().__init__()
         self._windows = Windows(window)
+        self._idle_seconds = idle_seconds
+        self._next_sweep = monotonic() + idle_seconds
 
     async def async_pre_call_hook(
         self,
@@ -70,8 +75,17 @@ class LiteLLMHook(CustomLogger):  # type: ignore[misc,unused-ignore]
         if wire is None or conversation is None:
             return data
         try:
-            messages = await in_thread(lambda: self._windows.fit(wire, conversation))
+            messages = await in_thread(lambda: self._fit(wire, conversation))
         except UNFIT as error:
             _LOGGER.warning("a conversation could not be fitted and is sent unchanged: %s", type(error).__name__)
             return data
         return data if messages is None else wire.with_messages(data, messages)
+
+    def _fit(self, wire: WireFormat, conversation: Conversation) -> list[Json] | None:
+        """Return the messages of the view, or None if they are the conversation's own, and forget conversations that are idle."""
+        messages = self._windows.fit(wire, conversation)
+        now = monotonic()
+        if now >= self._next_sweep:
+            self._next_sweep = now + self._idle_seconds / 10
+            self._windows.forget_idle(self._idle_seconds)
+        return messages

@@ -22,6 +22,9 @@ from .own_refusals import OwnRefusals
 from .shared_refusals import RefusalsOfKind
 from .wire_format import Conversation, Json, WireFormat
 
+IDLE_SECONDS = 300.0
+"""Default of the seconds without a request after which a conversation is forgotten: as long as Anthropic's cache remembers it by default.
+After that the provider has to read it as a whole again, too."""
 KINDS = 64
 """Kinds of requests that are remembered: the most recently used ones."""
 UNFIT: tuple[type[Exception], ...] = (Exception,)

@@ -4,6 +4,7 @@ Prints a JSON line for each request: its messages before the hook and after it.
 """
 
 import asyncio
+import gc
 import json
 import sys
 from typing import Any
@@ -15,6 +16,7 @@ from litellm.proxy.utils import ProxyLogging
 
 from context_window import ContextWindow
 from context_window.gateway.litellm_hook import LiteLLMHook
+from session import Session
 
 TURNS = 20
 TOOL = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}}
@@ -36,6 +38,23 @@ async def main(address: str, budget: int) -> None:
         messages += [{"role": "tool", "tool_call_id": call.id, "content": text} for call in message.tool_calls]
     embedding = {"model": "openai/text-embedding-3-small", "input": ["x"]}
     assert await proxy.pre_call_hook(user_api_key_dict=UserAPIKeyAuth(), data=embedding, call_type="aembedding") is embedding
+    assert await remembered_sessions(idle_seconds=300.0) > 0
+    assert await remembered_sessions(idle_seconds=0.0) == 0
+
+
+async def remembered_sessions(idle_seconds: float) -> int:
+    """Return how many sessions a hook still has after a request of one conversation and then one of another."""
+    hook = LiteLLMHook(ContextWindow(max_tokens=4_000), idle_seconds=idle_seconds)
+    before = _sessions()
+    for text in ("Hello.", "Good evening."):
+        data = {"model": "openai/gpt-4o", "messages": [{"role": "user", "content": text}]}
+        await hook.async_pre_call_hook(UserAPIKeyAuth(), DualCache(), data, "acompletion")
+    return _sessions() - before
+
+
+def _sessions() -> int:
+    gc.collect()
+    return sum(isinstance(each, Session) for each in gc.get_objects())
 
 
 asyncio.run(main(sys.argv[1], int(sys.argv[2])))
