@@ -169,7 +169,11 @@ class TestWatch:
 
         log = claude(tmp_path, "project", tmp_path, 100)
         command = program("timeline", str(log), "--watch", "--json")
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+
+        def notice_interrupts() -> None:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore them, and so would their children
+
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=notice_interrupts) as process:  # noqa: PLW1509
             assert process.stdout is not None
             first = json.loads(process.stdout.readline())
             grow(log, 7)
