@@ -198,6 +198,8 @@ def _tools(report: UsageReport, width: int, glyphs: Glyphs, name_width: int = 0)
     ]
     if any(tool.cleared for tool in tools):
         columns.append(Column("cleared", [Span(f"{tool.cleared:,}" if tool.cleared else "") for tool in tools], priority=3))
+    if any(tool.extracts for tool in tools):
+        columns.append(Column("extracts", [Span(f"{tool.extracts:,}" if tool.extracts else "") for tool in tools], priority=3))
     lengths = [Span(length(tool.tokens, tools[0].tokens, BARS, glyphs), STYLES[MessageCategory.SYSTEM_OUTPUT.value]) for tool in tools]
     columns.append(Column("", lengths, is_left=True, priority=2))
     omitted = len(report.tools) - len(tools)
@@ -224,6 +226,8 @@ def _counts(report: UsageReport) -> Iterator[Span]:
     yield Span(_counted(report.messages, "message"))
     if report.images:
         yield Span(f"{_counted(report.images, 'image')} ({report.image_tokens:,} tokens)")
+    if report.extracts:
+        yield Span(f"{_counted(report.extracts, 'extract')} ({report.extract_tokens:,} tokens)")
     if report.compacted_items:
         yield Span(f"{_counted(report.compacted_items, 'item')} ({report.compacted_tokens:,} tokens) replaced by summaries in the log")
 

@@ -20,7 +20,7 @@ from ..settings.resolved import Settings
 from ..settings.shares import Shares
 from ..settings.usage_snapshot import UsageFigures, rows_of
 from ..trimming.limits import portion
-from ..trimming.placeholders import CLEARED, MARK
+from ..trimming.placeholders import CLEARED, EXTRACTED, MARK
 from ..trimming.plan import Reason
 from ..views.tracker import SessionTracker
 from .report import (
@@ -76,7 +76,7 @@ class ReportSums:
         self._measurer = measurer
         self._tokens = array("q")  # by position: tokens of the item in the request, -1 if it is not there
         self._compacted: dict[int, int] = {}  # by position: tokens of an item that a summary replaces
-        self._tools: dict[str, tuple[Counter[str], Counter[str]]] = {}  # by tool: its sums, and its cleared items by call id
+        self._tools: dict[str, tuple[Counter[str], Counter[str], Counter[str]]] = {}  # its sums; by call id, cleared items and extracts
         self._sums: Counter[str] = Counter()
 
     def update(self, census: SessionTracker) -> None:
@@ -117,13 +117,18 @@ class ReportSums:
             sums["images"] += sign * len(images)
             sums["image tokens"] += sign * sum(images)
         sums["unknown"] += sign * unknown_count(item)
+        is_extract = item.extra.get(MARK) == EXTRACTED
+        sums["extracts"] += sign * is_extract
+        sums["extract tokens"] += sign * tokens * is_extract
         if isinstance(item, FunctionCall | FunctionCallOutput):
-            tool, cleared = self._tools.setdefault(item.name, (Counter(), Counter()))
+            tool, cleared, extracts = self._tools.setdefault(item.name, (Counter(), Counter(), Counter()))
             tool["items"] += sign
             tool["tokens"] += sign * tokens
             tool["calls"] += sign * isinstance(item, FunctionCall)
             if item.extra.get(MARK) == CLEARED:
                 cleared[item.call_id] += sign
+            if is_extract:
+                extracts[item.call_id] += sign
 
     def report(
         self, session: Session, census: SessionTracker, figures: UsageFigures, *, budget: Budget, shares: Shares, title: str = ""
@@ -163,6 +168,8 @@ class ReportSums:
             messages=sums["messages"],
             compacted_items=len(self._compacted),
             compacted_tokens=sums["compacted tokens"],
+            extracts=sums["extracts"],
+            extract_tokens=sums["extract tokens"],
             counter=budget.counter.name,
             model=budget.model,
             expected_error=budget.expected_error,
@@ -186,8 +193,8 @@ class ReportSums:
 
     def _tool_rows(self) -> tuple[ToolRow, ...]:
         rows = (
-            ToolRow(name, sums["tokens"], sums["calls"], sum(count > 0 for count in cleared.values()))
-            for name, (sums, cleared) in self._tools.items()
+            ToolRow(name, sums["tokens"], sums["calls"], *(sum(count > 0 for count in changed.values()) for changed in (cleared, extracts)))
+            for name, (sums, cleared, extracts) in self._tools.items()
             if sums["items"]
         )
         return tuple(sorted(rows, key=lambda row: (-row.tokens, row.name)))

@@ -83,12 +83,14 @@ class ToolRow:
         tokens: Tokens of calls and outputs.
         calls: Number of calls.
         cleared: Number of calls whose output or arguments show placeholders.
+        extracts: Number of calls of whose output or arguments only the most valuable lines are left.
     """
 
     name: str
     tokens: int
     calls: int
     cleared: int
+    extracts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ class UsageReport:
         messages: Number of messages among them.
         compacted_items: Items of the log that a summary replaces; they are in no request.
         compacted_tokens: Tokens that these would cost.
+        extracts: Number of items of which only the most valuable lines are left.
+        extract_tokens: Tokens of these extracts.
         counter: The token counter's name.
         model: The model's name; None if there is none or it is not known.
         expected_error: The usual relative error of the local count.
@@ -166,6 +170,8 @@ class UsageReport:
     settled_tokens: int | None = None
     provider_tokens: int | None = None
     compacted_tokens: int = 0
+    extracts: int = 0
+    extract_tokens: int = 0
     unlogged: UnloggedTokens | None = None
     unknown: int = 0
 
@@ -198,7 +204,10 @@ class UsageReport:
             "window": self.window,
             "reserve": self.reserve,
             "categories": {row.category.value: {"tokens": row.tokens, "share": row.share, "items": row.items} for row in self.rows},
-            "tools": [{"name": row.name, "tokens": row.tokens, "calls": row.calls, "cleared": row.cleared} for row in self.tools],
+            "tools": [
+                {"name": row.name, "tokens": row.tokens, "calls": row.calls, "cleared": row.cleared, "extracts": row.extracts}
+                for row in self.tools
+            ],
             "largest": [
                 {"id": item.item_id, "what": item.what, "category": item.category.value, "tokens": item.tokens} for item in self.largest
             ],
@@ -208,6 +217,7 @@ class UsageReport:
             "messages": self.messages,
             "compacted_items": self.compacted_items,
             "compacted_tokens": self.compacted_tokens,
+            "extracts": {"count": self.extracts, "tokens": self.extract_tokens},
             "counter": self.counter,
             "expected_error": self.expected_error,
             "counter_problem": self.counter_problem,

@@ -1,0 +1,67 @@
+"""The usage report names the extracts of a view, after each request of a session that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from context_window import ContextWindow, ContextWindowManager, Extract, UsageReport
+from context_window.counting.item_tokens import Measurer
+from context_window.counting.tiktoken_counter import TiktokenCounter
+from context_window.trimming.placeholders import EXTRACTED, MARK
+from session import Compaction, FunctionCall, FunctionCallOutput, Item, Session
+
+TURNS = 24
+WINDOW = ContextWindow(max_tokens=6_000, strategy=Extract())
+
+
+def output_text(turn: int) -> str:
+    return "\n".join(f"def function_{turn}_{line}(value_{line}): return load_table_{line}(value_{line}, {turn})" for line in range(30))
+
+
+def extracts_in(items: Sequence[Item]) -> list[Item]:
+    return [item for item in items if item.extra.get(MARK) == EXTRACTED]
+
+
+def check(report: UsageReport, extracts: Sequence[Item]) -> None:
+    measurer = Measurer(TiktokenCounter())
+    assert report.extracts == len(extracts)
+    assert report.extract_tokens == sum(measurer.measure(item).tokens for item in extracts)
+    assert report.to_dict()["extracts"] == {"count": report.extracts, "tokens": report.extract_tokens}
+    for row in report.tools:
+        calls = {item.call_id for item in extracts if isinstance(item, FunctionCall | FunctionCallOutput) and item.name == row.name}
+        assert row.extracts == len(calls)
+
+
+def grow(session: Session, turn: int) -> None:
+    tool = ("read_file", "search")[turn % 2]
+    call = session.add_function_call(tool, {"path": f"src/module_{turn}.py"})
+    session.add_function_output(tool, output_text(turn), call.call_id)
+
+
+def test_extracts_are_counted_in_all_and_by_tool_at_each_request() -> None:
+    """Their number, their tokens, and the calls of a tool that have one agree with the view's items."""
+    manager, session, most = ContextWindowManager("gpt-5", context_window=WINDOW), Session(), 0
+    session.add_message("user", "Read all files.")
+    for turn in range(TURNS):
+        grow(session, turn)
+        view = manager.process_session(session)
+        check(manager.usage(), extracts_in(view.items))
+        most = max(most, manager.usage().extracts)
+    assert most >= 3
+    assert f"{manager.usage().extracts} extracts ({manager.usage().extract_tokens:,} tokens)" in manager.format_token_usage()
+
+
+def test_extracts_that_a_summary_replaces_are_counted_no_more() -> None:
+    """A view that is continued as a log, and then summarised, has the extracts that are left."""
+    manager, session = ContextWindowManager("gpt-5", context_window=WINDOW), Session()
+    session.add_message("user", "Read all files.")
+    for turn in range(TURNS):
+        grow(session, turn)
+    log = manager.process_session(session).fork()
+    extracts = extracts_in(log.items)
+    check(manager.usage(log), extracts)
+    outputs = [item for item in extracts if isinstance(item, FunctionCallOutput)]
+    replaced = {outputs[0].call_id, outputs[1].call_id}
+    unit_ids = [item.id for item in log.items if getattr(item, "call_id", None) in replaced]
+    log.append(Compaction("Two files were read.", unit_ids))
+    check(manager.usage(log), [item for item in extracts if item.id not in unit_ids])
