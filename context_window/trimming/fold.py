@@ -144,8 +144,10 @@ class Fold(GrowingView):
     def can_hold(self, place: int) -> bool:
         """True if `hold` may be called for an item: no decision so far depends on whether it is protected."""
         self.reopen()
-        is_ordinary = self.groups.kind[place] in (KIND_USER, KIND_CALL, KIND_OUTPUT, KIND_OTHER) and self.groups.rank[place] != SYSTEM
-        is_ordinary = is_ordinary and not is_summary(self.measures[place])
+        item = self.measures[place]
+        is_ordinary = self.groups.kind[place] in (KIND_USER, KIND_CALL, KIND_OUTPUT, KIND_OTHER)
+        is_ordinary = is_ordinary and SYSTEM not in (RANK[item.category], self.groups.rank[place])  # that of its unit can be another
+        is_ordinary = is_ordinary and not is_summary(item)
         return is_ordinary and place >= self.tally.decided_to and not (self.is_altered(place) or self.moved or 1 in self._summarised)
 
     def hold(self, place: int, is_held: bool) -> None:
