@@ -15,7 +15,7 @@ from context_window.events.definitions import Event, PartUnusable
 from context_window.trimming.calibration_rule import CalibrationRule
 from context_window.views.tracker import SessionTracker
 from context_window.views.tracker_copies import copied_for_fork
-from session.items import Message
+from session.items import FunctionCall, FunctionCallOutput, Message, MessageCategory
 from session.parts import Image, Text
 from session.session import Session
 from session.usage import Usage
@@ -164,3 +164,20 @@ def test_unusable_media_of_the_parent_is_reported_of_its_fork_too() -> None:
         *((session.id, id) for id in ids[:2]),
         *((fork.id, id) for id in ids),
     ]
+
+
+def test_an_output_of_category_system_stays_when_it_is_unpinned() -> None:
+    """Its category protects it, although its unit has the category of the call."""
+    session, manager = Session(), managed()
+    session.add_message("user", "Read the rules.")
+    session.append(FunctionCall("rules", "{}", "c"))
+    session.append(FunctionCallOutput("rules", "rule " * 10, "c", category=MessageCategory.SYSTEM, pinned=True))
+    manager.process_session(session)
+    session.unpin(session.items[2].id)
+    manager.process_session(session)
+    for number in range(40):
+        session.add_message("user", f"question {number} " * 3)
+        session.add_message("assistant", "answer " * 8)
+        view = manager.process_session(session)
+    assert session.items[2] in view.items
+    assert view.items == managed().process_session(session).items
