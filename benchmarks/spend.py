@@ -1,6 +1,7 @@
-"""What `context-window spend` takes: time by the number of logs, and beside bare `json.loads`; memory; the second run.
+"""What `context-window spend` takes: time by the number of logs, and beside bare `json.loads`; memory; the second run. What `usage` takes.
 
-    python -m benchmarks.spend            # 100, 1,000 and 10,000 small logs, and one gigabyte; a few minutes
+    python -m benchmarks.spend            # 100, 1,000 and 10,000 small logs, one gigabyte, a log of 30 MB; a few minutes
+    python -m benchmarks.spend --usage LOG
     python -m benchmarks.spend --quick    # a tenth of that
 
 The logs are made up: of Claude Code, each answer on two lines with its usage, sizes of texts log-normal. Times are of the processor, the
@@ -19,7 +20,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from context_window import ContextWindowManager
+from context_window.counting.vocabulary import o200k
 from context_window.spend import SpendCache, read_ledger, read_on_all_cores, spend_by
+from session.items import FunctionCall, Item, Reasoning, parts_of_item
+from session.parts import Text
+from session.transcripts import read_account
 
 WORDS = [f"w{number}{'abcdefghij'[number % 10] * (number % 9)}" for number in range(3_000)]
 MEGABYTE = 1_000_000
@@ -127,14 +133,46 @@ def by_size(folder: Path, sizes: list[int]) -> None:
             path.unlink()
 
 
+def usage(path: Path) -> None:
+    """Print what reading a log and making its usage report takes, beside parsing its lines twice and encoding its texts once."""
+
+    def report() -> None:
+        session = read_account(path).sessions[0]
+        ContextWindowManager(session.metadata.get("model") or "gpt-5").usage(session)
+
+    texts = [text for item in read_account(path).sessions[0].items for text in texts_of(item)]
+    o200k().encode_ordinary("")  # loaded before the clock runs
+    bare, ours = seconds(lambda: parse([path])), seconds(report)
+    encoding = seconds(lambda: [o200k().encode_ordinary(text) for text in texts])
+    print("| MB | json.loads, s | encoding, s | `usage`, s | in parts of 2 json.loads and encoding |")
+    print("|--:|--:|--:|--:|--:|")
+    print(f"| {path.stat().st_size / MEGABYTE:,.1f} | {bare:.2f} | {encoding:.2f} | {ours:.2f} | {ours / (2 * bare + encoding):.2f} |")
+
+
+def texts_of(item: Item) -> list[str]:
+    """Return the texts of an item that are counted."""
+    if isinstance(item, FunctionCall):
+        return [item.name, item.arguments]
+    if isinstance(item, Reasoning):
+        return [item.text]
+    return [part.text for part in parts_of_item(item) if isinstance(part, Text)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the logs")
-    part = 10 if parser.parse_args().quick else 1
+    parser.add_argument("--usage", type=Path, metavar="LOG", help="only what `usage` of this log takes")
+    options = parser.parse_args()
+    if options.usage is not None:
+        usage(options.usage)
+        return
+    part = 10 if options.quick else 1
     with tempfile.TemporaryDirectory() as folder:
         by_size(Path(folder), [size // part for size in (100, 300, 1_000)])
         print()
         by_number(Path(folder), [number // part for number in (100, 1_000, 10_000)])
+        print()
+        usage(write_logs(Path(folder) / "usage", 1, 30 * MEGABYTE // part)[0])
 
 
 if __name__ == "__main__":
