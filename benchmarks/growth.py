@@ -400,23 +400,10 @@ def act_each(items: Callable[[Session, int], Iterator[Any]], act: Callable[[Sess
     return work
 
 
-def report_each(items: Callable[[Session, int], Iterator[Any]]) -> Pattern:
-    """Return the pattern that processes the session after every item, and reports on its view."""
-
-    def work(n: int, count: Count) -> Work:
-        window_manager, session, total = manager(10**9), Session(), Work()
-        for item in items(session, n):
-            session.append(item)
-            window_manager.process_session(session)
-            with count(total):
-                window_manager.usage()
-        return total
-
-    return work
-
-
-def fork_each(items: Callable[[Session, int], Iterator[Any]], budget: int = BUDGET) -> Pattern:
-    """Return the pattern that processes the session after every item, and then a fork of it."""
+def ask_each(
+    items: Callable[[Session, int], Iterator[Any]], ask: Callable[[ContextWindowManager, Session], object], budget: int = 10**9
+) -> Pattern:
+    """Return the pattern that processes the session after every item, and then asks the manager for one more thing, which is counted."""
 
     def work(n: int, count: Count) -> Work:
         window_manager, session, total = manager(budget), Session(), Work()
@@ -424,42 +411,32 @@ def fork_each(items: Callable[[Session, int], Iterator[Any]], budget: int = BUDG
             session.append(item)
             window_manager.process_session(session)
             with count(total):
-                window_manager.process_session(session.fork())
+                ask(window_manager, session)
         return total
 
     return work
 
 
-def pin_each(items: Callable[[Session, int], Iterator[Any]]) -> Pattern:
-    """Return the pattern that pins an item or unpins it after every item of a session without trims, and processes the session."""
-
-    def work(n: int, count: Count) -> Work:
-        window_manager, session, total = manager(10**9), Session(), Work()
-        for number, item in enumerate(items(session, n)):
-            session.append(item)
-            window_manager.process_session(session)
-            twin = session.items[number // 3]
-            with count(total):
-                (session.unpin if twin.pinned else session.pin)(twin.id)
-                window_manager.process_session(session)
-        return total
-
-    return work
+def usage(window_manager: ContextWindowManager, _: Session) -> object:
+    """Report on the view."""
+    return window_manager.usage()
 
 
-def plan_each(items: Callable[[Session, int], Iterator[Any]], budget: int = 10**9) -> Pattern:
-    """Return the pattern that plans the session after every item."""
+def plan(window_manager: ContextWindowManager, session: Session) -> object:
+    """Plan the session."""
+    return window_manager.plan_session(session)
 
-    def work(n: int, count: Count) -> Work:
-        window_manager, session, total = manager(budget), Session(), Work()
-        for item in items(session, n):
-            session.append(item)
-            window_manager.process_session(session)
-            with count(total):
-                window_manager.plan_session(session)
-        return total
 
-    return work
+def process_fork(window_manager: ContextWindowManager, session: Session) -> object:
+    """Process a fork of the session."""
+    return window_manager.process_session(session.fork())
+
+
+def process_pinned(window_manager: ContextWindowManager, session: Session) -> object:
+    """Pin an item or unpin it, and process the session."""
+    twin = session.items[(len(session.items) - 1) // 3]
+    (session.unpin if twin.pinned else session.pin)(twin.id)
+    return window_manager.process_session(session)
 
 
 def act_once(items: Callable[[Session, int], Iterator[Any]], act: Callable[[Session], object]) -> Pattern:
@@ -559,13 +536,13 @@ PATTERNS: dict[str, Pattern] = {
     **{f"append and process: {name}": append_each(items) for name, items in KINDS.items()},
     **{f"stored after every item: {name}": store_each(items) for name, items in KINDS.items()},
     **{f"{act} after every item: {name}": act_each(KINDS[name], do) for act, do in CONVERSIONS.items() for name in INCREMENTAL},
-    **{f"usage after every item: {name}": report_each(KINDS[name]) for name in INCREMENTAL},
-    "fork after every item: turns": fork_each(turns),
-    "fork after every item, without trims: turns": fork_each(turns, 10**9),
-    "pin after every item: turns": pin_each(turns),
-    "plan after every item: turns": plan_each(turns),
-    "plan after every item: pinned messages among turns": plan_each(KINDS["pinned messages among turns"], BUDGET),
-    "plan after every item: compactions": plan_each(KINDS["compactions"], BUDGET),
+    **{f"usage after every item: {name}": ask_each(KINDS[name], usage) for name in INCREMENTAL},
+    "fork after every item: turns": ask_each(turns, process_fork, BUDGET),
+    "fork after every item, without trims: turns": ask_each(turns, process_fork),
+    "pin after every item: turns": ask_each(turns, process_pinned),
+    "plan after every item: turns": ask_each(turns, plan),
+    "plan after every item: pinned messages among turns": ask_each(KINDS["pinned messages among turns"], plan, BUDGET),
+    "plan after every item: compactions": ask_each(KINDS["compactions"], plan, BUDGET),
     **{f"{act}: {name}": act_once(items, do) for act, do in ACTS.items() for name, items in KINDS.items()},
 }
 

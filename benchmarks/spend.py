@@ -1,8 +1,8 @@
 """What `context-window spend` takes: time by the number of logs, and beside bare `json.loads`; memory; the second run. What `usage` takes.
 
     python -m benchmarks.spend            # 100, 1,000 and 10,000 small logs, one gigabyte, a log of 30 MB; a few minutes
-    python -m benchmarks.spend --usage LOG
     python -m benchmarks.spend --quick    # a tenth of that
+    python -m benchmarks.spend --usage LOG
 
 The logs are made up: of Claude Code, each answer on two lines with its usage, sizes of texts log-normal. Times are of the processor, the
 best of two or three. Memory is the largest resident size of this process or of one of its workers.
@@ -20,11 +20,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from benchmarks.speed import texts_of
 from context_window import ContextWindowManager
 from context_window.counting.vocabulary import o200k
 from context_window.spend import SpendCache, read_ledger, read_on_all_cores, spend_by
-from session.items import FunctionCall, Item, Reasoning, parts_of_item
-from session.parts import Text
 from session.transcripts import read_account
 
 WORDS = [f"w{number}{'abcdefghij'[number % 10] * (number % 9)}" for number in range(3_000)]
@@ -140,22 +139,13 @@ def usage(path: Path) -> None:
         session = read_account(path).sessions[0]
         ContextWindowManager(session.metadata.get("model") or "gpt-5").usage(session)
 
-    texts = [text for item in read_account(path).sessions[0].items for text in texts_of(item)]
+    texts = list(texts_of(read_account(path).sessions[0]))
     o200k().encode_ordinary("")  # loaded before the clock runs
     bare, ours = seconds(lambda: parse([path])), seconds(report)
     encoding = seconds(lambda: [o200k().encode_ordinary(text) for text in texts])
     print("| MB | json.loads, s | encoding, s | `usage`, s | in parts of 2 json.loads and encoding |")
     print("|--:|--:|--:|--:|--:|")
     print(f"| {path.stat().st_size / MEGABYTE:,.1f} | {bare:.2f} | {encoding:.2f} | {ours:.2f} | {ours / (2 * bare + encoding):.2f} |")
-
-
-def texts_of(item: Item) -> list[str]:
-    """Return the texts of an item that are counted."""
-    if isinstance(item, FunctionCall):
-        return [item.name, item.arguments]
-    if isinstance(item, Reasoning):
-        return [item.text]
-    return [part.text for part in parts_of_item(item) if isinstance(part, Text)]
 
 
 def main() -> None:

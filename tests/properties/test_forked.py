@@ -13,6 +13,7 @@ from context_window import ContextWindow, ContextWindowManager
 from context_window.calibration.reports import Reports
 from context_window.events.definitions import Event, PartUnusable
 from context_window.trimming.calibration_rule import CalibrationRule
+from context_window.trimming.limits import Limits
 from context_window.views.tracker import SessionTracker
 from context_window.views.tracker_copies import copied_for_fork
 from session.items import FunctionCall, FunctionCallOutput, Message, MessageCategory
@@ -36,13 +37,18 @@ def same(outcome: Outcome, log: Session) -> bool:
     return outcome.view.items == fresh.view.items and outcome.plan == fresh.plan and figures[0] == figures[1] and same_seams
 
 
-@given(st.data())
-def test_a_fork_is_decided_as_its_log_is(data: st.DataObject) -> None:
-    """after any appends to either, the views of parent and fork, and their plans, equal those of logs never seen"""
+def log_and_limits(data: st.DataObject) -> tuple[Session, Limits]:
     log = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, log.items))))
     if data.draw(st.booleans()):
         log, bounds = data.draw(reported(log)), replace(bounds, calibration=CalibrationRule(prior_score=100))
+    return log, bounds
+
+
+@given(st.data())
+def test_a_fork_is_decided_as_its_log_is(data: st.DataObject) -> None:
+    """after any appends to either, the views of parent and fork, and their plans, equal those of logs never seen"""
+    log, bounds = log_and_limits(data)
     parent = copy_of(log)
     for item in log.items[: data.draw(st.integers(log.settled, len(log.items)))]:  # a view comes as a whole
         parent.append(item)
@@ -68,10 +74,7 @@ def test_a_fork_is_decided_as_its_log_is(data: st.DataObject) -> None:
 @given(st.data())
 def test_a_pin_is_decided_as_its_log_is(data: st.DataObject) -> None:
     """after pins, unpins and appends the view and the plan equal those of a log never seen"""
-    log = data.draw(sessions())
-    bounds = data.draw(limits(sum(map(cost, log.items))))
-    if data.draw(st.booleans()):
-        log, bounds = data.draw(reported(log)), replace(bounds, calibration=CalibrationRule(prior_score=100))
+    log, bounds = log_and_limits(data)
     session = copy_of(log)
     tracker = SessionTracker(session, bounds, MEASURER)
     for item in log.items:
