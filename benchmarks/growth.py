@@ -262,8 +262,10 @@ def characters(text: str) -> int:
     return len(text) // 4
 
 
-def manager(budget: int) -> ContextWindowManager:
-    return ContextWindowManager("claude-sonnet-5-5", token_counter=characters, context_window=ContextWindow(max_tokens=budget))
+def manager(window: int | ContextWindow) -> ContextWindowManager:
+    """Return a manager with this window, or one of so many tokens."""
+    window = ContextWindow(max_tokens=window) if isinstance(window, int) else window
+    return ContextWindowManager("claude-sonnet-5-5", token_counter=characters, context_window=window)
 
 
 OUTPUT = "line of text\n" * 20
@@ -453,6 +455,48 @@ def act_once(items: Callable[[Session, int], Iterator[Any]], act: Callable[[Sess
     return work
 
 
+async def summarise(_: str) -> str:
+    """Answer at once, so that only the engine is measured."""
+    return "Earlier: questions and answers."
+
+
+def manage_each(items: Callable[[Session, int], Iterator[Any]], budget: int = 4 * BUDGET) -> Pattern:
+    """Return the pattern that manages the session after every item. Whenever it has outgrown the budget, a summary replaces older items."""
+
+    def work(n: int, count: Count) -> Work:
+        window = ContextWindow(max_tokens=budget, summary_llm=summarise)
+        window_manager, session, total = manager(window), Session(), Work()
+
+        async def run() -> None:
+            for item in items(session, n):
+                session.append(item)
+                await window_manager.manage(session)
+
+        with count(total):
+            asyncio.run(run())
+        return total
+
+    return work
+
+
+def compact_once(items: Callable[[Session, int], Iterator[Any]]) -> Pattern:
+    """Return the pattern of one compacting turn: a summary replaces all but the newest items of a session that was managed before."""
+
+    def work(n: int, count: Count) -> Work:
+        session, total = Session(), Work()
+        for item in items(session, n):
+            session.append(item)
+        window_manager = manager(ContextWindow(max_tokens=10**9, max_context_items=len(session.items), summary_llm=summarise))
+        asyncio.run(window_manager.manage(session))
+        session.add_message("user", "go on")
+        with count(total):
+            asyncio.run(window_manager.manage(session))
+        assert isinstance(session.items[-1], Compaction)
+        return total
+
+    return work
+
+
 def merge_fork(session: Session) -> None:
     fork = session.fork()
     fork.add_message("user", "beside")
@@ -523,6 +567,8 @@ CONVERSIONS: dict[str, Callable[[Session], object]] = {
 }
 INCREMENTAL = ("turns", "handoffs among turns", "compactions")
 """Kinds of logs in which each item costs a conversion no more than itself. A late output, for example, is written with all that follow."""
+COMPACTED = ("turns", "images among turns", "pinned messages among turns")
+"""Kinds of logs of which a summary can replace nearly all, or every second item."""
 ACTS: dict[str, Callable[[Session], object]] = {
     **CONVERSIONS,
     "plan_session": lambda session: manager(BUDGET).plan_session(session),
@@ -543,6 +589,8 @@ PATTERNS: dict[str, Pattern] = {
     "plan after every item: turns": ask_each(turns, plan),
     "plan after every item: pinned messages among turns": ask_each(KINDS["pinned messages among turns"], plan, BUDGET),
     "plan after every item: compactions": ask_each(KINDS["compactions"], plan, BUDGET),
+    **{f"compacting turn: {name}": compact_once(KINDS[name]) for name in COMPACTED},
+    "manage after every item: turns": manage_each(turns),
     **{f"{act}: {name}": act_once(items, do) for act, do in ACTS.items() for name, items in KINDS.items()},
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from .call_index import CallIndex
 from .errors import DuplicateItemError, FormatError, short
@@ -245,6 +245,12 @@ class SessionLog:
     def position(self, id: str) -> int | None:
         """Return the position in the log of the item with this id, or None."""
         return self._place_map().get(id) if isinstance(id, str) else None
+
+    def positions(self, ids: Iterable[str]) -> list[int]:
+        """Return the positions of the items with these ids, in order. Ids that are not in the log are left out."""
+        places = set(map(self._place_map().get, ids))
+        places.discard(None)
+        return sorted(cast("set[int]", places))
 
     # Appending
 

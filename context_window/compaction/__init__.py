@@ -13,7 +13,8 @@ Theory of operation. `manager.manage` runs these steps before every request; `ma
    instructions, pinned items and the frontier stay. Earlier summaries are always folded into the new one (`unit_selection.py`). If a
    log has nothing to summarise, this is checked again in the next turn, or when it has grown by a sixteenth of the trigger.
 4. Is there room? A copy of the view's fold gets the shortest possible summary appended and trims itself. If the view is then over the
-   budget, and larger than without a summary, no summary is requested (`check_room`).
+   budget, and larger than without a summary, no summary is requested (`check_room`). The copy is not made if sums alone show that there
+   is room (`has_ample_room`).
 5. Writing. The units are rendered as text. If the text does not fit the summariser's window, it is sent in pieces, each together with
    the summary of the pieces before. A summary takes at most 8 requests, or up to 64 to get past a long unit. Units that are not reached
    wait for the next summary. Each answer has a time limit (`summary_writer.py`, `record_pieces.py`).

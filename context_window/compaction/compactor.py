@@ -30,7 +30,15 @@ from ..trimming.limits import Limits
 from ..trimming.strategy_runner import to_summarise
 from ..views.trackers import SessionTrackers
 from .session_compaction import SessionCompaction
-from .summary_check import SummaryPlan, check_room, check_units_unchanged, checked_summary, limits_less, limits_without_trims
+from .summary_check import (
+    SummaryPlan,
+    check_room,
+    check_units_unchanged,
+    checked_summary,
+    has_ample_room,
+    limits_less,
+    limits_without_trims,
+)
 from .summary_writer import SummaryTask, Wording, prepare_task, prompt_size, write_summary
 from .unit_selection import WORTHWHILE_PARTS, SelectionRule, can_append_summary, select_units
 
@@ -229,7 +237,7 @@ class Compactor:
             units = select_units(tracker, session, rule)
             if not units and can_append_summary(fold, tracker.items, is_response_complete=forced):
                 state.record_not_due(fold)
-        return SummaryPlan(units, rule, settings, limits, total, requests) if units else None
+        return SummaryPlan(units, rule, settings, limits, total, requests, tracker, len(fold)) if units else None
 
     def _selection_rule(self, fold: Fold, limits: Limits, *, forced: bool) -> SelectionRule:
         """Return the strategy's choice of units if it makes one for summaries, else the rule by turns and sizes."""
@@ -258,7 +266,8 @@ class Compactor:
         view_state = self._trackers.state(session)
         with view_state.lock:
             tracker = self._trackers.view(session, view_state, self._active.current)
-            check_room(session, tracker.items, tracker.fold, plan)
+            if not has_ample_room(tracker, session, plan):
+                check_room(session, tracker.items, tracker.fold, plan)
         budget = plan.settings.budget
         window = prompt_size(summariser, budget, plan.limits.budget)
         wording = Wording(self._window.summary_prompt, focus)
@@ -276,7 +285,7 @@ class Compactor:
             limits = limits_without_trims(plan.limits)
             tracker = state.tracker(session, limits, plan.settings.measurer, self._trackers.refused_parts(session))
             items = tracker.items
-            check_units_unchanged(task.units, tracker, session, plan.rule)
+            check_units_unchanged(task.units, tracker, session, plan)
         view_state = self._trackers.state(session)
         with view_state.lock:
             view = self._trackers.view(session, view_state, self._active.current)

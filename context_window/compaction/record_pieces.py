@@ -16,6 +16,9 @@ MAX_REQUESTS = 8
 MAX_REQUESTS_FOR_LONG_UNIT = 64
 """Requests for one summary if fewer would end in the middle of a long unit."""
 
+CHARACTERS_PER_TOKEN = 6
+"""More than most texts have."""
+
 Count = Callable[[str], int]
 
 
@@ -40,8 +43,8 @@ def split_record(units: Sequence[SummaryUnit], count: Count, room: int) -> Itera
     piece_tokens = complete_characters = 0
     for number, unit in enumerate(units):
         unit_text = render_items(unit.items)
-        for part in _split_text(unit_text, count, room):
-            tokens = count(part) + 1  # with the line break before it
+        for part, part_tokens in _split_text(unit_text, count, room):
+            tokens = part_tokens + 1  # with the line break before it
             if texts and piece_tokens + tokens > room:
                 yield Piece("\n".join(texts), number, complete_characters)
                 texts, piece_tokens = [], 0
@@ -63,8 +66,14 @@ def take_pieces(pieces: Iterator[Piece]) -> tuple[Piece, ...]:
     return tuple(taken_pieces)
 
 
-def _split_text(text: str, count: Count, room: int) -> Iterator[str]:
-    """Yield the text in parts of fewer than `room` tokens.
+def has_more_tokens(text: str, limit: int, count: Count) -> bool:
+    """True if the beginning of a text alone has more tokens than the limit. The rest of it is not counted."""
+    beginning = text[: limit * CHARACTERS_PER_TOKEN]
+    return len(beginning) < len(text) and count(beginning) > limit
+
+
+def _split_text(text: str, count: Count, room: int) -> Iterator[tuple[str, int]]:
+    """Yield the text in parts of fewer than `room` tokens, each with its tokens.
 
     All but the first are indented, so that none looks like a new item. A part that begins inside a tool's output is quoted.
     """
@@ -75,7 +84,7 @@ def _split_text(text: str, count: Count, room: int) -> Iterator[str]:
         indented = part if is_first else INDENT + (QUOTE if line.startswith(INDENT + QUOTE) else "") + part.lstrip("\n")
         tokens = count(indented)
         if tokens < room:
-            yield indented
+            yield indented, tokens
             is_first, line = False, f"{line}{part}".rpartition("\n")[2]
             continue
         if len(part) < 2:

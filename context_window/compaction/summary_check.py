@@ -5,8 +5,8 @@ The numbered steps are in the package's charter (`__init__.py`); this file is st
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -21,6 +21,7 @@ from ..trimming.limits import Limits
 from ..trimming.plan import Cut
 from ..trimming.view_totals import LinePrice, Measures
 from ..views.tracker import SessionTracker
+from ..views.tracker_copies import copied_fold
 from .summary_writer import SummaryTask
 from .unit_selection import SelectionRule, SummaryUnit, can_append_summary, replaced_ids, summarisable_units
 
@@ -43,6 +44,8 @@ class SummaryPlan:
         limits: The limits of the session's views.
         total: Cost of the request without the summary and without a trim.
         requests: Number of responses in the log.
+        tracker: The log's replay that the units were selected from.
+        length: Number of items that it had read.
     """
 
     units: tuple[SummaryUnit, ...]
@@ -51,6 +54,8 @@ class SummaryPlan:
     limits: Limits
     total: int
     requests: int
+    tracker: SessionTracker
+    length: int
 
     @property
     def max_tokens(self) -> int:
@@ -77,13 +82,15 @@ def limits_less(limits: Limits, tokens: int) -> Limits:
     )
 
 
-def check_units_unchanged(units: Collection[SummaryUnit], tracker: SessionTracker, session: Session, rule: SelectionRule) -> None:
-    """Check that a summary of these units may be appended to the log as it is now.
+def check_units_unchanged(units: Collection[SummaryUnit], tracker: SessionTracker, session: Session, plan: SummaryPlan) -> None:
+    """Check that a summary of these units of the plan may be appended to the log as it is now.
 
     Raises:
         CompactionError: An item of the units was removed, changed, pinned or became part of the frontier, or a response is unfinished.
     """
-    is_allowed = can_append_summary(tracker.fold, tracker.items, is_response_complete=rule.is_forced)
+    if tracker is plan.tracker and len(tracker.fold) == plan.length:
+        return  # nothing was appended or edited since the units were selected
+    is_allowed = can_append_summary(tracker.fold, tracker.items, is_response_complete=plan.rule.is_forced)
     allowed_units = summarisable_units(tracker, session) if is_allowed else ()
     items = {item.id: item for unit in allowed_units for item in unit.items}
     if any(item.id not in items or items[item.id] != item for unit in units for item in unit.items):
@@ -106,7 +113,7 @@ def checked_summary(
     Raises:
         CompactionError: The summary saves too little, or has no room in the view.
     """
-    summary = _compaction(text, replaced_ids(task.units, items), items[-1], session)
+    summary = _compaction(text, replaced_ids(task.units, items, session), items[-1], session)
     tokens, trigger = plan.settings.measurer.measure(summary).tokens, plan.limits.trigger
     if SHRINK_FACTOR * tokens > task.tokens:
         raise CompactionError(f"the summary has {tokens:,} tokens, more than half of the {task.tokens:,} that it replaces")
@@ -114,6 +121,35 @@ def checked_summary(
         raise CompactionError(f"the summary has {tokens:,} tokens, more than a third of the {trigger:,} at which views are trimmed")
     total = check_room(session, items, view, plan, summary)
     return summary, Compacted(session.id, total, view.limits.budget, len(summary.replaces), task.tokens, tokens)
+
+
+def has_ample_room(tracker: SessionTracker, session: Session, plan: SummaryPlan) -> bool:
+    """True if the request is within the trigger with the shortest summary, whatever else is trimmed. `check_room` then need not try it.
+
+    Adds up an upper bound. Where the bound is not certain, the answer is False: a strategy may have its say, images may be replaced, bound
+    reasoning may leave the view, or the log has grown since the units were selected.
+
+    Args:
+        tracker: The log's view.
+        session: The log.
+        plan: The plan of the summary.
+    """
+    fold, limits, tally = tracker.fold, tracker.fold.limits, tracker.fold.final_tally
+    is_same_log = tracker.lineage is plan.tracker.lineage and len(fold) == len(plan.tracker.fold) == plan.length
+    if not is_same_log or limits.advisers or tally.thoughts or max(tally.images, fold.tally.images) > limits.images_max:
+        return False
+    places = session.positions(item.id for unit in plan.units for item in unit.items)
+    places = places[: bisect_left(places, len(fold))]
+    if not places or (tracker.report_feed.is_anchored and places[-1] >= fold.mark):
+        return False
+    tokens = plan.settings.measurer.measure(Compaction(SHORTEST_SUMMARY)).tokens
+    taken = sum(map(fold.tokens, places))  # too few after a provisional trim
+    items = sum(tally.items) - len(fold.visible_among(places)) + 1
+    removed = fold.tokens_at_mark - (tally.total - tally.newer) + taken
+    correction = fold.totals.correction(fold, tally.newer + tokens, removed)
+    additions = max(limits.note, limits.preamble) + limits.closing + limits.usage_note + limits.synthetic * tally.unanswered
+    total = limits.overhead + additions + tally.total - taken + tokens + correction
+    return total <= min(limits.trigger, limits.budget) and (limits.items_max is None or items <= limits.items_max)
 
 
 def check_room(session: Session, items: Sequence[Item], view: Fold, plan: SummaryPlan, summary: Compaction | None = None) -> int:
@@ -130,13 +166,13 @@ def check_room(session: Session, items: Sequence[Item], view: Fold, plan: Summar
         CompactionError: With the summary the request is over the budget, and larger than without it.
     """
     if summary is None:
-        summary = _compaction(SHORTEST_SUMMARY, replaced_ids(plan.units, items), items[-1], session)
-    trial = _independent_copy(view)
+        summary = _compaction(SHORTEST_SUMMARY, replaced_ids(plan.units, items, session), items[-1], session)
+    trial = copied_fold(view)
     trial.limits = replace(trial.limits, clamp_messages=False)  # a summary is not worth the user's newest words
     measured = plan.settings.measurer.measure(summary)
     trial.measures = _MeasuresWithSummary(view.measures, len(view), summary, measured.tokens)
-    places = (place for id in summary.replaces if (place := session.position(id)) is not None)
-    trial.add(summary, measured, replaces=[place for place in places if place < len(view)])
+    places = session.positions(summary.replaces)
+    trial.add(summary, measured, replaces=places[: bisect_left(places, len(view))])
     trial.conclude()
     if trial.total > max(view.limits.budget, view.total):
         raise CompactionError("the protected items leave no room for a summary")
@@ -169,11 +205,6 @@ class _MeasuresWithSummary:
 
     def shortened(self, place: int, limit: int) -> Cut:
         return self._measures.shortened(place, limit)
-
-
-def _independent_copy(fold: Fold) -> Fold:
-    """Return a copy that shares no state. Replaying the log would not reproduce decisions made before a refusal."""
-    return deepcopy(fold, {id(shared): shared for shared in (fold.limits, fold.measures)})
 
 
 def _compaction(text: str, ids: Sequence[str], last: Item, session: Session) -> Compaction:

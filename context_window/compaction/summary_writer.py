@@ -20,7 +20,7 @@ from session.summary import INSTRUCTIONS, request_summary, text_summary_prompt, 
 from ..errors import CompactionError
 from ..models import describe_model
 from ..settings.budget import Budget
-from .record_pieces import MAX_REQUESTS_FOR_LONG_UNIT, Count, Piece, split_record, take_pieces
+from .record_pieces import MAX_REQUESTS_FOR_LONG_UNIT, Count, Piece, has_more_tokens, split_record, take_pieces
 from .unit_selection import SummaryUnit
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def prepare_task(
     def task(pieces: tuple[Piece, ...], complete_units: Sequence[SummaryUnit]) -> SummaryTask:
         return SummaryTask(pieces, tuple(complete_units), lines, instructions, carried_tokens, _timeout_of(summariser))
 
-    if prompt_tokens(record, has_summaries=has_earlier) <= window:
+    if not has_more_tokens(record, window, count) and prompt_tokens(record, has_summaries=has_earlier) <= window:
         return task((Piece(record, len(units), len(record)),), units)
     room = window - carried_tokens - FENCE_MARGIN - prompt_tokens("", has_summaries=True)
     if room <= 0:

@@ -5,9 +5,12 @@ The numbered steps are in the package's charter (`__init__.py`); this file is st
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
+from operator import attrgetter
+from typing import NamedTuple
 
 from session.edits import is_structural
 from session.items import Compaction, Item, Message, MessageCategory
@@ -26,6 +29,9 @@ WORTHWHILE_PARTS = 8
 """Units with at least 1/8 of the trigger's tokens, or of `max_context_items`, are worth a summary."""
 MIN_UNITS = 2
 """Fewest units that a summary inside turns stands for, and that a strategy must choose."""
+
+
+_ID = attrgetter("id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +59,7 @@ class SelectionRule:
     keep_user_messages: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryUnit:
+class SummaryUnit(NamedTuple):
     """A unit to be summarised.
 
     Attributes:
@@ -107,7 +112,8 @@ def _chosen_units(candidates: Sequence[SummaryUnit], rule: SelectionRule, chosen
 
 def _older_turns(tracker: SessionTracker, candidates: Sequence[SummaryUnit], rule: SelectionRule) -> Sequence[SummaryUnit]:
     """Return the units older than the newest turns, with the earlier summaries. Empty if these are too few turns."""
-    turn_starts = [place for place in tracker.fold.visible if _starts_turn(tracker.items[place])]
+    items = tracker.items[:]
+    turn_starts = [place for place in tracker.fold.visible if _starts_turn(items[place])]
     keep_turns = max(rule.keep_turns, 1)
     kept_from = turn_starts[-keep_turns] if len(turn_starts) >= keep_turns else 0
     units = [unit for unit in candidates if unit.is_summary or unit.last < kept_from]
@@ -151,33 +157,43 @@ def summarisable_units(tracker: SessionTracker, session: Session) -> Iterator[Su
     SYSTEM items, instructions, pinned items, a kept first message and the frontier are left out, with the units that contain them. So are
     compactions that only their provider can read.
     """
-    fold, items = tracker.fold, tracker.items
+    fold, items = tracker.fold, tracker.items[:]
     groups = fold.groups
-    visible_places: dict[int, list[int]] = {}
+    heads, last, protection = groups.head, groups.last, groups.unit_protection
+    seen_heads: set[int] = set()
     for place in fold.visible:
-        visible_places.setdefault(groups.head[place], []).append(place)
-    for head, places in visible_places.items():
-        if groups.unit_protection[head] == HELD or fold.is_spared(head):
+        head = heads[place]
+        if protection[head] == HELD or head in seen_heads or fold.is_spared(head):
             continue
-        members = list(groups.members(head))
-        if any(is_structural(items[place]) for place in members) or is_sealed(items[head]):
+        first, members = items[head], [head]
+        if last[head] != head:
+            seen_heads.add(head)
+            members = list(groups.members(head))
+        if any(is_structural(items[member]) for member in members) or is_sealed(first):
             continue
-        summarised_places = _summarised_places(items[head], fold, session.position)
+        places = fold.visible_among(members)
+        summarised_places = _summarised_places(first, fold, session) if isinstance(first, Compaction) else ()
         yield SummaryUnit(
-            places[0],
-            groups.last[head],
-            max(summarised_places.values(), default=places[0]),
-            tuple(items[place] for place in places),
-            frozenset(summarised_places).union(items[place].id for place in members),
+            place,
+            last[head],
+            max(summarised_places, default=place),
+            tuple([items[visible] for visible in places]),
+            frozenset(map(_ID, map(items.__getitem__, (*members, *summarised_places)))),
             sum(map(fold.tokens, places)),
-            is_own_summary(items[head]),
+            is_own_summary(first),
         )
 
 
-def replaced_ids(units: Collection[SummaryUnit], items: Sequence[Item]) -> tuple[str, ...]:
-    """Return the ids that a summary of these units stands for, in the log's order."""
-    ids = frozenset[str]().union(*(unit.ids for unit in units))
-    return tuple(item.id for item in items if item.id in ids)
+def replaced_ids(units: Collection[SummaryUnit], items: Sequence[Item], session: Session) -> tuple[str, ...]:
+    """Return the ids that a summary of these units stands for, in the log's order.
+
+    Args:
+        units: The units.
+        items: The log's items.
+        session: The log. It may have grown since.
+    """
+    places = session.positions(frozenset[str]().union(*(unit.ids for unit in units)))
+    return tuple(map(_ID, map(items[:].__getitem__, places[: bisect_left(places, len(items))])))
 
 
 def can_append_summary(fold: Fold, items: Sequence[Item], *, is_response_complete: bool) -> bool:
@@ -206,12 +222,12 @@ def _is_paused(message: Message) -> bool:
     return isinstance(blocks, list) and bool(blocks) and isinstance(blocks[-1], dict) and is_server_call(blocks[-1])
 
 
-def _summarised_places(item: Item, fold: Fold, position: Callable[[str], int | None]) -> dict[str, int]:
-    """Return the ids that an earlier summary stands for, with their positions. Items that were pinned since are left out."""
-    groups = fold.groups
-    ids = item.replaces if isinstance(item, Compaction) else ()
-    places = ((id, place) for id in ids if (place := position(id)) is not None and place < len(groups))
-    return {id: place for id, place in places if groups.unit_protection[groups.head[place]] != HELD}
+def _summarised_places(summary: Compaction, fold: Fold, session: Session) -> list[int]:
+    """Return the positions of the items that an earlier summary stands for. Items that were pinned since are left out."""
+    groups, places = fold.groups, session.positions(summary.replaces)
+    places = places[: bisect_left(places, len(groups))]
+    protections = map(groups.unit_protection.__getitem__, map(groups.head.__getitem__, places))
+    return list(compress(places, map(HELD.__ne__, protections)))
 
 
 def _starts_turn(item: Item) -> bool:

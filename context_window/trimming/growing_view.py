@@ -146,6 +146,7 @@ class GrowingView(ViewState):
     def _mark_summarised(self, places: Collection[int]) -> None:
         """Note that a summary stands for these items. The next trim drops them, and what earlier summaries replace of their units."""
         groups, summarised = self.groups, self._summarised
+        places = [place for place in places if not (self._hidden[place] and summarised[place])]  # not again what has left for a summary
         self._changed.update(places)
         for place in places:
             if self._hidden[place] and not summarised[place]:

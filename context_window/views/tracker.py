@@ -5,6 +5,7 @@ The cost of an update is proportional to the changes since the last one: only th
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from heapq import nlargest
 from operator import is_
@@ -144,9 +145,10 @@ class SessionTracker:
                 self._note_edits(self._measured_items.edits_before(place))
             replaces: list[int] = []
             if isinstance(item, Compaction):
-                positions = {id: session.position(id) for id in item.replaces}
-                replaces = [position for position in positions.values() if position is not None and position < place]
-                self._awaited.update(id for id, position in positions.items() if position is None or position > place)
+                positions = session.positions(item.replaces)
+                replaces = positions[: bisect_left(positions, place)]
+                if len(replaces) < len(item.replaces):
+                    self._awaited.update(id for id in item.replaces if (at := session.position(id)) is None or at > place)
             is_break = bool(breaks) and item.id in breaks
             if on_request is not None and fold.groups.starts_response(item, is_break):
                 fold.conclude()

@@ -1,5 +1,7 @@
 """Copies a tracker for a fork, so that the fork's first view costs what is new in it. A replay would cost every item.
 
+`copied_fold` copies a fold alone, to try a summary.
+
 1. A fork starts as its parent: the same item objects, with the same seams. If the parent's tracker has read no further than the fork goes,
    its state is that of a tracker of the fork.
 2. Everything that the state depends on besides the log must be equal too: limits, counter, and no reports or refusals outside the log,
@@ -9,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy, deepcopy
 from itertools import chain
 from operator import is_
@@ -19,6 +21,7 @@ from session.session import Session
 from session.session_log import recorded_total
 
 from ..calibration.reports import Reports
+from ..trimming.fold import Fold
 from ..trimming.limits import Limits
 from ..trimming.plan import Action, Cut, Decision, Reason
 from ..trimming.refused_parts import NONE_REFUSED
@@ -64,18 +67,35 @@ def _is_alike(tracker: SessionTracker, parent: Session, fork: Session, limits: L
     )
 
 
+def copied_fold(fold: Fold) -> Fold:
+    """Return a copy that shares no state. Replaying the log would not reproduce decisions made before a refusal."""
+    memo: dict[int, object] = {id(shared): shared for shared in (fold.limits, fold.measures)}
+    _copy_long_lists(_parts_of(fold), memo)
+    return deepcopy(fold, memo)
+
+
 def _copy(tracker: SessionTracker, fork: Session, reports: Reports) -> SessionTracker:
-    shared = (fold := tracker.fold).limits, tracker.refused, tracker.measurer
+    shared = tracker.fold.limits, tracker.refused, tracker.measurer
     memo: dict[int, object] = {id(value): value for value in shared}
     memo |= {id(tracker.lineage): fork.lineage, id(tracker.items): fork.items, id(tracker.report_feed.reports): reports}
-    for owner in (fold, fold.groups, fold.tally, fold.final_tally, fold.results, *tracker.parts):
+    _copy_long_lists((*_parts_of(tracker.fold), *tracker.parts), memo)
+    copied = deepcopy(tracker, memo)
+    copied.begin_session(fork)
+    return copied
+
+
+def _parts_of(fold: Fold) -> tuple[object, ...]:
+    """Return the fold and its objects that have long lists."""
+    return fold, fold.groups, fold.tally, fold.final_tally, fold.results
+
+
+def _copy_long_lists(owners: Iterable[object], memo: dict[int, object]) -> None:
+    """Put copies of the owners' collections into the memo of a `deepcopy` if nobody changes their values."""
+    for owner in owners:
         for value in _attributes(owner):
             values = value.values() if isinstance(value, dict) else ()
             if isinstance(value, list | set | dict) and _is_frozen(value) and _is_frozen(values):
                 memo.setdefault(id(value), copy(value))
-    copied = deepcopy(tracker, memo)
-    copied.begin_session(fork)
-    return copied
 
 
 def _attributes(owner: object) -> Iterator[object]:

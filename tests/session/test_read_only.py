@@ -53,6 +53,7 @@ QUERIES = {
     "metadata",
     "origin",
     "position",
+    "positions",
     "read_only",
     "removed",
     "request_ends",

@@ -103,6 +103,14 @@ def test_append_returns_the_item() -> None:
     assert session.position(item.id) == 0
 
 
+def test_positions_are_in_the_order_of_the_log_and_leave_out_unknown_ids() -> None:
+    session = Session([Message("user", "x", id=id_) for id_ in "abc"])
+    assert session.positions(("c", "?", "a", "c")) == [0, 2]
+    session.insert(Message("user", "y", id="d", created_at=0.0))
+    assert session.positions(["a", "d"]) == [0, 1]
+    assert session.positions([]) == []
+
+
 @pytest.mark.parametrize("wrong", [5, 0, Message("user", "x"), Session()], ids=["number", "zero", "item", "session"])
 def test_a_value_that_is_not_iterable_is_refused_with_advice(wrong: Any) -> None:
     for take in (Session, Session().insert_many, render_items):
