@@ -1,6 +1,6 @@
 """Measure the engine's speed and memory, and if they grow with the session. Compare figures only within one run.
 
-    python -m benchmarks.speed
+    python -m benchmarks.speed [--stored]         # --stored: only the table of a stored session
 
 - append: append one item and call `process_session`, with 1,000 and with 100,000 items in the session. Three cases: below the trigger;
   with a small budget, after many trims; the same with reported usage on each answer. The ratio of both sizes should be near 1.
@@ -18,6 +18,7 @@ import gc
 import json
 import sqlite3
 import statistics
+import sys
 import tempfile
 import time
 import tracemalloc
@@ -192,8 +193,11 @@ def never_seen() -> Table:
     return table
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     console = Console()
+    if "--stored" in arguments:
+        console.print(stored())
+        return
     table = Table("append and process", f"{SHORT:,} items", f"{LONG:,} items", "ratio", title="microseconds, median (mean)")
     for name, budget in (BUDGETS | {REPORTED: 20_000}).items():
         reported = name == REPORTED
@@ -211,4 +215,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

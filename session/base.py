@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 from .errors import FormatError, short
 from .sanitize import check, clean_object, clean_text
@@ -33,6 +33,7 @@ def new_id() -> str:
 _DERIVED = cast(MessageCategory, None)
 
 
+Setter: TypeAlias = Callable[[object, object], None]
 ItemT = TypeVar("ItemT", bound="ItemBase")
 
 _set = object.__setattr__
@@ -118,15 +119,20 @@ def copy_with(item: ItemT, **values: object) -> ItemT:
     """
     copied = object.__new__(type(item))
     kind: object = type(item)
-    for name in _field_names(kind):
-        _set(copied, name, values[name] if name in values else getattr(item, name))
-    _set(copied, "memo", None)
+    for name, set_field in field_setters(kind).items():
+        set_field(copied, values[name] if name in values else getattr(item, name))
+    MEMO(copied, None)
     return copied
 
 
 @cache
-def _field_names(kind: object) -> tuple[str, ...]:
-    return tuple(spec.name for spec in fields(cast("type[ItemBase]", kind)))
+def field_setters(kind: object) -> dict[str, Setter]:
+    """Return the functions that set the fields of a frozen class while a value is built, by name. They take half the time of `_set`."""
+    return {spec.name: getattr(kind, spec.name).__set__ for spec in fields(cast("type[ItemBase]", kind))}
+
+
+MEMO: Setter = getattr(_Memo, "memo").__set__  # noqa: B009 - its type is that of the slot, not of the value
+"""Sets the slot `memo`, which is no field."""
 
 
 def _seconds(value: object, where: str) -> float:

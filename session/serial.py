@@ -24,7 +24,7 @@ from .parts import Document, Image, Part, Text
 from .plain_items import plain_item
 from .sanitize import MAX_COUNT, clean_json, place_name
 from .session import Session
-from .session_log import recorded_total
+from .session_log import fill, recorded_total
 from .usage import Usage
 
 VERSION = 1
@@ -175,13 +175,13 @@ def session_from_values(data: object, folder: Folder | None, built: Sequence[obj
         session = Session(id=session_id, metadata=metadata)
     except FormatError as error:
         _raise_at("", error)
-    for place, values in enumerate(items):
-        is_built = built is not None and type(values) in ITEM_TYPES
-        item = values if is_built else plain_item(values) or item_from_dict(values, f"items[{place}]", folder)
-        try:
-            session.append(item)
-        except DuplicateItemError as error:
-            raise FormatError(f"items[{place}].id", str(error)) from None
+    read: list[Item] = []
+    try:
+        for place, values in enumerate(items):
+            is_built = built is not None and type(values) in ITEM_TYPES
+            read.append(values if is_built else plain_item(values) or item_from_dict(values, f"items[{place}]", folder))
+    finally:  # of two errors, that of the earlier item is raised
+        _append(session, read)
     session.restore_seams(
         _item_ids(top.get("breaks", []), "breaks", session),
         _whole(top.get("settled", 0), "settled", len(items), "items"),
@@ -189,6 +189,13 @@ def session_from_values(data: object, folder: Folder | None, built: Sequence[obj
         _item_ids(top.get("ends", []), "ends", session),
     )
     return session
+
+
+def _append(session: Session, items: list[Item]) -> None:
+    try:
+        fill(session, items)
+    except DuplicateItemError as error:
+        raise FormatError(f"items[{len(session.items)}].id", str(error)) from None
 
 
 def _from_chat_context(items: list[Any], folder: Folder | None) -> Session:

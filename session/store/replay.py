@@ -44,23 +44,24 @@ class Replay:
         Raises:
             FormatError: Its body does not fit its kind, or the kind does not fit here.
         """
+        kind, body = row
         self.row_count += 1
-        value = parse_body(row.body)
-        if (number == 0) != (row.kind == SESSION):
-            raise FormatError("kind", f"{row.kind!r} is not expected in row {number}")
-        if row.kind == ITEM:
+        value = parse_body(body)
+        if (number == 0) != (kind == SESSION):
+            raise FormatError("kind", f"{kind!r} is not expected in row {number}")
+        if kind == ITEM:
             if self.pending:
-                raise FormatError(row.kind, "expected the edit that the new items before it wait for")
+                raise FormatError(kind, "expected the edit that the new items before it wait for")
             self.items.append(plain_item(value) or value)
-        elif row.kind == NEW:
+        elif kind == NEW:
             self.pending.append(plain_item(value) or value)
-        elif row.kind == METADATA:
+        elif kind == METADATA:
             self._metadata = value
         elif not isinstance(value, dict):
-            raise FormatError(row.kind, f"expected an object, got {short(value)}")
-        elif row.kind == SESSION:
+            raise FormatError(kind, f"expected an object, got {short(value)}")
+        elif kind == SESSION:
             self.session_id, self._metadata = value.get("id"), value.get("metadata")
-        elif row.kind == SEAMS:
+        elif kind == SEAMS:
             self._seams = value
         else:
             self._edit(value)

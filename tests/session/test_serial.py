@@ -418,3 +418,12 @@ def test_any_damage_gives_an_error_with_a_place_or_a_valid_session(data: st.Data
         return
     assert all(place_and_problem)
     "".join(place_and_problem).encode()
+
+
+def test_of_two_faults_the_first_is_reported() -> None:
+    message = {"type": "message", "id": "a", "created_at": 1.0, "role": "user", "content": []}
+    other, odd = message | {"id": "b"}, message | {"id": "c", "role": "nobody"}
+    for items, where in (([message, other, message, odd], "items[2].id"), ([message, odd, message], "items[1].role")):
+        with pytest.raises(FormatError) as caught:
+            Session.from_dict({"version": 1, "id": "s", "metadata": {}, "items": items})
+        assert caught.value.where == where
