@@ -16,7 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 from context_window import ContextWindow, ContextWindowManager
-from context_window.gateway.openai_chat import ChatAdapter
+from context_window.gateway.fitted_body import fitted_body
+from context_window.gateway.openai_chat import PATH, ChatAdapter, OpenAIChat
+from context_window.gateway.windows import Windows
+from context_window.gateway.written_bodies import WrittenBodies
 from context_window.integrations.conversation_tracker import ConversationTracker
 from session import FunctionCall, FunctionCallOutput, Message, Session
 from session.providers.anthropic.thinking_order import with_thinking_in_order
@@ -50,9 +53,17 @@ def times_at(size: int, turns: int) -> dict[str, float]:
         number += 1
     window = ContextWindow(max_tokens=60 * size)  # about three quarters of the session
     tracker = ConversationTracker(ContextWindowManager(MODEL, token_counter=characters, context_window=window), ChatAdapter())
+    wire, windows, written = OpenAIChat(), Windows(window, are_frozen=True), WrittenBodies()
     thinking = {"type": "enabled", "budget_tokens": 1_024}
     messages: list[dict[str, Any]] = []
     blocks: list[dict[str, Any]] = []
+
+    def gateway_body() -> bytes:
+        fields: dict[str, Any] = {"model": MODEL, "messages": messages}
+        conversation = wire.conversation(PATH, fields)
+        assert conversation is not None
+        return fitted_body(windows, written, wire, conversation, fields, b"")
+
     parts: dict[str, Callable[[], Any]] = {
         "process_session": lambda: manager.process_session(session),
         "format_token_usage": manager.format_token_usage,
@@ -63,6 +74,7 @@ def times_at(size: int, turns: int) -> dict[str, float]:
         "anthropic_request": lambda: manager.anthropic_request(session, model=MODEL, max_tokens=1_000),
         "with_thinking_in_order": lambda: with_thinking_in_order(blocks, thinking),
         "an adapter, trimmed view": lambda: tracker.fit(messages),
+        "the gateway's body, trimmed": gateway_body,
         "json.dumps of the request": lambda: json.dumps(session.to_openai_messages()),
         "plan_session": lambda: manager.plan_session(session),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,6 +40,28 @@ class Conversation:
     recall_tool: Json | None = None
 
 
+class Merges:
+    """Messages that became one. The same two messages give the same object as in an earlier body.
+
+    Attributes:
+        made: Each of them, by the ids of the two messages. These are held with it, so that their ids stay theirs.
+    """
+
+    def __init__(self, earlier: Merges | None = None) -> None:
+        """
+        Args:
+            earlier: Those of the earlier body. Neither message may have changed since.
+        """
+        self._known: dict[tuple[int, int], tuple[Json, Json, Json]] = {} if earlier is None else earlier.made
+        self.made: dict[tuple[int, int], tuple[Json, Json, Json]] = {}
+
+    def merged(self, first: Json, second: Json, merge: Callable[[Json, Json], Json]) -> Json:
+        """Return two messages as one."""
+        key = id(first), id(second)
+        self.made[key] = self._known.get(key) or (first, second, merge(first, second))
+        return self.made[key][2]
+
+
 class WireFormat(ABC):
     """Reads and writes the requests of one provider's API.
 
@@ -47,11 +69,13 @@ class WireFormat(ABC):
         name: The first part of its addresses here.
         upstream: The provider's address.
         variables: Variables of the environment by which its clients find an address, each with what follows the name.
+        field: The field of a body that holds its messages.
         adapter: Reads and copies single messages.
     """
 
     name: ClassVar[str]
     upstream: ClassVar[str]
+    field: ClassVar[str]
     variables: ClassVar[Mapping[str, str]]
     adapter: MessageAdapter[Json]
 
@@ -69,9 +93,26 @@ class WireFormat(ABC):
             body: The body of a POST.
         """
 
-    @abstractmethod
     def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
         """Return the body with other messages. All other fields are the same objects, in the same order."""
+        return {**body, self.field: list(map(self.sent, self.in_order(body, messages, Merges())))}
+
+    def in_order(self, body: Json, messages: Sequence[Json], merges: Merges) -> list[Json]:  # noqa: ARG002 - the base case
+        """Return the messages in a row that the provider accepts. Most of them are the same objects.
+
+        Args:
+            body: The body that they are sent in.
+            messages: The messages of a view.
+            merges: Merges neighbours.
+        """
+        return list(messages)
+
+    def sent(self, message: Json) -> Json:
+        """Return a message as it is sent. The default is the message itself."""
+        return message
+
+    def forget_idle(self, seconds: float) -> None:  # noqa: B027 - the base case
+        """Forget what is remembered of conversations that had no request for so many seconds. The default remembers nothing."""
 
     @abstractmethod
     def error(self, status: int, message: str) -> Json:

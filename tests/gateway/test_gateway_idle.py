@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_window import ContextWindow
+from context_window.gateway.google_call_ids import CallIds
 from context_window.gateway.known_bodies import KnownBodies
 from context_window.gateway.own_refusals import OwnRefusals
 from context_window.gateway.windows import Windows
@@ -95,6 +96,18 @@ def test_a_gateway_gives_up_what_it_remembers(monkeypatch: pytest.MonkeyPatch) -
             while len(sessions) and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert len(sessions) == 0
+
+
+def test_call_ids_of_an_idle_conversation_are_forgotten() -> None:
+    now = 100.0
+    ids, contents = CallIds(lambda: now), [{"role": "user", "parts": [{"text": "a"}]}]
+    (first,) = ids.added_to(contents)
+    now = 110.0
+    ids.forget_idle(20.0)
+    assert ids.added_to(contents)[0] is first
+    ids.forget_idle(0.0)
+    assert ids.added_to(contents) == [first]
+    assert ids.added_to(contents)[0] is not first
 
 
 def test_own_refusals_are_bounded() -> None:
