@@ -15,7 +15,7 @@ from ..integrations.content_parts import blocks_of, part_for, thought_in, visibl
 from .anthropic_recall import AnthropicJoinedAnswer
 from .block_adapter import BlockAdapter, BlockRun, Kind
 from .cache_marks import without_mark
-from .wire_format import Conversation, Json, Merges, WireFormat, objects, text_of, tokens_in, tools_and_options
+from .wire_format import Conversation, Json, KnownOrder, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 _VOLATILE = "x-anthropic-billing-header:"
@@ -56,9 +56,9 @@ class AnthropicMessages(WireFormat):
             tokens_in(body, "max_tokens"),
         )
 
-    def in_order(self, body: Json, messages: Sequence[Json], merges: Merges) -> list[Json]:
+    def in_order(self, body: Json, messages: Sequence[Json], order: KnownOrder) -> list[Json]:
         """Return the messages with roles that alternate, and thinking where the request's setting wants it."""
-        return with_thinking_in_order(self.adapter.alternating(messages, merges), body.get("thinking"))
+        return with_thinking_in_order(self.adapter.alternating(messages, order), body.get("thinking"), order.thinking)
 
     def error(self, status: int, message: str) -> Json:
         """Return an error in Anthropic's form."""

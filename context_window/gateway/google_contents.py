@@ -20,7 +20,7 @@ from ..integrations.content_parts import part_for, visible_content
 from .block_adapter import BlockAdapter, BlockRun, Kind
 from .google_call_ids import CALL, CALL_IDS, RESPONSE, CallIds, object_in, parts_of
 from .google_recall import GoogleJoinedAnswer
-from .wire_format import Conversation, Json, Merges, WireFormat, objects, text_of, tokens_in, tools_and_options
+from .wire_format import Conversation, Json, KnownOrder, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 _PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)")
 _STATUSES = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 413: "INVALID_ARGUMENT"}
@@ -62,9 +62,9 @@ class GoogleContents(WireFormat):
             tokens_in(config, "maxOutputTokens", "max_output_tokens") if isinstance(config, dict) else None,
         )
 
-    def in_order(self, body: Json, messages: Sequence[Json], merges: Merges) -> list[Json]:  # noqa: ARG002 - the interface
+    def in_order(self, body: Json, messages: Sequence[Json], order: KnownOrder) -> list[Json]:  # noqa: ARG002 - the interface
         """Return the contents with roles that alternate."""
-        return self.adapter.alternating(messages, merges)
+        return self.adapter.alternating(messages, order)
 
     def sent(self, message: Json) -> Json:
         """Return a content without its call ids."""

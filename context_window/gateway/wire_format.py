@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from session.providers.anthropic.thinking_order import ThinkingPlaces
+
 from ..counting.overhead import COUNTED_OPTIONS
 from ..integrations.message_adapter import MessageAdapter
 
@@ -40,23 +42,25 @@ class Conversation:
     recall_tool: Json | None = None
 
 
-class Merges:
-    """Messages that became one. The same two messages give the same object as in an earlier body.
+class KnownOrder:
+    """What was found when the messages of an earlier body were put in order. Of two bodies with the same messages, it is the same.
 
     Attributes:
-        made: Each of them, by the ids of the two messages. These are held with it, so that their ids stay theirs.
+        made: Messages that were merged from two, by the ids of the two. These are held with them, so that their ids stay theirs.
+        thinking: Where thinking stands.
     """
 
-    def __init__(self, earlier: Merges | None = None) -> None:
+    def __init__(self, earlier: KnownOrder | None = None) -> None:
         """
         Args:
-            earlier: Those of the earlier body. Neither message may have changed since.
+            earlier: What is known of the earlier body. No message in it may have changed.
         """
         self._known: dict[tuple[int, int], tuple[Json, Json, Json]] = {} if earlier is None else earlier.made
         self.made: dict[tuple[int, int], tuple[Json, Json, Json]] = {}
+        self.thinking: ThinkingPlaces = ThinkingPlaces() if earlier is None else earlier.thinking.copy()
 
     def merged(self, first: Json, second: Json, merge: Callable[[Json, Json], Json]) -> Json:
-        """Return two messages as one."""
+        """Return two messages as one: the same object as in the earlier body."""
         key = id(first), id(second)
         self.made[key] = self._known.get(key) or (first, second, merge(first, second))
         return self.made[key][2]
@@ -95,15 +99,15 @@ class WireFormat(ABC):
 
     def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
         """Return the body with other messages. All other fields are the same objects, in the same order."""
-        return {**body, self.field: list(map(self.sent, self.in_order(body, messages, Merges())))}
+        return {**body, self.field: list(map(self.sent, self.in_order(body, messages, KnownOrder())))}
 
-    def in_order(self, body: Json, messages: Sequence[Json], merges: Merges) -> list[Json]:  # noqa: ARG002 - the base case
+    def in_order(self, body: Json, messages: Sequence[Json], order: KnownOrder) -> list[Json]:  # noqa: ARG002 - the base case
         """Return the messages in a row that the provider accepts. Most of them are the same objects.
 
         Args:
             body: The body that they are sent in.
             messages: The messages of a view.
-            merges: Merges neighbours.
+            order: KnownOrder neighbours.
         """
         return list(messages)
 

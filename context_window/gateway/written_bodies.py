@@ -20,7 +20,7 @@ from operator import not_
 from typing import Any
 
 from .known_lists import KnownLists
-from .wire_format import Json, Merges, WireFormat
+from .wire_format import Json, KnownOrder, WireFormat
 
 KEPT_BYTES = 64 * 1024 * 1024
 """Bytes of written messages that are kept, at most: those of the most recently used conversations."""
@@ -35,14 +35,14 @@ class _Written:
         messages: The messages. They are held so that their ids stay theirs.
         pieces: The bytes of each.
         by_id: The same, by the id of the object.
-        merges: Messages among them that were merged.
+        order: What is known of their order.
         others: The values of the other fields, with their bytes.
     """
 
     messages: Sequence[Json]
     pieces: list[bytes]
     by_id: dict[int, bytes]
-    merges: Merges
+    order: KnownOrder
     others: dict[str, tuple[object, bytes]]
 
     @property
@@ -85,8 +85,8 @@ class WrittenBodies:
 
 def _written(wire: WireFormat, fields: Json, messages: Sequence[Json], earlier: _Written | None) -> _Written:
     """Return the pieces of a body with these messages. Those of an earlier one are not written again."""
-    merges = Merges(None if earlier is None else earlier.merges)
-    in_order = wire.in_order(fields, messages, merges)
+    order = KnownOrder(None if earlier is None else earlier.order)
+    in_order = wire.in_order(fields, messages, order)
     ids = list(map(id, in_order))
     known, known_others = ({}, {}) if earlier is None else (earlier.by_id, earlier.others)
     pieces: list[Any] = list(map(known.get, ids))
@@ -97,7 +97,7 @@ def _written(wire: WireFormat, fields: Json, messages: Sequence[Json], earlier: 
         if name != wire.field:
             before = known_others.get(name)
             others[name] = before if before is not None and before[0] is value else (value, _json(value))
-    return _Written(in_order, pieces, dict(zip(ids, pieces, strict=True)), merges, others)
+    return _Written(in_order, pieces, dict(zip(ids, pieces, strict=True)), order, others)
 
 
 def _json(value: Any) -> bytes:
