@@ -41,12 +41,13 @@ class Windows:
         Args:
             window: The limits and the policy of every conversation. Without a strategy, they are trimmed with `Extract()`.
             refusals: Refused prompts that several workers share. Default: those that this object has seen.
-            are_frozen: True if nobody changes a message after it was passed.
+            are_frozen: True if nobody changes a message or a tool after it was passed.
         """
         self._window = window.with_extract()
         self._refusals = refusals or OwnRefusals()
         self._are_frozen = are_frozen
         self._known: KnownLists[Unmarked] = KnownLists()
+        self._tools: dict[int, tuple[list[Any], bytes]] = {}  # by id: lists of tools, with their hashes
         self._lock = Lock()
         self._trackers: OrderedDict[bytes, ConversationTracker[Json]] = OrderedDict()
 
@@ -103,6 +104,7 @@ class Windows:
         A view is the same without what was remembered.
         """
         self._known.forget_idle(seconds)
+        self._tools = {}
         with self._lock:
             trackers = list(self._trackers.values())
         return sum(tracker.forget_idle(seconds) for tracker in trackers)
@@ -112,9 +114,8 @@ class Windows:
         return self._known.made_from(messages, partial(without_marks, messages)) if self._are_frozen else without_marks(messages)
 
     def _tracker_for(self, wire: WireFormat, conversation: Conversation) -> ConversationTracker[Json]:
-        kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.tools, conversation.options]
-        kind.append(conversation.recall_tool)
-        key = hashlib.sha256(json.dumps(kind).encode()).digest()
+        kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.options, conversation.recall_tool]
+        key = hashlib.sha256(self._digest_of_tools(conversation.tools) + json.dumps(kind).encode()).digest()
         with self._lock:
             tracker = self._trackers.get(key)
             if tracker is None:
@@ -129,6 +130,16 @@ class Windows:
             if len(self._trackers) > KINDS:
                 self._trackers.popitem(last=False)
         return tracker
+
+    def _digest_of_tools(self, tools: list[Any]) -> bytes:
+        """Return a hash of tool definitions. If nobody changes them, it is kept beside the list, which the next request has again."""
+        known = self._tools.get(id(tools)) if self._are_frozen else None
+        if known is not None:  # the list is held, so no other one has its id
+            return known[1]
+        digest = hashlib.sha256(json.dumps(tools).encode()).digest()
+        if self._are_frozen:
+            self._tools = {**(self._tools if len(self._tools) < KINDS else {}), id(tools): (tools, digest)}
+        return digest
 
     def _manager_for(self, conversation: Conversation) -> ContextWindowManager:
         window = self._window

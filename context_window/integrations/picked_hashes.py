@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import compress, count
-from operator import is_not
+from operator import is_not, not_
 from typing import TypeVar
 
 from .message_hashes import MessageHashes
@@ -39,10 +39,11 @@ def hash_picked(
     rest = messages[same:]
     first = max(0, len(tracked.messages) - 2 * len(rest) - MARGIN) if are_frozen else 0
     place_of = dict(zip(map(id, tracked.messages[first:]), count(first), strict=False))
-    made = [message for message in rest if id(message) not in place_of]
+    ids = list(map(id, rest))
+    made = list(compress(rest, map(not_, map(place_of.__contains__, ids))))
     tracked.made = hashes_of(made, tracked.made)
     place_of.update(zip(map(id, made), count(len(received.digests)), strict=False))
-    places = list(map(place_of.__getitem__, map(id, rest)))
+    places = list(map(place_of.__getitem__, ids))
     hashes = tracked.returned.followed_by(
         shown_hashes.snapshots[:same] + list(map((received.snapshots + tracked.made.snapshots).__getitem__, places)),
         shown_hashes.digests[:same] + list(map((received.digests + tracked.made.digests).__getitem__, places)),
