@@ -25,8 +25,8 @@ def hash_picked(
 ) -> MessageHashes:
     """Return the hashes of messages that show a view. Those that the framework passed were compared at this request already.
 
-    If nobody changes messages, the hashes of those that were returned last serve again, and only what follows is looked at. A message that
-    is not found near the end of the framework's list is hashed once more, which gives the same.
+    If nobody changes messages, the hashes of those that were returned last serve again. Of the rest, those near the end of the framework's
+    list are found there; another one is hashed once more, which gives the same.
 
     Args:
         tracked: The conversation, as of this request. Its `made` and `picked_hashes` are brought up to date.
@@ -38,15 +38,17 @@ def hash_picked(
     same = next(compress(count(), map(is_not, shown, messages)), min(len(shown), len(messages))) if are_frozen else 0
     rest = messages[same:]
     first = max(0, len(tracked.messages) - 2 * len(rest) - MARGIN) if are_frozen else 0
-    place_of = dict(zip(map(id, tracked.messages[first:]), count(first), strict=False))
+    snapshots, digests = received.snapshots + shown_hashes.snapshots[same:], received.digests + shown_hashes.digests[same:]
+    place_of = dict(zip(map(id, shown[same:]), count(len(received.digests)), strict=False))
+    place_of.update(zip(map(id, tracked.messages[first:]), count(first), strict=False))
     ids = list(map(id, rest))
     made = list(compress(rest, map(not_, map(place_of.__contains__, ids))))
     tracked.made = hashes_of(made, tracked.made)
-    place_of.update(zip(map(id, made), count(len(received.digests)), strict=False))
+    place_of.update(zip(map(id, made), count(len(digests)), strict=False))
     places = list(map(place_of.__getitem__, ids))
     hashes = tracked.returned.followed_by(
-        shown_hashes.snapshots[:same] + list(map((received.snapshots + tracked.made.snapshots).__getitem__, places)),
-        shown_hashes.digests[:same] + list(map((received.digests + tracked.made.digests).__getitem__, places)),
+        shown_hashes.snapshots[:same] + list(map((snapshots + tracked.made.snapshots).__getitem__, places)),
+        shown_hashes.digests[:same] + list(map((digests + tracked.made.digests).__getitem__, places)),
     )
     if are_frozen:
         tracked.picked_hashes = list(messages), hashes
