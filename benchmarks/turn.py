@@ -1,29 +1,36 @@
 """Time the parts of one turn of a session whose view has 400, 1,600 and 6,400 items.
 
-    python -m benchmarks.turn [--turns 40]
+    python -m benchmarks.turn [--turns 40] [--median] [part ...]
 
 A turn appends an answer, a tool call and its output. Each part is timed in every turn, so the load of the machine falls on all of them;
-the table shows the smallest time of each in milliseconds, and how much longer it takes with sixteen times the items. 1.0 is flat.
+the table shows the smallest time of each in milliseconds, or the median, and how much longer it takes with sixteen times the items. 1.0 is
+flat. A part that is timed alone, as in an application that converts to one format, finds its messages in the processor's cache.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from context_window import ContextWindow, ContextWindowManager
-from context_window.gateway.openai_chat import ChatAdapter
+from context_window.gateway.fitted_body import fitted_body
+from context_window.gateway.openai_chat import PATH, ChatAdapter, OpenAIChat
+from context_window.gateway.windows import Windows
+from context_window.gateway.written_bodies import WrittenBodies
 from context_window.integrations.conversation_tracker import ConversationTracker
 from session import FunctionCall, FunctionCallOutput, Message, Session
-from session.providers.anthropic.thinking_order import with_thinking_in_order
+from session.providers.anthropic.thinking_order import ThinkingPlaces, with_thinking_in_order
 from session.providers.google import to_google
 
 SIZES = (400, 1_600, 6_400)
 MODEL = "claude-sonnet-4-5"
+ORDER, ADAPTER, GATEWAY = "with_thinking_in_order", "an adapter, trimmed view", "the gateway's body, trimmed"
+"""Parts that work on messages which are made before."""
 
 
 def characters(text: str) -> int:
@@ -41,8 +48,15 @@ def add_turn(session: Session, number: int) -> None:
     session.append(FunctionCallOutput("read", "line of text\n" * 60, f"call_{number}"))
 
 
-def times_at(size: int, turns: int) -> dict[str, float]:
-    """Return the smallest time of each part, in milliseconds."""
+def times_at(size: int, turns: int, texts: Sequence[str] = (), figure: Callable[[list[float]], float] = min) -> dict[str, float]:
+    """Return a figure of the times of each part, in milliseconds.
+
+    Args:
+        size: Items of the session at first.
+        turns: Turns that are timed.
+        texts: The parts: those whose names have one of these in them. Default: all.
+        figure: Computes the figure from the times of all turns.
+    """
     manager = ContextWindowManager(MODEL, token_counter=characters, context_window=ContextWindow(max_tokens=10**7))
     session, number = Session(), 0
     while len(session.items) < size:
@@ -50,9 +64,18 @@ def times_at(size: int, turns: int) -> dict[str, float]:
         number += 1
     window = ContextWindow(max_tokens=60 * size)  # about three quarters of the session
     tracker = ConversationTracker(ContextWindowManager(MODEL, token_counter=characters, context_window=window), ChatAdapter())
+    wire, windows, written = OpenAIChat(), Windows(window, are_frozen=True), WrittenBodies()
+    places = ThinkingPlaces()
     thinking = {"type": "enabled", "budget_tokens": 1_024}
     messages: list[dict[str, Any]] = []
     blocks: list[dict[str, Any]] = []
+
+    def gateway_body() -> bytes:
+        fields: dict[str, Any] = {"model": MODEL, "messages": messages}
+        conversation = wire.conversation(PATH, fields)
+        assert conversation is not None
+        return fitted_body(windows, written, wire, conversation, fields, b"")
+
     parts: dict[str, Callable[[], Any]] = {
         "process_session": lambda: manager.process_session(session),
         "format_token_usage": manager.format_token_usage,
@@ -61,27 +84,34 @@ def times_at(size: int, turns: int) -> dict[str, float]:
         "to_openai_responses": session.to_openai_responses,
         "to_google": lambda: to_google(session),
         "anthropic_request": lambda: manager.anthropic_request(session, model=MODEL, max_tokens=1_000),
-        "with_thinking_in_order": lambda: with_thinking_in_order(blocks, thinking),
-        "an adapter, trimmed view": lambda: tracker.fit(messages),
+        ORDER: lambda: with_thinking_in_order(blocks, thinking, places),
+        ADAPTER: lambda: tracker.fit(messages),
+        GATEWAY: gateway_body,
         "json.dumps of the request": lambda: json.dumps(session.to_openai_messages()),
         "plan_session": lambda: manager.plan_session(session),
     }
-    times: dict[str, float] = dict.fromkeys(parts, float("inf"))
+    parts = {name: do for name, do in parts.items() if not texts or any(text in name for text in texts)}
+    times: dict[str, list[float]] = {name: [] for name in parts}
     for turn in range(turns):
         add_turn(session, number + turn)
-        messages, (blocks, _) = session.to_openai_messages(), session.to_anthropic_messages()
+        if ADAPTER in parts or GATEWAY in parts:
+            messages = session.to_openai_messages()
+        if ORDER in parts:
+            blocks, _ = session.to_anthropic_messages()
         for name, do in parts.items():
             begin = time.perf_counter()
             do()
-            times[name] = min(times[name], 1e3 * (time.perf_counter() - begin))
-    return times
+            times[name].append(1e3 * (time.perf_counter() - begin))
+    return {name: figure(each) for name, each in times.items()}
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--turns", type=int, default=40, help="turns to time at each size")
-    turns = parser.parse_args(arguments).turns
-    columns = [times_at(size, turns) for size in SIZES]
+    parser.add_argument("--median", action="store_true", help="show medians; otherwise the smallest times")
+    parser.add_argument("parts", nargs="*", help="names of parts, or pieces of them; otherwise all")
+    asked = parser.parse_args(arguments)
+    columns = [times_at(size, asked.turns, asked.parts, statistics.median if asked.median else min) for size in SIZES]
     print(f"{'ms a turn, items in the view:':<30}" + "".join(f"{size:>9,}" for size in SIZES) + "   factor")
     for name in columns[0]:
         figures = [column[name] for column in columns]

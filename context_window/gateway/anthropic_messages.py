@@ -15,7 +15,7 @@ from ..integrations.content_parts import blocks_of, part_for, thought_in, visibl
 from .anthropic_recall import AnthropicJoinedAnswer
 from .block_adapter import BlockAdapter, BlockRun, Kind
 from .cache_marks import without_mark
-from .wire_format import Conversation, Json, WireFormat, objects, text_of, tokens_in, tools_and_options
+from .wire_format import Conversation, Json, KnownOrder, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 _VOLATILE = "x-anthropic-billing-header:"
@@ -29,6 +29,7 @@ class AnthropicMessages(WireFormat):
     name: ClassVar[str] = "anthropic"
     upstream: ClassVar[str] = "https://api.anthropic.com"
     variables: ClassVar[Mapping[str, str]] = {"ANTHROPIC_BASE_URL": ""}
+    field: ClassVar[str] = "messages"
 
     adapter: AnthropicAdapter
 
@@ -55,9 +56,9 @@ class AnthropicMessages(WireFormat):
             tokens_in(body, "max_tokens"),
         )
 
-    def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
-        """Return the body with other messages."""
-        return {**body, "messages": with_thinking_in_order(self.adapter.alternating(messages), body.get("thinking"))}
+    def in_order(self, body: Json, messages: Sequence[Json], order: KnownOrder) -> list[Json]:
+        """Return the messages with roles that alternate, and thinking where the request's setting wants it."""
+        return with_thinking_in_order(self.adapter.alternating(messages, order), body.get("thinking"), order.thinking)
 
     def error(self, status: int, message: str) -> Json:
         """Return an error in Anthropic's form."""

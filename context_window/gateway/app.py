@@ -33,10 +33,11 @@ from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
 from .relay import OpenAnswer, RelayedAnswer, answer_to
 from .shared_refusals import SharedRefusals
-from .upstreams import Upstream, upstreams
+from .upstreams import WIRE_FORMATS, Upstream, upstreams
 from .watch import begin_watch, watched
 from .windows import IDLE_SECONDS, UNFIT, Windows
 from .wire_format import Conversation, Json, WireFormat
+from .written_bodies import WrittenBodies
 
 LARGEST_BODY = 64 * 1024 * 1024
 """Default of the most bytes that a request may have: twice what Anthropic accepts."""
@@ -131,7 +132,7 @@ class _Gateway:
         recall: bool,
     ) -> None:
         self._windows = windows
-        self._bodies = KnownBodies()
+        self._bodies, self._written = KnownBodies(), WrittenBodies()
         self._upstreams = by_name
         self._ledger = ledger
         self._hosts = hosts
@@ -143,6 +144,9 @@ class _Gateway:
     def forget_idle(self, seconds: float) -> None:
         """Give up what is remembered of conversations that had no request for so many seconds."""
         self._bodies.forget_idle(seconds)
+        self._written.forget_idle(seconds)
+        for wire in WIRE_FORMATS:
+            wire.forget_idle(seconds)
         if self._windows.forget_idle(seconds):
             gc.collect()  # conversations are cycles, and an idle process would not look for them
 
@@ -202,7 +206,8 @@ class _Gateway:
         if self._recorder is not None:
             self._recorder.begin(request, body)
         watch = None if self.history is None else begin_watch(request, self.history, conversation.model)
-        fit = partial(fitted_body, self._windows, wire, conversation, fields, body, on_view=None if watch is None else watch.note_view)
+        on_view = None if watch is None else watch.note_view
+        fit = partial(fitted_body, self._windows, self._written, wire, conversation, fields, body, on_view=on_view)
         try:
             content = await self._timed(fit)
         except UNFIT as error:

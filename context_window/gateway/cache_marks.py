@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Json = dict[str, Any]
@@ -10,34 +11,57 @@ Json = dict[str, Any]
 MARK = "cache_control"
 
 
-def without_marks(messages: Sequence[Json]) -> list[Json]:
-    """Return the messages without cache marks. A message without a mark is the same object."""
-    return [{**message, "content": _unmarked(message["content"])} if _is_marked(message) else message for message in messages]
+@dataclass(frozen=True, slots=True)
+class Unmarked:
+    """Messages without cache marks.
+
+    Attributes:
+        messages: The client's messages.
+        bare: The same without marks. A message that has none is the same object.
+        marked: The places of those that have one, in order.
+    """
+
+    messages: Sequence[Json]
+    bare: list[Json]
+    marked: list[int]
+
+    def marked_again(self, chosen: Sequence[Json]) -> list[Json]:
+        """Return the messages to send with the client's marks on the blocks that are still there.
+
+        Args:
+            chosen: Messages of `bare`, or shortened copies of them.
+        """
+        result = list(chosen)
+        place = len(result)  # marks are at the end, so of equal messages the last one has it
+        for message in (self.messages[number] for number in reversed(self.marked)):
+            bare, role = _unmarked(message["content"]), message.get("role")
+            for block, bare_block in zip(reversed(message["content"]), reversed(bare), strict=True):
+                if not (isinstance(block, dict) and MARK in block):
+                    continue
+                match = _last_with(result[:place], role, bare_block)
+                if match is None:
+                    continue
+                place = match + 1
+                content = result[match]["content"]
+                result[match] = {**result[match], "content": _with_mark(content, bare_block, block)}
+        return result
 
 
-def with_marks(chosen: Sequence[Json], messages: Sequence[Json]) -> list[Json]:
-    """Return the messages to send with the client's marks on the blocks that are still there.
+def without_marks(messages: Sequence[Json], common: int = 0, earlier: Unmarked | None = None) -> Unmarked:
+    """Return the messages without cache marks.
 
     Args:
-        chosen: Messages from `without_marks(messages)`, or shortened copies of them.
-        messages: The client's messages.
+        messages: The messages.
+        common: Number of leading messages that are the same objects as earlier ones, which have not changed: they are not looked at.
+        earlier: The result for those.
     """
-    result = list(chosen)
-    place = len(result)  # marks are at the end, so of equal messages the last one has it
-    for message in reversed(messages):
-        if not _is_marked(message):
-            continue
-        bare, role = _unmarked(message["content"]), message.get("role")
-        for block, bare_block in zip(reversed(message["content"]), reversed(bare), strict=True):
-            if not (isinstance(block, dict) and MARK in block):
-                continue
-            match = _last_with(result[:place], role, bare_block)
-            if match is None:
-                continue
-            place = match + 1
-            content = result[match]["content"]
-            result[match] = {**result[match], "content": _with_mark(content, bare_block, block)}
-    return result
+    bare, marked = ([], []) if earlier is None else (earlier.bare[:common], [place for place in earlier.marked if place < common])
+    for place, message in enumerate(messages[len(bare) :], len(bare)):
+        is_marked = _is_marked(message)
+        bare.append({**message, "content": _unmarked(message["content"])} if is_marked else message)
+        if is_marked:
+            marked.append(place)
+    return Unmarked(messages, bare, marked)
 
 
 def _is_marked(message: Json) -> bool:

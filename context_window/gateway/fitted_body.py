@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 from starlette.requests import Request
@@ -12,10 +11,12 @@ from ..recall import recall_tool
 from ..views.view_figures import ViewFigures
 from .windows import Windows
 from .wire_format import Conversation, Json, WireFormat
+from .written_bodies import WrittenBodies
 
 
 def fitted_body(
     windows: Windows,
+    written: WrittenBodies,
     wire: WireFormat,
     conversation: Conversation,
     fields: Json,
@@ -30,7 +31,7 @@ def fitted_body(
         return body
     if conversation.recall_tool is not None:
         fields = wire.joined_answer.with_tool(fields, conversation.recall_tool) or fields
-    return json.dumps(wire.with_messages(fields, messages), separators=(",", ":")).encode()
+    return written.write(wire, fields, conversation.messages, messages)
 
 
 def can_recall(request: Request, path: str, wire: WireFormat, fields: Json) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import is_
 from threading import Lock
@@ -31,12 +32,14 @@ class _Numbered:
         copies: Copies of them with call ids.
         calls: Calls so far.
         unanswered: Ids of the calls without a response, by name.
+        time: When they were passed last, in seconds.
     """
 
     contents: list[Json] = field(default_factory=list)
     copies: list[Json] = field(default_factory=list)
     calls: int = 0
     unanswered: defaultdict[str, deque[str]] = field(default_factory=lambda: defaultdict(deque))
+    time: float = 0.0
 
     def begins(self, contents: Sequence[Json]) -> bool:
         """True if these contents begin with the same objects. The ids of a content depend only on the contents up to it."""
@@ -71,7 +74,12 @@ class _Numbered:
 class CallIds:
     """Adds call ids to contents. Contents that were passed before, as the same objects, are not looked at again. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """
+        Args:
+            clock: Returns the time in seconds.
+        """
+        self._clock = clock
         self._lock = Lock()
         self._known: list[_Numbered] = []  # the most recently used last
 
@@ -81,9 +89,16 @@ class CallIds:
             candidates = list(self._known)
         begun = max((each for each in candidates if each.begins(contents)), key=lambda each: len(each.contents), default=_Numbered())
         numbered = begun.continued(contents)
+        numbered.time = self._clock()
         with self._lock:
             self._known = [*(each for each in self._known if each is not begun), numbered][-KNOWN:]
         return list(numbered.copies)
+
+    def forget_idle(self, seconds: float) -> None:
+        """Forget the contents that were passed last so many seconds ago, or earlier."""
+        end = self._clock() - seconds
+        with self._lock:
+            self._known = [each for each in self._known if each.time > end]
 
 
 def parts_of(content: Json) -> list[Any]:

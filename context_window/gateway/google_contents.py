@@ -1,7 +1,7 @@
 """Google's generateContent and streamGenerateContent.
 
 The conversation's messages are copies of the client's contents with the call ids of their parts beside them (`google_call_ids.py`), which
-`with_messages` takes off again.
+`sent` takes off again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..integrations.content_parts import part_for, visible_content
 from .block_adapter import BlockAdapter, BlockRun, Kind
 from .google_call_ids import CALL, CALL_IDS, RESPONSE, CallIds, object_in, parts_of
 from .google_recall import GoogleJoinedAnswer
-from .wire_format import Conversation, Json, WireFormat, objects, text_of, tokens_in, tools_and_options
+from .wire_format import Conversation, Json, KnownOrder, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 _PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)")
 _STATUSES = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 413: "INVALID_ARGUMENT"}
@@ -33,6 +33,7 @@ class GoogleContents(WireFormat):
     name: ClassVar[str] = "google"
     upstream: ClassVar[str] = "https://generativelanguage.googleapis.com"
     variables: ClassVar[Mapping[str, str]] = {"GOOGLE_GEMINI_BASE_URL": ""}
+    field: ClassVar[str] = "contents"
     adapter: GoogleAdapter
 
     def __init__(self) -> None:
@@ -61,10 +62,17 @@ class GoogleContents(WireFormat):
             tokens_in(config, "maxOutputTokens", "max_output_tokens") if isinstance(config, dict) else None,
         )
 
-    def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
-        """Return the body with other contents."""
-        contents = self.adapter.alternating(messages)
-        return {**body, "contents": [{name: value for name, value in content.items() if name != CALL_IDS} for content in contents]}
+    def in_order(self, body: Json, messages: Sequence[Json], order: KnownOrder) -> list[Json]:  # noqa: ARG002 - the interface
+        """Return the contents with roles that alternate."""
+        return self.adapter.alternating(messages, order)
+
+    def sent(self, message: Json) -> Json:
+        """Return a content without its call ids."""
+        return {name: value for name, value in message.items() if name != CALL_IDS}
+
+    def forget_idle(self, seconds: float) -> None:
+        """Forget the call ids of conversations that had no request for so many seconds."""
+        self._call_ids.forget_idle(seconds)
 
     def error(self, status: int, message: str) -> Json:
         """Return an error in Google's form."""

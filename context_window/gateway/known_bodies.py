@@ -7,8 +7,8 @@ Theory of operation:
    equal messages. So the bytes are compared, and reading begins at the first message that differs.
 3. The rest is read message by message, which says where each ends. What follows the messages is read as an object of its own.
 4. Whatever does not look like that is read by `json.loads` at once: JSON of another form, or none. The value is the same in both ways.
-5. The messages of equal bytes are the same objects at every request. So they are held once, and comparing them takes no time. They must not
-   be changed.
+5. Messages of equal bytes are the same objects at every request. So they are held once, and comparing them takes no time. The same is
+   true of the fields before the messages, and of those behind them, such as tools. Nothing of a value may be changed.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ class _Messages:
         start: Where its first message begins.
         ends: Where each message ends, counted from there.
         values: The messages.
+        head: The fields before them.
+        rest: The fields behind them.
+        size_behind: Bytes behind the list of messages.
         time: When it was read, in seconds.
     """
 
@@ -51,6 +54,9 @@ class _Messages:
     start: int
     ends: list[int]
     values: list[Json]
+    head: tuple[str, int, Json]
+    rest: Json
+    size_behind: int
     time: float
 
     def common(self, body: bytes, start: int) -> int:
@@ -73,7 +79,7 @@ class KnownBodies:
         self._known: list[_Messages] = []  # the most recently used last
 
     def read(self, body: bytes) -> Json | None:
-        """Return the JSON object that a body holds; None if it holds none. The messages in it must not be changed.
+        """Return the JSON object that a body holds; None if it holds none. Nothing in it may be changed.
 
         Args:
             body: The body of a request.
@@ -91,18 +97,21 @@ class KnownBodies:
 
     def _read(self, body: bytes) -> Json | None:
         """Return the object. Raises `ValueError` if it is not of the form that is read here."""
-        field, start, head = _head(body)
         with self._lock:
             bodies = list(self._known)
+        known_head = next((each.head for each in reversed(bodies) if body.startswith(each.body[: each.start])), None)
+        field, start, head = known_head or _head(body)
         like, common = max(((each, each.common(body, start)) for each in reversed(bodies)), key=lambda pair: pair[1], default=(None, 0))
         values, ends = (like.values[:common], like.ends[:common]) if like is not None else ([], [])
         skipped = ends[-1] if ends else 0
         text = body[start + skipped :].decode()
         place = _read_messages(text, values, ends, skipped)
-        rest = _rest(text, place)
-        self._remember(
-            _Messages(body, start, ends, values, self._clock()), like if like is not None and 2 * common > len(like.ends) else None
-        )
+        after = text[place:]
+        end = after.encode()
+        known_rest = next((each.rest for each in reversed(bodies) if each.size_behind == len(end) and each.body.endswith(end)), None)
+        rest = _rest(after, 0) if known_rest is None else known_rest
+        messages = _Messages(body, start, ends, values, (field, start, head), rest, len(end), self._clock())
+        self._remember(messages, like if like is not None and 2 * common > len(like.ends) else None)
         return {**head, field: list(values), **rest}
 
     def _remember(self, messages: _Messages, earlier: _Messages | None) -> None:

@@ -25,6 +25,7 @@ class OpenAIChat(WireFormat):
     name: ClassVar[str] = "openai"
     upstream: ClassVar[str] = "https://api.openai.com"
     variables: ClassVar[Mapping[str, str]] = {"OPENAI_BASE_URL": "/v1", "OPENAI_API_BASE": "/v1"}
+    field: ClassVar[str] = "messages"
 
     def __init__(self) -> None:
         self.adapter = ChatAdapter()
@@ -42,10 +43,6 @@ class OpenAIChat(WireFormat):
         tools, options = tools_and_options(body)
         output_tokens = tokens_in(body, "max_completion_tokens", "max_tokens")
         return Conversation(model, "", messages, tools, options, output_tokens)
-
-    def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
-        """Return the body with other messages."""
-        return {**body, "messages": list(messages)}
 
     def error(self, status: int, message: str) -> Json:
         """Return an error in OpenAI's form."""

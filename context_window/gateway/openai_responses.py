@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from ..integrations.responses_adapter import ResponsesAdapter
@@ -23,6 +23,7 @@ class OpenAIResponses(WireFormat):
     name: ClassVar[str] = "openai"
     upstream: ClassVar[str] = "https://api.openai.com"
     variables: ClassVar[Mapping[str, str]] = {}
+    field: ClassVar[str] = "input"
 
     def __init__(self) -> None:
         self.adapter = ResponsesAdapter()
@@ -47,10 +48,6 @@ class OpenAIResponses(WireFormat):
             options,
             tokens_in(body, "max_output_tokens"),
         )
-
-    def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
-        """Return the body with other items."""
-        return {**body, "input": list(messages)}
 
     def error(self, status: int, message: str) -> Json:
         """Return an error in OpenAI's form."""

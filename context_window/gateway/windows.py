@@ -7,6 +7,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from operator import is_
 from threading import Lock
 from typing import Any
@@ -17,7 +18,8 @@ from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
 from ..settings.context_window import ContextWindow
 from ..views.view_figures import ViewFigures
-from .cache_marks import with_marks, without_marks
+from .cache_marks import Unmarked, without_marks
+from .known_lists import KnownLists
 from .own_refusals import OwnRefusals
 from .shared_refusals import RefusalsOfKind
 from .wire_format import Conversation, Json, WireFormat
@@ -39,11 +41,13 @@ class Windows:
         Args:
             window: The limits and the policy of every conversation. Without a strategy, they are trimmed with `Extract()`.
             refusals: Refused prompts that several workers share. Default: those that this object has seen.
-            are_frozen: True if nobody changes a message after it was passed.
+            are_frozen: True if nobody changes a message or a tool after it was passed.
         """
         self._window = window.with_extract()
         self._refusals = refusals or OwnRefusals()
         self._are_frozen = are_frozen
+        self._known: KnownLists[Unmarked] = KnownLists()
+        self._tools: dict[int, tuple[list[Any], bytes]] = {}  # by id: lists of tools, with their hashes
         self._lock = Lock()
         self._trackers: OrderedDict[bytes, ConversationTracker[Json]] = OrderedDict()
 
@@ -67,12 +71,13 @@ class Windows:
             SessionError: A message cannot be read.
             ContextWindowError: The conversation cannot be fitted, or a refused one cannot become smaller.
         """
-        bare = without_marks(conversation.messages)
+        unmarked = self._unmarked(conversation.messages)
+        bare = unmarked.bare
         tracker = self._tracker_for(wire, conversation)
         messages = tracker.fit(bare, system=conversation.system, refusal=refusal, on_view=on_view)
         if not messages or (len(messages) == len(bare) and all(map(is_, messages, bare))):
             return None
-        return with_marks(messages, conversation.messages)
+        return unmarked.marked_again(messages)
 
     def recalled(self, wire: WireFormat, conversation: Conversation, arguments: str | Mapping[str, Any]) -> tuple[str, bool]:
         """Return the result of a recall call, as text, and True if it is an error. An image or a document is only named.
@@ -86,7 +91,7 @@ class Windows:
             SessionError: A message cannot be read.
         """
         tracker = self._tracker_for(wire, conversation)
-        result = tracker.recalled(without_marks(conversation.messages), arguments, system=conversation.system)
+        result = tracker.recalled(self._unmarked(conversation.messages).bare, arguments, system=conversation.system)
         return "\n".join(getattr(part, "text", None) or f"[{type(part).__name__.lower()}]" for part in result.output), result.is_error
 
     def room(self, wire: WireFormat, conversation: Conversation) -> int:
@@ -98,14 +103,19 @@ class Windows:
 
         A view is the same without what was remembered.
         """
+        self._known.forget_idle(seconds)
+        self._tools = {}
         with self._lock:
             trackers = list(self._trackers.values())
         return sum(tracker.forget_idle(seconds) for tracker in trackers)
 
+    def _unmarked(self, messages: list[Json]) -> Unmarked:
+        """Return a conversation's messages without cache marks. If nobody changes them, only new ones are looked at."""
+        return self._known.made_from(messages, partial(without_marks, messages)) if self._are_frozen else without_marks(messages)
+
     def _tracker_for(self, wire: WireFormat, conversation: Conversation) -> ConversationTracker[Json]:
-        kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.tools, conversation.options]
-        kind.append(conversation.recall_tool)
-        key = hashlib.sha256(json.dumps(kind).encode()).digest()
+        kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.options, conversation.recall_tool]
+        key = hashlib.sha256(self._digest_of_tools(conversation.tools) + json.dumps(kind).encode()).digest()
         with self._lock:
             tracker = self._trackers.get(key)
             if tracker is None:
@@ -120,6 +130,16 @@ class Windows:
             if len(self._trackers) > KINDS:
                 self._trackers.popitem(last=False)
         return tracker
+
+    def _digest_of_tools(self, tools: list[Any]) -> bytes:
+        """Return a hash of tool definitions. If nobody changes them, it is kept beside the list, which the next request has again."""
+        known = self._tools.get(id(tools)) if self._are_frozen else None
+        if known is not None:  # the list is held, so no other one has its id
+            return known[1]
+        digest = hashlib.sha256(json.dumps(tools).encode()).digest()
+        if self._are_frozen:
+            self._tools = {**(self._tools if len(self._tools) < KINDS else {}), id(tools): (tools, digest)}
+        return digest
 
     def _manager_for(self, conversation: Conversation) -> ContextWindowManager:
         window = self._window

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from session.providers.anthropic.thinking_order import ThinkingPlaces
 
 from ..counting.overhead import COUNTED_OPTIONS
 from ..integrations.message_adapter import MessageAdapter
@@ -40,6 +42,30 @@ class Conversation:
     recall_tool: Json | None = None
 
 
+class KnownOrder:
+    """What was found when the messages of an earlier body were put in order. Of two bodies with the same messages, it is the same.
+
+    Attributes:
+        made: Messages that were merged from two, by the ids of the two. These are held with them, so that their ids stay theirs.
+        thinking: Where thinking stands.
+    """
+
+    def __init__(self, earlier: KnownOrder | None = None) -> None:
+        """
+        Args:
+            earlier: What is known of the earlier body. No message in it may have changed.
+        """
+        self._known: dict[tuple[int, int], tuple[Json, Json, Json]] = {} if earlier is None else earlier.made
+        self.made: dict[tuple[int, int], tuple[Json, Json, Json]] = {}
+        self.thinking: ThinkingPlaces = ThinkingPlaces() if earlier is None else earlier.thinking.copy()
+
+    def merged(self, first: Json, second: Json, merge: Callable[[Json, Json], Json]) -> Json:
+        """Return two messages as one: the same object as in the earlier body."""
+        key = id(first), id(second)
+        self.made[key] = self._known.get(key) or (first, second, merge(first, second))
+        return self.made[key][2]
+
+
 class WireFormat(ABC):
     """Reads and writes the requests of one provider's API.
 
@@ -47,11 +73,13 @@ class WireFormat(ABC):
         name: The first part of its addresses here.
         upstream: The provider's address.
         variables: Variables of the environment by which its clients find an address, each with what follows the name.
+        field: The field of a body that holds its messages.
         adapter: Reads and copies single messages.
     """
 
     name: ClassVar[str]
     upstream: ClassVar[str]
+    field: ClassVar[str]
     variables: ClassVar[Mapping[str, str]]
     adapter: MessageAdapter[Json]
 
@@ -69,9 +97,26 @@ class WireFormat(ABC):
             body: The body of a POST.
         """
 
-    @abstractmethod
     def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
         """Return the body with other messages. All other fields are the same objects, in the same order."""
+        return {**body, self.field: list(map(self.sent, self.in_order(body, messages, KnownOrder())))}
+
+    def in_order(self, body: Json, messages: Sequence[Json], order: KnownOrder) -> list[Json]:  # noqa: ARG002 - the base case
+        """Return the messages in a row that the provider accepts. Most of them are the same objects.
+
+        Args:
+            body: The body that they are sent in.
+            messages: The messages of a view.
+            order: KnownOrder neighbours.
+        """
+        return list(messages)
+
+    def sent(self, message: Json) -> Json:
+        """Return a message as it is sent. The default is the message itself."""
+        return message
+
+    def forget_idle(self, seconds: float) -> None:  # noqa: B027 - the base case
+        """Forget what is remembered of conversations that had no request for so many seconds. The default remembers nothing."""
 
     @abstractmethod
     def error(self, status: int, message: str) -> Json:

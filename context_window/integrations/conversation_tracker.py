@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import count
 from typing import Any, Generic, TypeVar
 
 from session.errors import FormatError
@@ -33,6 +32,7 @@ from ..views.view_figures import ViewFigures
 from .message_adapter import MessageAdapter
 from .message_hashes import MessageHashes, extend_hash, hash_messages, snapshot, unchanged
 from .past_refusals import PastRefusal, RefusalMemory, continues, first_of, refusal_now, refusals_of, start_of
+from .picked_hashes import hash_picked
 from .remembered import RememberedConversations
 from .tracked_conversation import TrackedConversation, item_ids, with_tool_name
 from .view_messages import view_messages
@@ -78,6 +78,8 @@ class ConversationTracker(Generic[M]):
         self._manager = manager
         self._adapter = adapter
         self._names_ids = names_ids
+        self._are_frozen = are_frozen
+        self._contents: Callable[[Sequence[M]], list[object]] = list if are_frozen else partial(_contents, adapter)
         self._hashes = partial(hash_messages, adapter, snapshot_of=unchanged if are_frozen else snapshot)
         self._refusals = refusals
         self._remembered = RememberedConversations[M](check_amount("remembered", remembered, least=1))
@@ -203,7 +205,7 @@ class ConversationTracker(Generic[M]):
         """Return the conversation of these messages, brought up to date. No other caller gets it until it is put back."""
         self._count_tools(tools)
         system_hash = hashlib.sha256(system.encode(errors="replace")).digest()
-        contents = list(map(self._adapter.content, messages))
+        contents = self._contents(messages)
         received = self._hashes(messages, contents, self._remembered.most_similar(contents, system_hash))
         known_count, tracked = self._remembered.take(received.hashes, system_hash)
         refusals = self._refusals_of(received, system_hash, known_count, tracked, is_refused=is_refused)
@@ -291,44 +293,26 @@ class ConversationTracker(Generic[M]):
             tracked.returned = tracked.received
             return messages
         if tracked.messages_hash == tracked.received.hashes[-1]:
-            tracked.returned = self._hashes_of_picked(tracked, messages)
+            tracked.returned = hash_picked(tracked, messages, self._hashes_of, are_frozen=self._are_frozen)
         else:  # the framework passed a list that was trimmed before
-            contents = list(map(self._adapter.content, messages))
+            contents = self._contents(messages)
             lists = (tracked.received, tracked.returned)
             similar, other = sorted(lists, key=lambda hashes: hashes.likeness(contents), reverse=True)
             tracked.returned = self._hashes(messages, contents, similar, other=other)
         tracked.keys.add((tracked.system_hash, tracked.returned.hashes[-1]))
         return messages
 
-    def _hashes_of_picked(self, tracked: TrackedConversation[M], messages: list[M]) -> MessageHashes:
-        """Return the hashes of messages that show a view. Those that the framework passed were compared at this request already."""
-        received, place_of = tracked.received, dict(zip(map(id, tracked.messages), count(), strict=False))
-        made = [message for message in messages if id(message) not in place_of]
-        tracked.made = self._hashes(made, list(map(self._adapter.content, made)), tracked.made)
-        place_of.update(zip(map(id, made), count(len(received.digests)), strict=False))
-        places = list(map(place_of.__getitem__, map(id, messages)))
-        return tracked.returned.followed_by(
-            list(map((received.snapshots + tracked.made.snapshots).__getitem__, places)),
-            list(map((received.digests + tracked.made.digests).__getitem__, places)),
-        )
+    def _hashes_of(self, messages: list[M], previous: MessageHashes) -> MessageHashes:
+        return self._hashes(messages, self._contents(messages), previous)
 
     def forget_idle(self, seconds: float) -> int:
         """Forget the conversations that had no request for so many seconds, and return their number."""
         return self._remembered.forget_idle(seconds)
 
 
-class RecallMixin:
-    """The `recall` method of adapters. Its docstring is the description of a tool that a model sees."""
-
-    _conversations: ConversationTracker[Any]
-
-    def recall(self, id: str) -> str:
-        """Gives back content that was taken out of this conversation to save space, by the recall id that its placeholder names.
-
-        Args:
-            id: The recall id.
-        """
-        return self._conversations.recall(id)
+def _contents(adapter: MessageAdapter[M], messages: Sequence[M]) -> list[object]:
+    """Return what the messages are compared by. Those that nobody changes are compared themselves: most are the same objects."""
+    return list(map(adapter.content, messages))
 
 
 def _as_prompt_too_long(error: Exception | None) -> PromptTooLongError | None:

@@ -22,8 +22,9 @@ from session.usage import Usage
 
 from ..manager import ContextWindowManager
 from .content_parts import blocks_of, is_call, part_for, thought_in, visible_content
-from .conversation_tracker import REMEMBERED, ConversationTracker, RecallMixin
+from .conversation_tracker import REMEMBERED, ConversationTracker
 from .message_adapter import MessageAdapter, usage_from_totals
+from .recall_mixin import RecallMixin
 
 __all__ = ["ContextWindowMiddleware", "pre_model_hook"]
 

@@ -10,8 +10,9 @@ from agents.run_config import CallModelData, ModelInputData
 from session.summarizers import Summarizer, SummaryText
 
 from ..manager import ContextWindowManager
-from .conversation_tracker import REMEMBERED, ConversationTracker, RecallMixin
+from .conversation_tracker import REMEMBERED, ConversationTracker
 from .message_adapter import usage_from_totals
+from .recall_mixin import RecallMixin
 from .responses_adapter import Json, ResponsesAdapter
 
 __all__ = ["ContextWindowFilter"]

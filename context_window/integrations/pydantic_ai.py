@@ -21,9 +21,10 @@ from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
 from ..requests.client_errors import model_error
 from .content_parts import part_for, visible_content
-from .conversation_tracker import REMEMBERED, ConversationTracker, RecallMixin
+from .conversation_tracker import REMEMBERED, ConversationTracker
 from .message_adapter import MessageAdapter
 from .pydantic_ai_summary import reported_usage, summariser_of
+from .recall_mixin import RecallMixin
 
 __all__ = ["ContextWindowCapability"]
 

@@ -47,6 +47,7 @@ class TrackedConversation(Generic[M]):
         received: Hashes of the messages that the framework passed last.
         returned: Hashes of the messages that were returned last.
         made: Hashes of those among them that are not the framework's own objects.
+        picked_hashes: The messages that showed a view last, and their hashes, if nobody changes messages.
         messages: The framework's messages, all of them.
         items: The items of each message.
         partial_copies: Copies of messages that are shown in part, by position.
@@ -67,6 +68,7 @@ class TrackedConversation(Generic[M]):
     received: MessageHashes = NO_MESSAGES
     returned: MessageHashes = NO_MESSAGES
     made: MessageHashes = NO_MESSAGES
+    picked_hashes: tuple[list[M], MessageHashes] = field(default_factory=lambda: ([], NO_MESSAGES))
     messages: list[M] = field(default_factory=list)
     items: list[list[Item]] = field(default_factory=list)
     partial_copies: dict[int, PartialCopy[M]] = field(default_factory=dict)

@@ -5,14 +5,17 @@
 2. The list of a view's items only grows; after any other change it is another list. So the next view with this list shows the
    messages of the last one, and more. What was picked is kept with the conversation, and the list's `conversions_of` tells whether it is
    the same list: only new messages are looked at.
-3. A framework may pass other objects with the same content at every request. So the places of whole messages are kept, not the messages.
+3. A framework may pass other objects with the same content at every request. So the places of whole messages are kept, and the messages
+   that were shown only serve as long as the framework's are the same objects.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import is_
+from itertools import compress, count
+from operator import is_, is_not
 from typing import Generic, TypeAlias, TypeVar, cast
 
 from session.items import Compaction, FunctionCallOutput, Item, Reasoning
@@ -71,6 +74,10 @@ class PickedMessages(Generic[M]):
         self._noted_after = noted_after
         self._is_note_due = False
         self._entries: list[Entry[M]] = []
+        self._places: list[int] = []  # of the last message that each entry shows, or that its summary stands before
+        self._shown: list[M] = []  # the messages of the first entries
+        self._remade: list[int] = []  # the numbers of entries whose message may differ although the framework's is the same object
+        self._originals: list[M] = []  # the framework's messages of which they were made
         self._seen_messages = 0  # of the framework
         self._seen_items = 0  # of the view, without summaries at its end
         self._lost_reasoning = False  # True once reasoning of the current response is not in the view
@@ -90,7 +97,7 @@ class PickedMessages(Generic[M]):
         for place, items in enumerate(tracked.items[self._seen_messages :], self._seen_messages):
             if summaries and summaries[0][0] <= place and not isinstance(items[0], FunctionCallOutput):
                 _, summary_id, summary = summaries.pop(0)
-                self._entries.append(partial(_same, summary))
+                self._add(place, partial(_same, summary))
                 self._last_response = -1
                 self._is_note_due = self._is_note_due or summary_id == self._noted_after
             self._take(place, items, [in_view.get(item.id) for item in items])
@@ -98,13 +105,22 @@ class PickedMessages(Generic[M]):
         self._seen_items = len(view.items)
         while self._seen_items and isinstance(view.items[self._seen_items - 1], Compaction):
             self._seen_items -= 1
-        originals = tracked.messages
-        messages = [originals[entry] if isinstance(entry, int) else self._made(entry) for entry in self._entries]
-        messages += [message for _, _, message in summaries]
+        messages = [*self._shown_messages(), *(message for _, _, message in summaries)]
         is_note_due = self._is_note_due or self._noted_after in [summary_id for _, summary_id, _ in summaries]
         if is_note_due and grouping(view).is_followed:
             messages.append(_usage_note(adapter, tracked))
         return messages
+
+    def _shown_messages(self) -> list[M]:
+        """Return the messages of all entries. The first ones are known if the framework has passed the same objects again."""
+        originals, known = self._tracked.messages, self._originals
+        same = next(compress(count(), map(is_not, known, originals)), min(len(known), len(originals)))
+        first = min(len(self._shown), bisect_left(self._places, same))
+        self._shown[first:] = [self._made(entry) for entry in self._entries[first:]]
+        for number in self._remade[: bisect_left(self._remade, first)]:
+            self._shown[number] = self._made(self._entries[number])
+        self._originals = list(originals)
+        return self._shown
 
     def _take(self, place: int, items: list[Item], visible: list[Item | None]) -> None:
         """Take the next message of the framework."""
@@ -120,7 +136,7 @@ class PickedMessages(Generic[M]):
             return
         entry = self._entry(place, items, visible)
         if self._is_note_due and entry is not None and is_response:
-            self._entries.append(partial(_usage_note, adapter, tracked))
+            self._add(place, partial(_usage_note, adapter, tracked))
             self._is_note_due, self._last_response = False, -1
         self._is_note_due = self._is_note_due or any(form is not None and form.id == self._noted_after for form in visible)
         if entry is None:
@@ -129,9 +145,16 @@ class PickedMessages(Generic[M]):
         if is_whole_response and 0 <= self._last_response < place - 1:
             # The messages between were dropped, and providers refuse two responses in a row.
             earlier = self._entries.pop()
+            del self._places[-1], self._shown[len(self._entries) :], self._remade[bisect_left(self._remade, len(self._entries)) :]
             entry = [*(earlier if isinstance(earlier, list) else [(self._last_response, earlier)]), (place, entry)]
         self._last_response = place if is_whole_response else -1
+        self._add(place, entry)
+
+    def _add(self, place: int, entry: Entry[M]) -> None:
+        if isinstance(entry, list) or getattr(entry, "func", None) is _visible_message:
+            self._remade.append(len(self._entries))
         self._entries.append(entry)
+        self._places.append(place)
 
     def _entry(self, place: int, items: list[Item], visible: list[Item | None]) -> Entry[M] | None:
         """Return the entry of a message, None if nothing of it can be sent."""

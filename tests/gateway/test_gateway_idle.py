@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_window import ContextWindow
+from context_window.gateway.google_call_ids import CallIds
 from context_window.gateway.known_bodies import KnownBodies
+from context_window.gateway.openai_chat import OpenAIChat
 from context_window.gateway.own_refusals import OwnRefusals
-from context_window.gateway.windows import Windows
+from context_window.gateway.windows import KINDS, Windows
 from context_window.gateway.wire_format import WireFormat
 from context_window.integrations.past_refusals import PastRefusal
 from session import Session
@@ -95,6 +97,31 @@ def test_a_gateway_gives_up_what_it_remembers(monkeypatch: pytest.MonkeyPatch) -
             while len(sessions) and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert len(sessions) == 0
+
+
+def test_hashes_of_tools_are_bounded_and_forgotten() -> None:
+    windows, chat = Windows(ContextWindow(max_tokens=1_000), are_frozen=True), OpenAIChat()
+    for number in range(KINDS + 3):
+        body = {"model": "gpt-5", "messages": [{"role": "user", "content": "a"}], "tools": [{"name": str(number % 2)}]}
+        conversation = chat.conversation("/v1/chat/completions", body)
+        assert conversation is not None
+        windows.fit(chat, conversation)
+    assert 0 < len(windows._tools) <= KINDS
+    assert len(windows._trackers) == 2
+    windows.forget_idle(0.0)
+    assert windows._tools == {}
+
+
+def test_call_ids_of_an_idle_conversation_are_forgotten() -> None:
+    now = 100.0
+    ids, contents = CallIds(lambda: now), [{"role": "user", "parts": [{"text": "a"}]}]
+    (first,) = ids.added_to(contents)
+    now = 110.0
+    ids.forget_idle(20.0)
+    assert ids.added_to(contents)[0] is first
+    ids.forget_idle(0.0)
+    assert ids.added_to(contents) == [first]
+    assert ids.added_to(contents)[0] is not first
 
 
 def test_own_refusals_are_bounded() -> None:

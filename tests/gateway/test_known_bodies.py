@@ -68,6 +68,16 @@ def test_equal_messages_are_the_same_objects() -> None:
     assert all(now is then for now, then in zip(third["messages"][:9], first["messages"], strict=False))
 
 
+def test_equal_fields_around_the_messages_are_the_same_objects() -> None:
+    """Values of equal bytes are the same objects at every request, so that what was made from them still holds."""
+    known = KnownBodies()
+    first = known.read(body_of(MESSAGES[:3], tools=[{"name": "a"}], head={"é": 1})) or {}
+    second = known.read(body_of(MESSAGES, tools=[{"name": "a"}], head={"é": 1})) or {}
+    assert second["tools"] is first["tools"]
+    third = known.read(body_of(MESSAGES, tools=[{"name": "b"}], head={"é": 1})) or {}
+    assert third["tools"] == [{"name": "b"}]
+
+
 def test_a_side_request_does_not_push_the_conversation_out() -> None:
     """A rewind and a sub-agent may share the first messages only."""
     known = KnownBodies()

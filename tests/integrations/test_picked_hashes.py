@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
 from context_window.gateway.openai_chat import ChatAdapter
 from context_window.integrations.conversation_tracker import ConversationTracker
 from context_window.integrations.message_hashes import EMPTY_HASH, extend_hash
 from session.session import Session
+from tests.gateway.test_gateway_properties import Step, chat_body, steps
 from tests.support.counting import Letters
 
 Json = dict[str, Any]
@@ -48,3 +52,19 @@ def test_hashes_of_a_view_are_those_of_its_messages(seed: int) -> None:
             message = random.choice(returned)
             message["content"] = f"changed {number}"
     assert has_made
+
+
+@given(conversation=steps, tokens=st.integers(200, 2_000), kept=st.lists(st.integers(0, 40), min_size=14, max_size=14))
+def test_hashes_that_serve_again_are_those_of_the_messages(conversation: list[Step], tokens: int, kept: list[int]) -> None:
+    """If nobody changes messages, the hashes of those that were returned last serve again: the same objects, and behind them equal ones."""
+    adapter = ChatAdapter()
+    manager = ContextWindowManager("gpt-5", context_window=ContextWindow(max_tokens=tokens, keep_first_message=True))
+    tracker = ConversationTracker(manager, adapter, are_frozen=True)
+    messages: list[Json] = []
+    for length, same in zip(range(1, len(conversation) + 1), kept, strict=False):
+        new = chat_body(conversation[:length])["messages"]
+        messages = [*messages[:same], *new[len(messages[:same]) :]]
+        digests = list(map(adapter.digest, tracker.fit(messages)))
+        (tracked,) = tracker._remembered.latest
+        assert tracked.returned.digests == digests
+        assert tracked.returned.hashes == list(accumulate(digests, extend_hash, initial=EMPTY_HASH))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from context_window import ContextWindow, ContextWindowManager, Session
 from session.providers.additions import TURN_BREAK
 from session.providers.anthropic import validate_anthropic
-from session.providers.anthropic.thinking_order import with_thinking_in_order
+from session.providers.anthropic.thinking_order import THINKING, ThinkingPlaces, with_thinking_in_order
 from tests.support.stubs.answers import Call, Say, Think
 from tests.support.stubs.anthropic import AnthropicStub
 
@@ -64,6 +64,62 @@ def test_the_break_stays_where_it_was_once_the_model_has_thought() -> None:
     first = with_thinking_in_order(messages, ENABLED)
     later = with_thinking_in_order([*messages, _response(2, thinks=True), _results(2), _response(3, thinks=False), _results(3)], ENABLED)
     assert later[: len(first)] == first
+
+
+blocks = st.sampled_from(
+    [
+        {"type": "text", "text": "a"},
+        {"type": "thinking", "thinking": "hm", "signature": "s"},
+        {"type": "redacted_thinking", "data": "d"},
+        {"type": "tool_use", "id": "c", "name": "read", "input": {}},
+        {"type": "tool_result", "tool_use_id": "c", "content": "r"},
+    ]
+)
+contents = st.just("text") | st.lists(blocks, max_size=4)
+any_messages = st.lists(
+    st.builds(lambda role, content: {"role": role, "content": content}, st.sampled_from(["user", "assistant"]), contents)
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), any_messages), max_size=6))
+def test_messages_that_were_read_before_are_put_in_the_same_order(requests: list[tuple[int, list[Json]]]) -> None:
+    """The order that goes on from an earlier request's places is the one that is found in all messages."""
+    places = ThinkingPlaces()
+    messages: list[Json] = []
+    for kept, new in requests:
+        messages = [*messages[:kept], *new]
+        assert with_thinking_in_order(messages, ENABLED, places) == with_thinking_in_order(messages, ENABLED) == _slowly_in_order(messages)
+
+
+def _slowly_in_order(messages: list[Json]) -> list[Json]:
+    """Put thinking in order, rule by rule."""
+    result = []
+    for message in messages:
+        blocks = _blocks(message)
+        thinks = [block["type"] in THINKING for block in blocks]
+        if True in thinks and not thinks[0]:
+            begin = thinks.index(True)
+            end = begin + [*thinks[begin:], False].index(False)
+            blocks = [*blocks[begin:end], *blocks[:begin], *blocks[end:]]
+        result.append({**message, "content": blocks} if blocks else message)
+    last_text = [place for place, message in enumerate(result) if message["role"] == "user" and _has_text(message)]
+    turn = range(last_text[-1] + 1 if last_text else 0, len(result))
+    responses = [place for place in turn if result[place]["role"] == "assistant" and _blocks(result[place])]
+    thoughts = [place for place in responses if _blocks(result[place])[0]["type"] in THINKING]
+    has_calls = any(block["type"] == "tool_use" for place in responses for block in _blocks(result[place]))
+    if has_calls and thoughts[:1] != responses[:1]:
+        after = (thoughts[0] if thoughts else len(result)) - 1
+        if result[after]["role"] == "user":
+            result[after] = {**result[after], "content": [*_blocks(result[after]), {"type": "text", "text": TURN_BREAK}]}
+    return result
+
+
+def _has_text(message: Json) -> bool:
+    return isinstance(message["content"], str) or any(block["type"] != "tool_result" for block in message["content"])
+
+
+def _blocks(message: Json) -> list[Json]:
+    return message["content"] if isinstance(message["content"], list) else []
 
 
 turns = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=6)
