@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from session.errors import short
+from session.identity import digested, is_digest
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning, parts_of_item
 from session.parts import Document, Image, Part, Text
 from session.removed import is_short_alias, short_id
@@ -27,8 +29,9 @@ SHOWN_OF_ITEM = 60
 NAME = "recall"
 DESCRIPTION = (
     "Gives back content that was taken out of this conversation to save space. Placeholders such as "
-    "[Read output taken out: 5,120 characters; recall id 3fa9c1] name the id; the conversation's first line names those of removed "
-    "items, and for a range such as 3fa9c1 to 7be02d you get a list of them. Ask only for what you need now: it takes space again."
+    "[Read output taken out: 5,120 characters; recall id 3fa9c1] name the id, and so do the headings of extracts, such as "
+    "## Read output 3fa9c1. A call comes with its output. The conversation's first line names the ids of removed items, and for a range "
+    "such as 3fa9c1 to 7be02d you get a list of them. Ask only for what you need now: it takes space again."
 )
 _SCHEMA = {
     "type": "object",
@@ -79,6 +82,8 @@ def _originals(session: Session, id: str) -> list[Item | Image | Document]:
     if not isinstance(id, str):
         raise BudgetError("id", type(id), "pass the recall id from a placeholder, a string")
     originals = [original for original in (_item(session, id), _medium(session, id)) if original is not None]
+    if not originals and any(entry.get("id") == id for item in session.items if is_digest(item) for entry in digested(item)):
+        raise RecallError(id, _NOT_AVAILABLE)
     if not originals:
         raise RecallError(id, "nothing in the session has it; placeholders name the ids there are")
     return originals
@@ -162,6 +167,8 @@ class RecallTool:
     def handle(self, session: Session, arguments: str | Mapping[str, Any]) -> Recalled:
         """Return the requested content, or a list of the items in a range; for an unknown id, an error message for the model.
 
+        A call comes with its output: a digest may show lines of the call alone.
+
         Args:
             session: The log, not the view that was sent.
             arguments: The call's arguments: JSON text, or the mapping it stands for.
@@ -178,11 +185,29 @@ class RecallTool:
         if not isinstance(id, str):
             return Recalled((Text('Pass {"id": "…"} with the recall id that a placeholder names.'),), is_error=True)
         try:
-            return Recalled(tuple(part for original in _originals(session, id) for part in content_of(original)))
+            originals = _originals(session, id)
+            outputs = [output for original in originals if isinstance(original, FunctionCall) for output in _outputs_of(session, original)]
+            return Recalled(tuple(part for original in [*originals, *outputs] for part in content_of(original)))
         except RecallError as error:
             if (listing := _listing(session, id)) is not None:
                 return Recalled((Text(listing),))
             return Recalled((Text(str(error)),), is_error=True)
+
+
+def _outputs_of(session: Session, call: FunctionCall) -> list[Item]:
+    """Return the output of a call, if the log has one."""
+    log = _log_of(session)
+    after = log.items[(log.position(call.id) or 0) + 1 :] if log.get_by_id(call.id) is not None else ()
+    outputs = (item for item in after if isinstance(item, FunctionCallOutput) and item.call_id == call.call_id)
+    return [output for output in islice(outputs, 1) if not _is_taken_out(output)]
+
+
+def _log_of(session: Session) -> Session:
+    """Return the oldest session that this one is a view of."""
+    log = session
+    while log.origin is not None:
+        log = log.origin
+    return log
 
 
 def recall_tool(provider: Provider) -> RecallTool:
@@ -208,9 +233,7 @@ def _listing(session: Session, id: str) -> str | None:
 
     A line has the item's id, what it is, and the beginning of its text.
     """
-    log = session
-    while log.origin is not None:
-        log = log.origin
+    log = _log_of(session)
     first_id, word, last_id = id.partition(" to ")
     first, last = (log.position(_item_id(log, end.strip())) for end in (first_id, last_id))
     if not word or first is None or last is None:

@@ -11,6 +11,7 @@ from inspect import isclass, iscoroutinefunction, signature
 from itertools import islice
 from typing import Any
 
+from session.identity import is_digest
 from session.items import Message, MessageCategory
 from session.summarizers import Summarizer, Summarizing, as_summarizer
 
@@ -32,9 +33,9 @@ SHORT_MESSAGE = 300
 """Tokens of a user message that `Extract` keeps whole."""
 WHOLE_PART = 0.2
 """Part of the window for the first user message, and for other short ones, that `Extract` keeps whole."""
-MOST_FILLED = 0.85
+MOST_FILLED = 0.9
 """Part of the window that may be in use after lines of new units were chosen. Above it, lines of all units are chosen anew."""
-LEAST_ROOM = 0.2
+LEAST_ROOM = 0.25
 """Part of the window that the chosen lines may have in any case, however much the model has not read yet."""
 
 
@@ -131,14 +132,14 @@ class DropOldest(Composable):
 
 @dataclass(frozen=True, slots=True)
 class Extract(Composable):
-    """Keep the most valuable lines of older items, where they stand, instead of whole items. No model is asked.
+    """Keep the most valuable lines of older items, in a digest, instead of whole items. No model is asked.
 
         ContextWindow(strategy=Extract())
 
     Whole stay: protected units, the first user message and the first that begins a turn, each up to a fifth of the window, the newest short
     user messages up to another fifth, and a tail of the newest units. The tail includes what the model is about to read. Of all other units
-    that are still whole, the most valuable lines stay (`keep_lines`), a fifth of their tokens. Earlier extracts then stay as they are, and
-    so does the request up to there: the provider's cache holds it. If there is no room for that, lines are chosen again, from the extracts
+    that are still whole, the most valuable lines stay (`keep_lines`), a fifth of their tokens. Earlier digests then stay as they are, and
+    so does the request up to there: the provider's cache holds it. If there is no room for that, lines are chosen again, from the digests
     too.
 
     All parts are of the tokens above which a view is trimmed. If the view is still larger than the budget, outputs and calls that the model
@@ -150,7 +151,7 @@ class Extract(Composable):
         room: Part of the window that is in use after all lines have been chosen again.
     """
 
-    tail: float = 0.1
+    tail: float = 0.05
     fresh: float = 0.2
     room: float = 0.5
 
@@ -297,7 +298,7 @@ class Chain(Composable):
 
 def _is_of_user(unit: MeasuredUnit) -> bool:
     """True for a message in the user's role, context included: instructions that a tool sends before the first question."""
-    return isinstance(unit.contents[0], Message) and unit.contents[0].role == "user"
+    return isinstance(unit.contents[0], Message) and unit.contents[0].role == "user" and not is_digest(unit.contents[0])
 
 
 def _begins_turn(unit: MeasuredUnit) -> bool:

@@ -6,7 +6,7 @@ Converters from provider formats number their items ("m0", "m1"), so two unrelat
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from hashlib import sha256
 from typing import Any, TypeVar, get_args
@@ -19,10 +19,10 @@ AnyItem = TypeVar("AnyItem", bound=ItemBase)
 
 VIEW_MARK = "context_window"
 """Key in `extra` under which a view records how it changed an item."""
-VIEW_CHANGES = ("cleared", "extracted", "truncated", "images replaced", "parts refused")
+VIEW_CHANGES = ("cleared", "truncated", "images replaced", "parts refused", "digest")
 """Values under that key. Any other value belongs to the caller."""
-EXTRACTED = VIEW_CHANGES[1]
-"""The value of an item of which only some lines are left."""
+DIGEST = VIEW_CHANGES[4]
+"""The value of a digest: a message in the user's voice with lines of earlier items. It has the id of the first of them."""
 PLACEHOLDER = "recall id "
 """A text in every placeholder of a view."""
 VIEW_NOTE = "context_window_was"
@@ -45,6 +45,8 @@ def is_same(first: Item, second: Item) -> bool:
     """
     if first is second:
         return True
+    if is_digest(first) or is_digest(second):
+        return _is_digest_of(first, second) if is_digest(first) else _is_digest_of(second, first)
     if type(first) is not type(second) or _own_extra(first) != _own_extra(second):
         return False
     if isinstance(first, AgentConfigUpdate):
@@ -55,11 +57,30 @@ def is_same(first: Item, second: Item) -> bool:
         if isinstance(first, FunctionCallOutput) and isinstance(second, FunctionCallOutput):
             return (first.name, first.call_id, first.is_error) == (second.name, second.call_id, second.is_error)
         if isinstance(first, Message) and isinstance(second, Message):
-            is_same_text = _same_except_lines if EXTRACTED in map(_change_of, (first, second)) else _same_except_changes
-            return first.role == second.role and is_same_text(first, second)
+            return first.role == second.role and _same_except_changes(first, second)
         if isinstance(first, FunctionCall) and isinstance(second, FunctionCall):
             return (first.name, first.call_id) == (second.name, second.call_id)
     return all(getattr(first, name) == getattr(second, name) for name in _CONTENT_FIELDS[type(first)])
+
+
+def is_digest(item: Item) -> bool:
+    """True if the item is a digest: in the user's voice, but not the user's message."""
+    return bool(item.extra) and item.extra.get(VIEW_MARK) == DIGEST and isinstance(item, Message) and item.role == "user"
+
+
+def digest_record(items: Sequence[Item]) -> list[dict[str, str]]:
+    """Return what a digest records of its items under `VIEW_NOTE`: type and id of each, and the tool and call id of calls and outputs."""
+    return [
+        {"type": item.type, "id": item.id}
+        | ({"name": item.name, "call_id": item.call_id} if isinstance(item, FunctionCall | FunctionCallOutput) else {})
+        for item in items
+    ]
+
+
+def digested(digest: Item) -> list[Mapping[str, object]]:
+    """Return what a digest records of its items. It may come from a file: anything else there is left out."""
+    record = digest.extra.get(VIEW_NOTE)
+    return [entry for entry in record if isinstance(entry, Mapping)] if isinstance(record, Sequence) and not isinstance(record, str) else []
 
 
 def is_pinned_twin(first: Item, second: Item) -> bool:
@@ -98,6 +119,13 @@ def with_id(item: AnyItem, item_id: str) -> AnyItem:
     return item if item_id == item.id else replace(item, id=item_id, extra={ORIGINAL_ID: item.id, **item.extra})
 
 
+def _is_digest_of(digest: Item, item: Item) -> bool:
+    """True if the digest says that its first item is this one; for two digests, if their first items are the same."""
+    if is_digest(item):
+        return digested(digest)[:1] == digested(item)[:1]
+    return _is_changed_by_view(digest) and digested(digest)[:1] == digest_record([item])
+
+
 def _is_changed_by_view(item: Item) -> bool:
     """True if the item has the mark of a view and contains a placeholder.
 
@@ -112,25 +140,6 @@ def _is_changed_by_view(item: Item) -> bool:
 def _own_extra(item: Item) -> dict[str, Any]:
     view_keys = (VIEW_MARK, VIEW_NOTE, ORIGINAL_ID) if _is_changed_by_view(item) else (ORIGINAL_ID,)
     return {key: value for key, value in item.extra.items() if key not in view_keys}
-
-
-def _change_of(item: Item) -> object:
-    return item.extra.get(VIEW_MARK)
-
-
-def _same_except_lines(first: Message, second: Message) -> bool:
-    """True if one message has lines of the other one, in order, below its first line; or if only some lines of both are left."""
-    extract, full = (first, second) if _change_of(first) == EXTRACTED else (second, first)
-    if _change_of(full) == EXTRACTED:
-        return True
-    position = 0
-    for line in extract.text.split("\n")[1:]:
-        if line == "…":
-            continue
-        position = full.text.find(line, position) + len(line)
-        if position < len(line):
-            return False
-    return True
 
 
 def _same_except_changes(first: Message, second: Message) -> bool:

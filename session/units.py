@@ -40,6 +40,7 @@ from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .identity import is_digest
 from .items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from .parts import Image
 from .session import Session
@@ -53,7 +54,7 @@ NONE = -1
 
 KIND_OTHER, KIND_SILENT, KIND_USER, KIND_REASONING, KIND_CALL, KIND_OUTPUT, KIND_ORPHAN, KIND_NOTE = range(8)
 """Kinds of items, as far as units depend on them. Silent items never become a message: system messages, config updates, blank messages. A
-note is sent in the user's voice, but is not the user's message: a handoff."""
+note is sent in the user's voice, but is not the user's message: a handoff, or a digest of earlier items."""
 FREE, SUMMARY, HELD = range(3)
 """Degrees of protection from trims, the weakest first (rule 6)."""
 
@@ -263,6 +264,9 @@ class Grouping:
             self._feed_output(item, position)
             if self.kind[position] == KIND_ORPHAN:
                 return
+        elif is_digest(item):
+            self.kind[position] = KIND_NOTE
+            self.is_turn_open = False
         elif isinstance(item, Message) and item.role == "user":
             self.kind[position] = KIND_SILENT if _is_blank(item) else KIND_USER
             self.is_turn_open = self.is_turn_open and self.kind[position] == KIND_SILENT

@@ -11,7 +11,7 @@ How it works:
 4. `policies.py` has the ways to trim, `peers.py` those of other packages. `replay.py` asks each for its view before every request of the
    session, and `metric.py` looks what the view shows of the terms that the model then used, and what the request costs.
 5. `table.py` sums up, with bootstrap intervals by session, and `plot.py` draws. `check.py` has the ratios that must hold.
-6. `losses.py` and `notes.py` are studies of `Extract()`: what it loses, and what another place for its lines would keep.
+6. `losses.py` is a study of `Extract()`: what it loses, and what it could keep with the future known.
 
 No model is asked. Nothing here is shared with the strategies under test but the counting of tokens.
 """

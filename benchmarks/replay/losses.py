@@ -20,9 +20,10 @@ from unittest.mock import patch
 
 from context_window.strategies import Extract
 from context_window.trimming import view_state
-from context_window.trimming.placeholders import CLEARED, EXTRACTED, MARK, TRUNCATED
+from context_window.trimming.placeholders import CLEARED, DIGEST, MARK, TRUNCATED
 from context_window.trimming.terms import Term, TermIndex
 from session import Session
+from session.identity import digested, is_digest
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
 
 from .metric import KINDS, Reading, Step, Timeline, is_verbatim_kind
@@ -38,7 +39,8 @@ READS, SEARCHES, COMMANDS, EDITS = (
     frozenset(("bash", "shell", "exec_command", "write_stdin", "run", "run_ipython", "bashoutput")),
     frozenset(("edit", "write", "apply_patch", "str_replace_editor", "multiedit")),
 )
-FATES = {None: "left out with its unit", CLEARED: "cleared", EXTRACTED: "its line not chosen", TRUNCATED: "truncated"}
+FATES = {CLEARED: "cleared", DIGEST: "its line not chosen", TRUNCATED: "truncated"}
+LEFT_OUT, OTHER = "left out with its unit", "other"
 KNOWING, EXTRACT = "knowing", "extract"
 LABELS = {EXTRACT: "`Extract()`", KNOWING: "the same, with the future known"}
 
@@ -94,14 +96,21 @@ def losses(recording: Recording, timeline: Timeline, window: int) -> Counter[tup
         for item in recording.items[len(log.items) : step.start]:
             log.append(item)
         shown = view(log)
-        by_id = {item.id: item for item in shown}
+        marks = marks_of(shown)
         uses = sum(map(is_verbatim_kind, step.uses))
         for term in reading.lost(step, shown):
             place = _last_place(timeline, step, term)
-            item = by_id.get(recording.items[place].id)
-            fate = FATES.get(item and item.extra.get(MARK), "other")
+            item_id = recording.items[place].id
+            fate = FATES.get(marks[item_id], OTHER) if item_id in marks else LEFT_OUT
             lost[kind_of(recording.items, place), fate] += 1 / uses / steps
     return lost
+
+
+def marks_of(view: Sequence[Item]) -> dict[object, object]:
+    """Return by id how each item of the log was changed in a view: `DIGEST` if a digest has lines of it, None if it is whole."""
+    digests = [item for item in view if is_digest(item)]
+    marks: dict[object, object] = {item.id: item.extra.get(MARK) for item in view if not is_digest(item)}
+    return {entry.get("id"): DIGEST for digest in digests for entry in digested(digest)} | marks
 
 
 def _last_place(timeline: Timeline, step: Step, term: tuple[str, str]) -> int:

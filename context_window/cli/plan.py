@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from session.items import FunctionCallOutput, Message
+from session.items import parts_of_item
+from session.parts import Text
 from session.session import Session
 
 from ..trimming.plan import Action, Plan
@@ -62,9 +63,12 @@ def plan(path: str, one_shot: bool, list_all: bool, as_json: bool, **options: An
 
 
 def _largest_extract(plan: Plan, view: Session) -> str:
-    """Return the text of the extract that frees most, as the model sees it; empty if there is none of a message or output."""
-    extracts = [
-        (decision.after - decision.before, view.get_by_id(decision.item_id)) for decision in plan if decision.action is Action.EXTRACT
-    ]
-    texts = [(freed, item.text) for freed, item in extracts if isinstance(item, Message | FunctionCallOutput)]
-    return min(texts, default=(0, ""))[1]
+    """Return what a digest shows of the item of which most was left out, as the model sees it; empty if there is no digest."""
+    extracts = [decision for decision in plan if decision.action is Action.EXTRACT]
+    if not extracts:
+        return ""
+    largest = max(extracts, key=lambda decision: decision.before - decision.after)
+    of_digest = [decision for decision in extracts if decision.digest_before == largest.digest_before]
+    digest = view.get_by_id(of_digest[0].item_id)
+    parts = parts_of_item(digest) if digest is not None else ()
+    return "".join(part.text for part in parts[of_digest.index(largest) + 1 :][:1] if isinstance(part, Text))

@@ -200,8 +200,8 @@ class _MeasuresWithSummary:
     def line_price(self, place: int) -> LinePrice:
         return self._measures.line_price(place)
 
-    def extracted(self, place: int, lines: Sequence[int]) -> int:
-        return self._measures.extracted(place, lines)
+    def section(self, place: int, lines: Sequence[int]) -> int:
+        return self._measures.section(place, lines)
 
     def shortened(self, place: int, limit: int) -> Cut:
         return self._measures.shortened(place, limit)

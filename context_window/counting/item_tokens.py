@@ -6,7 +6,6 @@ are never sent (config updates without instructions) cost nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from threading import Lock, RLock
 
@@ -16,7 +15,7 @@ from session.providers.additions import ADDED, escaped, handoff_note, summary_te
 from session.providers.native_compaction import sealed_text
 
 from ..trimming.edited_output import original_of
-from ..trimming.extracts import GAP, extract_text, extracted, texts_of
+from ..trimming.extracts import GAP, section, texts_of
 from ..trimming.placeholders import (
     CLEARED,
     MARK,
@@ -112,7 +111,7 @@ class _Memo:
         cut: The last limit other than 0 that a cut was made for, and the cut.
         shortest: The cut for a limit of 0; None until asked for.
         line_price: What its lines cost; None until asked for.
-        bare: Tokens of an extract without lines; None until asked for.
+        bare: Tokens of its heading in a digest; None until asked for.
     """
 
     __slots__ = ("bare", "base", "cleared", "cleared_cut", "counter", "cut", "fixed_parts", "images", "line_price", "measured", "shortest")
@@ -205,25 +204,19 @@ class Measurer:
         """Return what the lines of the item cost (`trimming/extracts.py`). Images do not count."""
         memo = self._memo(item)
         if memo.line_price is None:
-            gap = json.dumps(GAP, ensure_ascii=item.arguments.isascii())[1:-1] if isinstance(item, FunctionCall) else GAP
             tokens = memo.measured.tokens - sum(memo.images)
-            memo.line_price = LinePrice(self.counter.count_text(gap), tokens, max(1, sum(map(len, texts_of(item)))))
+            memo.line_price = LinePrice(self.counter.count_text(GAP), tokens, max(1, sum(map(len, texts_of(item)))))
         return memo.line_price
 
-    def extracted_tokens(self, item: Item, lines: Sequence[int]) -> int:
-        """Return the tokens of the item if only these lines of it are shown."""
-        if lines:
-            return self._extract_tokens(item, lines)
+    def section_tokens(self, item: Item, lines: Sequence[int]) -> int:
+        """Return the tokens of what a digest shows of the item if it shows these lines."""
         memo = self._memo(item)
-        if memo.bare is None:
-            memo.bare = self._extract_tokens(item, lines)
-        return memo.bare
-
-    def _extract_tokens(self, item: Item, lines: Sequence[int]) -> int:
-        if isinstance(item, FunctionCall):
-            return self._count(extracted(item, lines)).measured.tokens
-        loaded = self._framing.loaded_tool * loaded_tools(item) if isinstance(item, FunctionCallOutput) else 0
-        return self._memo(item).base + self.counter.count_part(_as_sent(Text(extract_text(item, lines)))) + loaded
+        if not lines and memo.bare is not None:
+            return memo.bare
+        tokens = self.counter.count_part(_as_sent(Text(section(item, lines))))
+        if not lines:
+            memo.bare = tokens
+        return tokens
 
     def truncated(self, item: Item, limit: int) -> Cut:
         """Return the longest cut of an item that costs at most `limit` tokens, or the shortest cut if none fits.

@@ -13,6 +13,7 @@ from session.sanitize import clean
 
 from ..models.facts import tools_preamble
 from ..tools import Tool, tool_texts
+from ..trimming.extracts import HEAD
 from . import anthropic_options, openai_options
 from .anthropic_options import NO_OPTIONS, RequestOptions, options_tokens, preamble_tokens, tool_tokens
 from .counter import TokenCounter
@@ -38,6 +39,7 @@ class RequestOverhead:
         note: The most that the line about removed items may cost.
         deferred: Name and tokens of each tool that the model does not see before a search has found it.
         usage_note: The line that tells the model that the window is filling up.
+        digest: A digest of earlier items, besides what it shows of them.
     """
 
     frame: int = 0
@@ -49,6 +51,7 @@ class RequestOverhead:
     note: int = 0
     deferred: tuple[tuple[str, int], ...] = ()
     usage_note: int = 0
+    digest: int = 0
 
     @property
     def fixed(self) -> int:
@@ -92,6 +95,7 @@ def request_overhead(
         note=framing.message + note_tokens(counter),
         deferred=tuple(deferred),
         usage_note=framing.message + counter.count_text(USAGE_NOTE),
+        digest=framing.message + counter.count_text(HEAD),
     )
 
 

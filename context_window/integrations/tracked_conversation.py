@@ -53,7 +53,7 @@ class TrackedConversation(Generic[M]):
         partial_copies: Copies of messages that are shown in part, by position.
         merged_responses: Pairs of responses and the message they became, by the position of the later one.
         tool_names: Names of tools, by call id.
-        summaries: Summaries as messages of the framework, by item id.
+        inserted: Summaries and digests of the last view, each with the message that it became, by item id.
         opening: The line about removed items, and its message; None before there is one.
         usage_note: The line about usage as a message; None before it is needed.
         picked: What belongs to the list of items of the last view that was shown in part, and the `PickedMessages` of that list.
@@ -74,7 +74,7 @@ class TrackedConversation(Generic[M]):
     partial_copies: dict[int, PartialCopy[M]] = field(default_factory=dict)
     merged_responses: dict[int, tuple[M, M, M]] = field(default_factory=dict)
     tool_names: dict[str, str] = field(default_factory=dict)
-    summaries: dict[str, M] = field(default_factory=dict)
+    inserted: dict[str, tuple[Item, M]] = field(default_factory=dict)
     opening: tuple[str, M] | None = None
     usage_note: M | None = None
     picked: tuple[object, object] = NOTHING_PICKED

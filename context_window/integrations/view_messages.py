@@ -1,7 +1,7 @@
 """Pick the framework's messages that show a view of their conversation.
 
 1. A message that the view shows whole is the framework's own object. One that is shown in part is a copy, made once and then reused.
-   A summary stands where the messages that it replaces stood.
+   A summary stands where the messages that it replaces stood, a digest where the first message was that it shows lines of.
 2. The list of a view's items only grows; after any other change it is another list. So the next view with this list shows the
    messages of the last one, and more. What was picked is kept with the conversation, and the list's `conversions_of` tells whether it is
    the same list: only new messages are looked at.
@@ -18,7 +18,8 @@ from itertools import compress, count
 from operator import is_, is_not
 from typing import Generic, TypeAlias, TypeVar, cast
 
-from session.items import Compaction, FunctionCallOutput, Item, Reasoning
+from session.identity import is_digest
+from session.items import Compaction, FunctionCallOutput, Item, Message, Reasoning
 from session.providers.additions import PREAMBLE, USAGE_NOTE, summary_text
 from session.providers.conversation import Conversation
 from session.removed import without_id
@@ -92,21 +93,22 @@ class PickedMessages(Generic[M]):
         """Take the new messages, and return all that show the view."""
         adapter, tracked = self._adapter, self._tracked
         new_items = view.items[self._seen_items :]
-        in_view = {item.id: item for item in new_items}
-        summaries = self._summaries_by_place(new_items)
+        in_view = {item.id: item for item in new_items if not is_digest(item)}
+        inserted = self._inserted_messages(new_items)
         for place, items in enumerate(tracked.items[self._seen_messages :], self._seen_messages):
-            if summaries and summaries[0][0] <= place and not isinstance(items[0], FunctionCallOutput):
-                _, summary_id, summary = summaries.pop(0)
-                self._add(place, partial(_same, summary))
+            visible = [in_view.get(item.id) for item in items]
+            while inserted and inserted[0][0] <= place and not any(isinstance(form, FunctionCallOutput) for form in visible):
+                _, item_id, message = inserted.pop(0)
+                self._add(place, partial(_same, message))
                 self._last_response = -1
-                self._is_note_due = self._is_note_due or summary_id == self._noted_after
-            self._take(place, items, [in_view.get(item.id) for item in items])
+                self._is_note_due = self._is_note_due or item_id == self._noted_after
+            self._take(place, items, visible)
         self._seen_messages = len(tracked.items)
         self._seen_items = len(view.items)
         while self._seen_items and isinstance(view.items[self._seen_items - 1], Compaction):
             self._seen_items -= 1
-        messages = [*self._shown_messages(), *(message for _, _, message in summaries)]
-        is_note_due = self._is_note_due or self._noted_after in [summary_id for _, summary_id, _ in summaries]
+        messages = [*self._shown_messages(), *(message for _, _, message in inserted)]
+        is_note_due = self._is_note_due or self._noted_after in [item_id for _, item_id, _ in inserted]
         if is_note_due and grouping(view).is_followed:
             messages.append(_usage_note(adapter, tracked))
         return messages
@@ -178,23 +180,34 @@ class PickedMessages(Generic[M]):
             message = _merged_response(self._adapter, self._tracked, place, message, self._made(other))
         return message
 
-    def _summaries_by_place(self, new_items: Sequence[Item]) -> list[tuple[int, str, M]]:
-        """Return the new summaries in order: of each the number of messages before it, its id, and it as a message."""
-        if not any(isinstance(item, Compaction) for item in new_items):
+    def _inserted_messages(self, new_items: Sequence[Item]) -> list[tuple[int, str, M]]:
+        """Return the new summaries and digests in order: of each the number of messages before it, its id, and it as a message."""
+        if not any(isinstance(item, Compaction) or is_digest(item) for item in new_items):
             return []
         tracked, first = self._tracked, self._seen_messages
+        if not self._seen_items:  # what another list of items had is not needed any more
+            tracked.inserted = {item.id: tracked.inserted[item.id] for item in new_items if item.id in tracked.inserted}
         message_of = {item.id: place for place, items in enumerate(tracked.items[first:], first) for item in items}
-        summaries: list[tuple[int, str, M]] = []
+        inserted: list[tuple[int, str, M]] = []
         place = len(tracked.items)
         for item in reversed(new_items):
-            if not isinstance(item, Compaction):
+            if not (isinstance(item, Compaction) or is_digest(item)):
                 place = message_of.get(item.id, place)  # a system prompt outside the messages is in none of them
                 continue
-            message = tracked.summaries.get(item.id)
-            if message is None:
-                message = tracked.summaries[item.id] = self._adapter.user_message(summary_text(item.summary))
-            summaries.append((place, item.id, message))
-        return summaries[::-1]
+            inserted.append((place, item.id, self._inserted_message(item)))
+        return inserted[::-1]
+
+    def _inserted_message(self, item: Item) -> M:
+        """Return a summary or digest as a message. The same item always gives the same object."""
+        known = self._tracked.inserted.get(item.id)
+        if known is None or known[0] is not item:
+            if isinstance(item, Compaction):
+                text = summary_text(item.summary)
+            else:
+                shown = item if self._tracked.names_ids else unnamed(item)
+                text = shown.text if isinstance(shown, Message) else ""
+            known = self._tracked.inserted[item.id] = item, self._adapter.user_message(text)
+        return known[1]
 
 
 def _same(message: M) -> M:

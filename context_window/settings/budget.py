@@ -188,6 +188,7 @@ def limits_of(
         note=overhead.note,
         note_removed=window.note_removed and overhead.note * NOTE_PART <= tokens,
         usage_note=overhead.usage_note,
+        digest=overhead.digest,
         usage_noted_from=window.usage_noted_from(tokens) if overhead.usage_note * NOTE_PART <= tokens else BOUNDLESS,
         binds_thinking=budget.binds_thinking,
         drops_thinking=budget.drops_thinking,

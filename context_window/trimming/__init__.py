@@ -69,9 +69,12 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
 15. With `clear_superseded`, results of calls about a file go into `Tally.early`, too, once the output of a later call has come that read
     the file in full, or wrote it (`file_access.py`). It counts while such an output is in the view.
 16. A strategy may choose units of which only the most valuable lines stay (`keep_lines`). The engine chooses the lines
-    (`line_choice.py`) by their terms (`terms.py`), and puts an extract (`extracts.py`) in the place of each message, output or long call.
-    Units without a line are dropped, outputs and calls without one cleared. Lines that have left do not come back: the next choice is
-    among those that the view still shows. An extract counts for its item's category, and its tokens are counted from its text.
+    (`line_choice.py`) by their terms (`terms.py`), and one digest (`extracts.py`) shows them all: a message in the user's voice. It stands
+    before the first of its items, or before the response which that one is in (`digests.py`). Of a unit with lines in it, nothing else
+    stays; units without any are dropped. Lines that have left do not come back: the next choice is among those that the view still shows.
+    What a digest shows of an item counts for the item's category, and as the item; its first line and its frame are overhead
+    (`Limits.digest`). An item that a summary stands for leaves the digest, even if the rest of its unit does not. In the view, the digest
+    has the id of the first item that it shows.
 17. With `usage_noted_from`, a request that costs so much ends with a line about it (`Tally.usage_noted`). It stays in its place: before the
     next response, in all later requests. A trim that takes something takes the line away if the request then costs less
     (`ViewState.withdraw_usage_note`), which is an edit of that place; if nothing is left before the line, it moves to the end. So the line
@@ -82,5 +85,5 @@ Files: `limits.py` and `tool_rules.py` the settings; `results_by_rule.py` rules 
 rules 3, 5, 6, 12 and 15; `frontier.py` the last step of rule 3; `view_contents.py` the view; `view_state.py` its changes, and rule 17;
 `view_totals.py` its sums; `request_size.py` sizes of hypothetical requests; `strategy_*.py` step 4; `plan.py`, `apply.py` and
 `plan_text.py` the decisions as data; `placeholders.py`, `edited_output.py`, `extracts.py` and `refused_parts.py` the items that a view
-shows instead; `terms.py` and `line_choice.py` rule 16.
+shows instead; `terms.py`, `line_choice.py` and `digests.py` rule 16.
 """

@@ -1,39 +1,44 @@
-"""The lines of an item, and the item that shows only some of them: an extract. Pure functions of the item.
+"""The lines of items, and the digest that shows some of them. Pure functions of the items.
 
-Example, lines 1 and 4 of an output:
+Example, with lines 1 and 4 of an output, and one of a call:
 
-    [extract; recall id 3fa9c1]
+    [extracts of earlier items; the recall id of each ends its heading]
+    ## read_file output 3fa9c1
     …
     ParseError in read_rows: no rows
     …
     rows = read_rows(path, limit=218)
     …
+    ## bash call 7be02d
+    python -m pytest tests/test_rows.py
 
-Lines are numbered through all texts of an item: the text parts of a message or output, or the long string values in the arguments of a
-call. Blank lines have no number. Each line is shown as it was, and `…` stands wherever lines are missing. An item that a view has
-changed already has no lines: its texts are partly ours, and are never parsed. What a line is worth is in `terms.py`.
+Lines are numbered through all texts of an item: the text parts of a message or output, or the string values in the arguments of a call.
+Blank lines have no number. Each line is shown as it was, and `…` stands wherever lines are missing. An item that a view has changed
+already has no lines: its texts are partly ours, and are never parsed. What a line is worth is in `terms.py`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import TypeAlias
 
+from session.identity import digest_record
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
-from session.json_strings import change_strings, string_values
+from session.json_strings import string_values
 from session.parts import Document, Image, Text
+from session.printable import short_name
 from session.removed import short_id
 
-from .edited_output import WAS, original_of
-from .placeholders import EXTRACTED, MARK, TAKEN, media_words, value_marker
+from .edited_output import WAS
+from .placeholders import DIGEST, MARK, NAME_SHOWN, TAKEN, media_words
 from .plan import Cut
-from .shortened_text import LONG_VALUE
 
 GAP = "\n…\n"
 """Stands between two lines where lines are missing."""
+HEAD = "[extracts of earlier items; the recall id of each ends its heading]"
+"""The first text of a digest."""
 LONG_LINE = 400
 """Characters of a line that is cut into pieces, which then count as lines: JSON often has only one."""
 
@@ -49,7 +54,7 @@ def texts_of(item: Item) -> list[str]:
     if item.extra.get(MARK) in TAKEN:
         return []
     if isinstance(item, FunctionCall):
-        return [value for value in string_values(item.arguments) if len(value) > LONG_VALUE]
+        return [value for value in string_values(item.arguments) if value.strip()]
     if isinstance(item, Message | FunctionCallOutput):
         return [part.text for part in parts_of_item(item) if isinstance(part, Text)]
     return []
@@ -86,55 +91,43 @@ def uncut_lines(item: Item, lines: Sequence[Line], cut: Cut) -> list[int]:
     ]
 
 
-def extracted(item: Item, numbers: Sequence[int]) -> Item:
-    """Return the item with only these lines of it, in order.
+def digest(sources: Sequence[tuple[Item, Sequence[int]]]) -> Message:
+    """Return the digest of some items, with the first one's id.
 
     Args:
-        item: A message, output or call with lines.
-        numbers: Numbers of the lines, in rising order. With none, only the marker and the gap are left.
+        sources: The items, and of each the numbers of its lines in rising order.
     """
-    if isinstance(item, FunctionCall):
-        return _extracted_call(item, numbers)
-    text = extract_text(item, numbers)
-    if isinstance(item, FunctionCallOutput):
-        record = replace(original_of(item), head=0, tail=0, places=(0,), notes=()).to_extra()
-        return replace(item, output=(Text(text),), extra={**item.extra, MARK: EXTRACTED, WAS: record})
-    assert isinstance(item, Message)
-    return replace(item, content=(Text(text),), extra={**item.extra, MARK: EXTRACTED})
+    first = sources[0][0]
+    sections = [Text(section(item, numbers)) for item, numbers in sources]
+    return Message(
+        "user",
+        (Text(HEAD), *sections),
+        id=first.id,
+        created_at=first.created_at,
+        category=first.category,
+        extra={MARK: DIGEST, WAS: digest_record([item for item, _ in sources])},
+    )
 
 
-def extract_text(item: Item, numbers: Sequence[int]) -> str:
-    """Return the text of an extract of a message or an output."""
+def section(item: Item, numbers: Sequence[int]) -> str:
+    """Return what a digest shows of an item: a heading, and lines of it. Without any, just the heading."""
     if not numbers:
-        return f"{extract_marker(item)}\n{GAP[1:-1]}"
+        return _heading(item)
     texts = texts_of(item)
     lines = lines_of(texts)
-    return f"{extract_marker(item)}\n{_excerpt(texts, lines, numbers, range(len(lines)))}"
+    return f"{_heading(item)}\n{_excerpt(texts, lines, numbers, range(len(lines)))}"
 
 
-def extract_marker(item: Item) -> str:
-    """Return the first line of an extract: the images and documents that it lacks, and the id."""
+def _heading(item: Item) -> str:
+    """Return the heading of an item in a digest: what it is, the images and documents that it lacks, and its id."""
+    if isinstance(item, FunctionCall | FunctionCallOutput):
+        what = f"{short_name(item.name, NAME_SHOWN)} {'call' if isinstance(item, FunctionCall) else 'output'}"
+    else:
+        what = item.role if isinstance(item, Message) else item.type
     parts = parts_of_item(item)
     media = media_words(sum(isinstance(part, Image) for part in parts), sum(isinstance(part, Document) for part in parts))
     without = f" without {' and '.join(media)}" if media else ""
-    return f"[extract{without}; recall id {short_id(item.id)}]"
-
-
-def _extracted_call(item: FunctionCall, numbers: Sequence[int]) -> FunctionCall:
-    """Return the call with only these lines in the long values of its arguments. A value without any becomes a placeholder."""
-    texts = texts_of(item) if numbers else []
-    lines = lines_of(texts)
-    counter = count()
-
-    def shorten(value: str) -> str:
-        if len(value) <= LONG_VALUE:
-            return value
-        text = next(counter)
-        chosen = [number for number in numbers if lines[number][0] == text]
-        of_text = [number for number, line in enumerate(lines) if line[0] == text]
-        return f"{extract_marker(item)}\n{_excerpt(texts, lines, chosen, of_text)}" if chosen else value_marker(item)
-
-    return replace(item, arguments=change_strings(item.arguments, shorten), extra={**item.extra, MARK: EXTRACTED})
+    return f"## {what}{without} {short_id(item.id)}"
 
 
 def _excerpt(texts: Sequence[str], lines: Sequence[Line], numbers: Sequence[int], of: Sequence[int]) -> str:

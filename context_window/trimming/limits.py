@@ -33,6 +33,7 @@ class Limits:
         note: Most that the line about removed items costs. It takes the place of the preamble.
         usage_note: Cost of the line that tells the model that the window is filling up.
         usage_noted_from: A request that costs at least this gets that line.
+        digest: Cost of a digest besides what it shows of its items.
         note_removed: True to tell the model about removed items. Without it, a line that the log came with stays as it is.
         binds_thinking: True if the model refuses reasoning after an edited place (docs/provider-rules.md, A5).
         drops_thinking: True if the model's provider leaves the reasoning of earlier turns out of the prompt: it then costs nothing.
@@ -61,6 +62,7 @@ class Limits:
     closing: int = 0
     note: int = 0
     usage_note: int = 0
+    digest: int = 0
     usage_noted_from: int = BOUNDLESS
     note_removed: bool = False
     binds_thinking: bool = False

@@ -12,6 +12,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from session.base import copy_with
+from session.identity import is_digest
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
 from session.json_strings import longest_string
 from session.parts import Document, Image, Part, Text
@@ -24,7 +25,7 @@ from .shortened_text import LONG_VALUE, cleared_arguments, shortened, shortened_
 
 MARK = "context_window"
 """The key in `extra` under which an item records how it was changed."""
-CLEARED, EXTRACTED, TRUNCATED, REPLACED, REFUSED = TAKEN = ("cleared", "extracted", "truncated", "images replaced", "parts refused")
+CLEARED, TRUNCATED, REPLACED, REFUSED, DIGEST = TAKEN = ("cleared", "truncated", "images replaced", "parts refused", "digest")
 """The values under that key. Any other value is the caller's."""
 
 SHOWN = 200
@@ -187,6 +188,8 @@ def unnamed(item: Item) -> Item:
     """Return an item of a view with placeholders that do not name the id to recall by, for a model that cannot recall."""
     if item.extra.get(MARK) not in TAKEN:
         return item
+    if isinstance(item, Message) and is_digest(item):
+        return replace(item, content=tuple(Text(_without_id(part.text)) if isinstance(part, Text) else part for part in item.content))
     mention = re.compile(rf"; recall id (?:{re.escape(shown_id(item.id))}|{re.escape(short_id(item.id))})(?:#\d+)?(?=\])")
     if isinstance(item, FunctionCall):
         return replace(item, arguments=mention.sub("", item.arguments))
@@ -196,6 +199,14 @@ def unnamed(item: Item) -> Item:
     if isinstance(item, FunctionCallOutput):
         return replace(item, output=parts)
     return replace(item, content=parts) if isinstance(item, Message) else item
+
+
+def _without_id(text: str) -> str:
+    """Return the first text of a digest without the mention of ids, or a section of it without the id that ends its heading."""
+    heading, line_end, rest = text.partition("\n")
+    if heading.startswith("["):
+        return f"{heading.partition(';')[0]}]"
+    return f"{heading.rpartition(' ')[0]}{line_end}{rest}"
 
 
 def _is_note(item: Item, place: int, part: Text) -> bool:

@@ -87,7 +87,8 @@ class Decision:
         cut: The truncation of its text, if any.
         refused: Indexes of its images and documents that became notes because the provider refused them.
         superseded_by: Id of the output that supersedes it, if the reason is SUPERSEDED.
-        lines: Numbers of the lines that are left of it, if the action is EXTRACT.
+        lines: Numbers of the lines that a digest shows of it, if the action is EXTRACT.
+        digest_before: Position in the log before which that digest stands.
     """
 
     item_id: str
@@ -102,6 +103,7 @@ class Decision:
     refused: tuple[int, ...] = ()
     superseded_by: str | None = None
     lines: tuple[int, ...] | None = None
+    digest_before: int | None = None
 
 
 def smallest_budget(kept_tokens: int) -> int:

@@ -51,7 +51,7 @@ class MeasuredUnit:
         protected: Why no trim may take it now: SYSTEM, PINNED, SUMMARY, FRONTIER or FIRST_MESSAGE. None if it may be taken.
         begins_turn: True for a message of the user. Passages of category CONTEXT do not begin a turn.
         age: Number of units in the view that are newer and begin a turn; 0 in the current turn.
-        is_shortened: True if the view shows an extract or a placeholder in place of one of its contents.
+        is_shortened: True if a digest shows lines of it, or a placeholder stands for one of its contents.
         contents: Its items in the view, as they are in the log, in the order of `places`.
     """
 
@@ -127,14 +127,15 @@ class Extraction:
 
 
 def keep_lines(units: Iterable[MeasuredUnit], tokens: int, reason: Reason = Reason.BY_STRATEGY) -> Extraction:
-    """Return the choice to keep only the most valuable lines of these units, where they stand; units without any are dropped.
+    """Return the choice to keep only the most valuable lines of these units, in a digest; units without any are dropped.
 
         def lines_of_old_turns(units, budget):
             old = [unit for unit in units if unit.free and unit.age > 1]
             return [keep_lines(old, tokens=budget.target // 4)]
 
-    The lines of all units compete: those stay whose paths, names and numbers the model is most likely to use again. A call stays with its
-    outputs, and calls of up to 200 tokens are not shortened. Lines that an earlier extract has left out do not come back.
+    The lines of all units compete: those stay whose paths, names and numbers the model is most likely to use again. A digest is a message
+    in the user's voice, so none of the units' calls, outputs and reasoning stays. A unit stays as it is if its lines would cost as much,
+    or competes as a whole if it has no lines. Lines that an earlier choice has left out do not come back.
 
     Args:
         units: The units. All of them are free.

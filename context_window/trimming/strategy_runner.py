@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
 from ..errors import StrategyError
+from .digests import Excerpt
 from .limits import Limits
 from .line_choice import choose_lines
 from .plan import Action, Reason
@@ -160,23 +161,21 @@ def _apply(view: ViewState, choices: list[Choice | Extraction], budget: Strategy
 
 
 def _extract(view: ViewState, choice: Extraction) -> None:
-    """Leave the most valuable lines of the units, and drop those without any. A unit with a result that a rule keeps stays as it is."""
+    """Put the most valuable lines of the units into a digest, and drop those without any.
+
+    A unit with a result that a rule keeps stays as it is.
+    """
     rules = view.results
     heads = [head for head in choice.heads if view.is_visible(head) and not (rules is not None and rules.has_kept(head))]
     remaining = choose_lines(view, heads, choice.tokens)
+    excerpts: dict[int, Excerpt] = {}
     for head in heads:
-        if head not in remaining:
+        excerpts_of_unit = remaining.get(head)
+        if excerpts_of_unit is None:
             if view.is_visible(head):
                 view.drop(head, Reason.NO_LINES)
-            continue
-        for place, lines in remaining[head].items():
-            _show_lines(view, place, tuple(lines), choice.reason)
-
-
-def _show_lines(view: ViewState, place: int, lines: tuple[int, ...], reason: Reason) -> None:
-    """Show only these lines of an item. With none, clear it. It stays as it is if it would not become smaller."""
-    if lines:
-        if lines != view.extract_lines(place) and (tokens := view.measures.extracted(place, lines)) < view.tokens(place):
-            view.extract(place, lines, tokens, reason)
-    elif view.cleared_tokens(place) < view.tokens(place):
-        view.clear(place, reason)
+        elif excerpts_of_unit:
+            view.keep_only(head, excerpts_of_unit)
+            excerpts |= excerpts_of_unit
+    if excerpts:
+        view.put_into_digest(excerpts, choice.reason)

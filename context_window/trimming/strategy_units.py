@@ -132,7 +132,7 @@ def clearable_in(view: ViewState, head: int) -> Iterator[int]:
         for place in groups.members(head):
             if groups.kind[place] != kind or view.is_cleared(place) or (results is not None and results.is_kept(place)):
                 continue
-            if kind == KIND_CALL and view.extract_lines(place) is not None:
+            if view.digests.has(place):
                 continue
             if view.cleared_tokens(place) < view.tokens(place):
                 yield place

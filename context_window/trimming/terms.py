@@ -24,12 +24,12 @@ from collections.abc import Iterable, Sequence
 from math import sqrt
 from typing import NamedTuple
 
+from session.identity import is_digest
 from session.items import Compaction, FunctionCall, Item, Message, parts_of_item
 from session.json_strings import string_values
 from session.parts import Text
 
 from .extracts import Line, lines_of, texts_of
-from .shortened_text import LONG_VALUE
 from .view_totals import Measures
 
 PATH, NAME, LINE, NUMBER = 1.6, 1.0, 0.2, 0.25
@@ -75,7 +75,7 @@ class ItemTerms(NamedTuple):
     Attributes:
         lines: Its lines (`extracts.py`).
         of_lines: The terms of each line, each once.
-        rest: Terms of everything else, which no extract takes away: the name of a call's tool, and its short arguments.
+        rest: Terms of everything else, which no extract takes away: the name of a call's tool.
     """
 
     lines: Sequence[Line]
@@ -136,7 +136,7 @@ class TermIndex:
         """Note which terms an item has, and return their number."""
         is_call = isinstance(item, FunctionCall)
         is_answer = is_call or (isinstance(item, Message) and item.role == "assistant")
-        is_user = isinstance(item, Message) and item.role == "user" and not self._is_result(place)
+        is_user = isinstance(item, Message) and item.role == "user" and not (is_digest(item) or self._is_result(place))
         self._has_calls = self._has_calls or is_call
         self._follows_answer = is_answer
         crowd = 0
@@ -219,7 +219,7 @@ def weight_of(name: str) -> float:
 def _other_texts(item: Item, texts: Sequence[str]) -> list[str]:
     """Return the texts of an item that are not among those that its extracts take lines from."""
     if isinstance(item, FunctionCall):
-        return [item.name, *(value for value in string_values(item.arguments) if not texts or len(value) <= LONG_VALUE)]
+        return [item.name] if texts else [item.name, *string_values(item.arguments)]
     if isinstance(item, Compaction):
         return [item.summary]
     return [] if texts else [part.text for part in parts_of_item(item) if isinstance(part, Text)]

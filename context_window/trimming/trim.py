@@ -95,13 +95,17 @@ def drop_first_message(view: ViewState, reason: Reason) -> None:
 def take_compacted(view: ViewState) -> None:
     """Drop the units that a summary stands for (step 2). Those in the frontier wait until they have left it.
 
-    A unit that is summarised only in part is forgotten: another summary brings it up again.
+    A unit that is summarised only in part is forgotten: another summary brings it up again. In a digest its items go one by one.
     """
     groups = view.groups
     in_frontier = []
     for place in view.tally.compacted:
         head = groups.head[place]
-        if view.hidden_reason(place) or groups.unit_protection[head] == HELD or not view.is_summarised(head):
+        if view.hidden_reason(place) or groups.unit_protection[head] == HELD:
+            continue
+        if not view.is_summarised(head):
+            if view.digests.has(place):
+                view.leave([place])
             continue
         if view.in_frontier(head):
             in_frontier.append(place)

@@ -13,6 +13,7 @@ from operator import not_
 
 from session.units import FREE, HELD, KIND_CALL, KIND_NOTE, KIND_REASONING, KIND_SILENT, KIND_USER, NONE, PRIORITY, Grouping
 
+from .digests import Digests
 from .limits import Limits
 from .plan import Cut, Reason
 from .results_by_rule import ResultsByRule
@@ -57,6 +58,7 @@ class ViewContents:
         tokens_at_mark: Tokens of the items before the mark when it was set.
         queues: By rank, positions in the order of completion. A position stands for its unit if nothing has extended the unit since.
         moved: Positions of summaries, each with the position before which the view shows it (rule 11).
+        digests: The digests of the view (rule 16).
         exhausted: Length of the log at a provisional trim that took everything that can be taken, else None.
         passed_below: Ranks that the last trim took below their share.
         is_filled: True if the items that the last trim could not take exceeded the trigger on their own.
@@ -82,12 +84,12 @@ class ViewContents:
         self.turn_start = NONE
         self._free: dict[int, int] = {}  # reasoning of earlier turns that costs nothing, and what it cost
         self._hidden = bytearray()  # IN_VIEW, or the code of the reason why the item is not in the view
+        self.digests = Digests(self._hidden)
         self._cleared = bytearray()
         self._summarised = bytearray()  # 1 if a summary stands for the item
         self._cuts: dict[int, Cut] = {}
         self._replaced: dict[int, tuple[int, ...]] = {}
         self._images: dict[int, tuple[tuple[int, int], ...]] = {}
-        self._extracts: dict[int, tuple[int, ...]] = {}  # by position: the numbers of the lines that are left
         self._change_reasons: dict[int, Reason] = {}
 
     def __len__(self) -> int:
@@ -118,7 +120,8 @@ class ViewContents:
         opening = limits.note if self.has_note else limits.preamble if self._needs_preamble() else 0
         closing = limits.closing if self.needs_closing else 0
         usage_note = limits.usage_note if self.tally.usage_noted != NONE else 0
-        return limits.overhead + opening + closing + usage_note + limits.synthetic * self.tally.unanswered
+        repeated = limits.synthetic * self.tally.unanswered + limits.digest * self.tally.digests
+        return limits.overhead + opening + closing + usage_note + repeated
 
     @property
     def needs_closing(self) -> bool:
@@ -162,28 +165,44 @@ class ViewContents:
         return order[at] if at < len(order) else None
 
     def order_key(self, place: int) -> int:
-        """Return a number that rises with the place of an item in the view. `place_of` is its inverse."""
-        before = self.moved.get(place)
+        """Return a number that rises with the place of an item in the view. `place_of` is its inverse.
+
+        The first item of a digest stands for it. The others of it are not shown by themselves.
+        """
+        before = self.moved.get(place, self.digests.before.get(place))
         return place << KEY_BITS | UNMOVED if before is None else before << KEY_BITS | place
+
+    @property
+    def first_digest(self) -> int | None:
+        """The position before which the view's first digest stands; None if there is none."""
+        self.tally.first_digest = self.digests.first_from(self.tally.first_digest)
+        return self.digests.at(self.tally.first_digest)
 
     def _needs_preamble(self) -> bool:
         """True if the first item of the view that becomes a message is not the user's."""
         first, kind = self._first_spoken(), self.groups.kind
-        summary = self.first_moved
+        summary, digest = self.first_moved, self.first_digest if self.tally.digests else None
+        if digest is not None and digest <= first and (summary is None or self._is_before(digest, summary)):
+            return False
         if summary is not None and summary[0] <= first:
             return True
         return first < len(kind) and kind[first] not in (KIND_USER, KIND_NOTE)
 
+    def _is_before(self, digest: int, summary: tuple[int, int]) -> bool:
+        """True if a digest stands before a summary. At the same position the log's order counts."""
+        return (digest, self.digests.items(digest)[0]) < summary
+
     def speaks_before(self, place: int) -> bool:
         """True if an item of the view that becomes a message stands before this position."""
-        summary = self.first_moved
-        return self._first_spoken() < place or (summary is not None and summary[0] < place)
+        summary, digest = self.first_moved, self.first_digest if self.tally.digests else None
+        is_moved_before = any(before is not None and before < place for before in (summary and summary[0], digest))
+        return is_moved_before or self._first_spoken() < place
 
     def _first_spoken(self) -> int:
-        """Return the position of the view's first item that becomes a message, without summaries that are shown elsewhere."""
-        hidden, kind = self._hidden, self.groups.kind
+        """Return the position of the view's first item that becomes a message, without those that are shown elsewhere."""
+        hidden, kind, digested = self._hidden, self.groups.kind, self.digests.before
         first = self.tally.first
-        while first < len(hidden) and (hidden[first] or kind[first] == KIND_SILENT):
+        while first < len(hidden) and (hidden[first] or kind[first] == KIND_SILENT or first in digested):
             first += 1
         self.tally.first = first
         return first
@@ -217,13 +236,13 @@ class ViewContents:
         """True if placeholders stand for the output's content, or for the long values of the call's arguments."""
         return bool(self._cleared[place])
 
-    def extract_lines(self, place: int) -> tuple[int, ...] | None:
-        """Return the numbers of the lines that an extract shows of the item; None if it shows no extract."""
-        return self._extracts.get(place)
+    def response(self, place: int) -> int:
+        """Return the position at which the response of an item begins, -1 if it is in none. A digest is in none."""
+        return NONE if self.digests.has(place) else self.groups.response[place]
 
     def is_shortened(self, place: int) -> bool:
-        """True if a placeholder or an extract stands for the item's content."""
-        return bool(self._cleared[place]) or place in self._extracts
+        """True if a placeholder or lines stand for the item's content."""
+        return bool(self._cleared[place]) or self.digests.has(place)
 
     def cleared_tokens(self, place: int) -> int:
         """Return the tokens that the output or call would have if it were cleared now."""
@@ -256,6 +275,10 @@ class ViewContents:
     def is_replaced(self, place: int) -> bool:
         """True if the item is not in the view because a summary stands for it, whether or not a trim hid it before."""
         return bool(self._hidden[place] and self._summarised[place])
+
+    def has_summary(self, place: int) -> bool:
+        """True if a summary stands for the item, in the view or not."""
+        return bool(self._summarised[place])
 
     def is_visible(self, head: int) -> bool:
         """True if at least one item of the unit is in the view."""

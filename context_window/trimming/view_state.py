@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
 from session.units import HELD, KIND_CALL, KIND_OUTPUT, NONE
 
+from .digests import Excerpt
 from .limits import Limits
 from .plan import Cut, Reason
 from .terms import TermIndex
@@ -43,7 +45,7 @@ class ViewState(ViewContents):
         members = [member for member in self.groups.members(head) if not self._hidden[member]]
         for member in members:
             self._hide(member, reason)
-        place = self.moved[head] - 1 if head in self.moved else members[0]
+        place = self.request_place(members[0]) if members[0] in self.moved or self.digests.has(members[0]) else members[0]
         self.note_edit(self.place_of_loss(place, REASON_CODES[reason]))
 
     def place_of_loss(self, place: int, code: int) -> int:
@@ -59,14 +61,52 @@ class ViewState(ViewContents):
         if self.results is not None:
             self.results.note_gone(place)
 
-    def extract(self, place: int, lines: tuple[int, ...], tokens: int, reason: Reason) -> None:
-        """Leave only these lines of the item's texts, which then costs that many tokens. Its images and documents are taken out."""
-        if place in self._images:
-            self.tally.images -= len(self.visible_images(place))
-        self._alter(place, tokens, reason)
-        self._set(self._extracts, place, lines)
-        if self.results is not None:
-            self.results.note_gone(place)
+    def keep_only(self, head: int, places: Mapping[int, Excerpt]) -> None:
+        """Take all items of the unit but these out of the view: no lines of them stay."""
+        self.leave([place for place in self.groups.members(head) if place not in places and not self._hidden[place]])
+
+    def leave(self, leaving: Sequence[int]) -> None:
+        """Take these items out of the view: nothing is left of what they belong to, or only lines."""
+        if leaving:
+            edited = min(self.digests.before.get(place, place + 1) - 1 for place in leaving)
+            for place in leaving:
+                self._hide(place, Reason.NO_LINES)
+            self.note_edit(edited)
+
+    def put_into_digest(self, excerpts: Mapping[int, Excerpt], reason: Reason) -> None:
+        """Show these lines of items in one digest, which stands before the first of them or its response (rule 16).
+
+        Their images and documents are taken out.
+        """
+        digests, response = self.digests, self.groups.response
+        before = min(place if response[place] == NONE else response[place] for place in excerpts)
+        changed = [
+            place
+            for place, excerpt in sorted(excerpts.items())
+            if (excerpt.lines, before) != (digests.lines.get(place), digests.before.get(place))
+        ]
+        if not changed:
+            return
+        edited = min(before, *(digests.before.get(place, before) for place in changed)) - 1
+        for place in changed:
+            if place in self._images:
+                self.tally.images -= len(self.visible_images(place))
+            self._resize(place, excerpts[place].tokens, reason)
+            if self.digests.has(place):
+                self._take_out_of_digest(place)
+            digests.put(place, excerpts[place].lines, before, self._set)
+            self.tally.digests += digests.sizes[before] == 1
+            if self.results is not None:
+                self.results.note_gone(place)
+        number = digests.enter(before)
+        for tally in (self.tally, self.final_tally):
+            tally.first_digest = min(tally.first_digest, number)
+        self.note_edit(edited)
+
+    def _take_out_of_digest(self, place: int) -> None:
+        before = self.digests.before[place]
+        self.digests.take_out(place, self._set)
+        self.tally.digests -= not self.digests.sizes[before]
 
     def replace_image(self, place: int, part: int, saved: int, reason: Reason) -> None:
         """Put a placeholder for one image of the item."""
@@ -120,23 +160,29 @@ class ViewState(ViewContents):
     def request_place(self, place: int) -> int:
         """Return the position at which a request shows a change of this item.
 
-        Outputs stand right after the calls of their response, and a summary before the position that it is shown before.
+        Outputs stand right after the calls of their response, a summary or digest before the position that it is shown before.
         """
         groups = self.groups
         if place in self.moved:
             return self.moved[place] - 1
+        if self.digests.has(place):
+            return self.digests.before[place] - 1
         if groups.kind[place] not in (KIND_CALL, KIND_OUTPUT):
             return place
         return groups.last_call[groups.head[place]]
 
     def _alter(self, place: int, tokens: int, reason: Reason) -> None:
+        """Change the cost of a visible item, which changes the request there."""
+        self._resize(place, tokens, reason)
+        self.note_edit(place if self.groups.kind[place] == KIND_CALL else self.request_place(place))
+
+    def _resize(self, place: int, tokens: int, reason: Reason) -> None:
         """Change the cost of a visible item."""
         self.tally.altered += not self.is_altered(place)
         self._count(self.tally, place, tokens - self._tokens[place], 0)
         self._set(self._tokens, place, tokens)
         self._set(self._change_reasons, place, reason)
         self._changed.add(place)
-        self.note_edit(place if self.groups.kind[place] == KIND_CALL else self.request_place(place))
 
     def _hide(self, place: int, reason: Reason) -> None:
         tally, groups = self.tally, self.groups
@@ -152,6 +198,8 @@ class ViewState(ViewContents):
             tally.summarised += self.log_form_tokens(place)
             tally.summarised_items += 1
         tally.unanswered -= groups.kind[place] == KIND_CALL and not groups.answered[place]
+        if self.digests.has(place):
+            self._take_out_of_digest(place)
         self._just_hidden.append(place)
         if self._final_tally is not None:
             self._hidden_provisionally.add(place)

@@ -64,8 +64,8 @@ class Measures(Protocol):
     def line_price(self, place: int) -> LinePrice:
         """Return what the lines of an item cost."""
 
-    def extracted(self, place: int, lines: Sequence[int]) -> int:
-        """Return the tokens of an item of which only these lines are shown."""
+    def section(self, place: int, lines: Sequence[int]) -> int:
+        """Return the tokens of what a digest shows of the item if it shows these lines; with none, just its heading."""
 
     def shortened(self, place: int, limit: int) -> Cut:
         """Return the longest cut with which an item costs at most `limit` tokens, or the shortest cut there is."""
@@ -99,6 +99,8 @@ class Tally:
         thoughts: Reasoning that an edit may drop: all that is in the view, and some that left with its unit.
         compacted: Items that a summary stands for and that have not left yet.
         newer: Tokens of the view's items from `ViewContents.mark` on.
+        digests: Number of digests.
+        first_digest: Every digest before the one with this number, in the order of their places, is gone.
         edits: How often the request was changed before its end.
         summarised: Tokens of the items, unchanged, that a summary stands for and that are not in the view.
         summarised_items: Number of these items.
@@ -111,10 +113,12 @@ class Tally:
         "compacted",
         "decided_to",
         "deferred",
+        "digests",
         "dropped_to",
         "early",
         "edits",
         "first",
+        "first_digest",
         "first_message",
         "first_moved",
         "held_back",
@@ -140,7 +144,7 @@ class Tally:
         self.tokens = [0] * len(PRIORITY)
         self.items = [0] * len(PRIORITY)
         self.total = self.images = self.unanswered = self.altered = self.first = self.first_message = self.first_moved = self.cleared_to = 0
-        self.decided_to = 0
+        self.decided_to = self.digests = self.first_digest = 0
         self.dropped_to = [0] * len(PRIORITY)
         self.deferred: tuple[int, ...] = ()
         self.held_back: tuple[int, ...] = ()

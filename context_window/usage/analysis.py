@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from heapq import nlargest
 
+from session.identity import digested, is_digest
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
 from session.parts import Document, Image, Part
 from session.session import Session
@@ -20,7 +21,7 @@ from ..settings.resolved import Settings
 from ..settings.shares import Shares
 from ..settings.usage_snapshot import UsageFigures, rows_of
 from ..trimming.limits import portion
-from ..trimming.placeholders import CLEARED, EXTRACTED, MARK
+from ..trimming.placeholders import CLEARED, MARK
 from ..trimming.plan import Reason
 from ..views.tracker import SessionTracker
 from .report import (
@@ -117,18 +118,25 @@ class ReportSums:
             sums["images"] += sign * len(images)
             sums["image tokens"] += sign * sum(images)
         sums["unknown"] += sign * unknown_count(item)
-        is_extract = item.extra.get(MARK) == EXTRACTED
-        sums["extracts"] += sign * is_extract
-        sums["extract tokens"] += sign * tokens * is_extract
+        if is_digest(item):
+            self._add_digest(item, tokens, sign)
         if isinstance(item, FunctionCall | FunctionCallOutput):
-            tool, cleared, extracts = self._tools.setdefault(item.name, (Counter(), Counter(), Counter()))
+            tool, cleared, _ = self._tools.setdefault(item.name, (Counter(), Counter(), Counter()))
             tool["items"] += sign
             tool["tokens"] += sign * tokens
             tool["calls"] += sign * isinstance(item, FunctionCall)
             if item.extra.get(MARK) == CLEARED:
                 cleared[item.call_id] += sign
-            if is_extract:
-                extracts[item.call_id] += sign
+
+    def _add_digest(self, digest: Item, tokens: int, sign: int) -> None:
+        """Add a digest to the sums, or take it out again."""
+        entries = digested(digest)
+        self._sums["extracts"] += sign * len(entries)
+        self._sums["extract tokens"] += sign * tokens
+        for entry in entries:
+            tool, call_id = entry.get("name"), entry.get("call_id")
+            if isinstance(tool, str) and isinstance(call_id, str):
+                self._tools.setdefault(tool, (Counter(), Counter(), Counter()))[2][call_id] += sign
 
     def report(
         self, session: Session, census: SessionTracker, figures: UsageFigures, *, budget: Budget, shares: Shares, title: str = ""
@@ -195,7 +203,7 @@ class ReportSums:
         rows = (
             ToolRow(name, sums["tokens"], sums["calls"], *(sum(count > 0 for count in changed.values()) for changed in (cleared, extracts)))
             for name, (sums, cleared, extracts) in self._tools.items()
-            if sums["items"]
+            if sums["items"] or any(count > 0 for count in extracts.values())
         )
         return tuple(sorted(rows, key=lambda row: (-row.tokens, row.name)))
 

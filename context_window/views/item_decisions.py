@@ -19,8 +19,8 @@ from ..events.item_kinds import describe
 from ..trimming.fold import Fold
 from ..trimming.plan import NEVER_SENT, Action, Decision, Reason
 from ..trimming.request_size import UntrimmedItems
+from .item_forms import action_of
 from .measured_items import MeasuredItems
-from .view_items import action_of
 
 
 class ItemDecisions:
@@ -151,7 +151,8 @@ class ItemDecisions:
             images=() if has_no_content else fold.replaced_images(place),
             cut=fold.cut(place) if not has_no_content or (is_call and action is not Action.EXTRACT) else None,
             superseded_by=self._superseder_id(place) if reason is Reason.SUPERSEDED else None,
-            lines=fold.extract_lines(place) if action is Action.EXTRACT else None,
+            lines=fold.digests.lines[place] if action is Action.EXTRACT else None,
+            digest_before=fold.digests.before[place] if action is Action.EXTRACT else None,
             refused=() if has_no_content else changed_places.get(place, ()),
         )
 

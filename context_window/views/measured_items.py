@@ -72,9 +72,9 @@ class MeasuredItems:
         """Return what the lines of an item cost."""
         return self._measurer.line_price(self[place])
 
-    def extracted(self, place: int, lines: Sequence[int]) -> int:
-        """Return the tokens of an item of which only these lines are shown."""
-        return self._measurer.extracted_tokens(self[place], lines)
+    def section(self, place: int, lines: Sequence[int]) -> int:
+        """Return the tokens of what a digest shows of the item if it shows these lines."""
+        return self._measurer.section_tokens(self[place], lines)
 
     def shortened(self, place: int, limit: int) -> Cut:
         """Return the longest cut of an item with at most `limit` tokens."""

@@ -25,8 +25,8 @@ from ..trimming.fold import Fold
 from ..trimming.limits import Limits
 from ..trimming.plan import Action, Cut, Decision, Reason
 from ..trimming.refused_parts import NONE_REFUSED
+from .item_forms import Form
 from .tracker import SessionTracker
-from .view_items import Form
 
 _FROZEN = frozenset((int, str, bool, type(None), Action, Cut, Decision, Form, Reason, *ITEM_TYPES))
 """Types of values that trackers share."""
@@ -86,7 +86,7 @@ def _copy(tracker: SessionTracker, fork: Session, reports: Reports) -> SessionTr
 
 def _parts_of(fold: Fold) -> tuple[object, ...]:
     """Return the fold and its objects that have long lists."""
-    return fold, fold.groups, fold.tally, fold.final_tally, fold.results
+    return fold, fold.groups, fold.tally, fold.final_tally, fold.results, fold.digests
 
 
 def _copy_long_lists(owners: Iterable[object], memo: dict[int, object]) -> None:

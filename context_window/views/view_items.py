@@ -2,7 +2,8 @@
 
 1. The list of items is shared with the sessions that were returned as views. It is only ever appended to; for any other change a new
    list replaces it.
-2. The list is in the order of the fold's order keys: that of the log, but a summary stands where the items that it replaces stood.
+2. The list is in the order of the fold's order keys: that of the log, but a summary stands where the items that it replaces stood, and a
+   digest before the first of its items. Its other items are not in the list.
 3. The fold lists the positions that have changed (`ViewState.take_changed`). Only these are examined; the stretches between them are
    copied as slices. An update therefore costs the number of changed and new items, plus a copy of the list if anything changed.
 """
@@ -12,8 +13,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Collection, Iterable
+from typing import Protocol
 
 from session.items import Item
 from session.units import NONE
@@ -21,28 +22,10 @@ from session.units import NONE
 from ..events.definitions import Kind
 from ..events.item_kinds import kind_of
 from ..trimming.apply import shape
+from ..trimming.extracts import digest
 from ..trimming.fold import Fold
-from ..trimming.plan import Action, Cut
-from ..trimming.view_contents import KEY_BITS, place_of
-
-
-class Form(NamedTuple):
-    """The form in which a view shows an item.
-
-    Attributes:
-        is_cleared: True if it is cleared.
-        images: The places of its replaced images.
-        cut: How it is truncated.
-        lines: The lines that an extract shows.
-    """
-
-    is_cleared: bool = False
-    images: tuple[int, ...] = ()
-    cut: Cut | None = None
-    lines: tuple[int, ...] | None = None
-
-
-UNCHANGED = Form()
+from ..trimming.view_contents import KEY_BITS, UNMOVED, place_of
+from .item_forms import UNCHANGED, Form, action_of, form_of, is_less, is_shown
 
 
 class Items(Protocol):
@@ -78,6 +61,7 @@ class ViewItems:
         self.is_log = True
         self.reduced: Counter[Kind] = Counter()
         self._keys = array("q")  # order keys of the items
+        self._digest_keys: dict[int, int] = {}  # of the digests among them, by position of the first item of each
         self._changed_items: dict[int, tuple[Form, Item]] = {}  # by position: the last form that was not the log's own
         self._is_reduced = bytearray()  # by position: 1 if `reduced` counts the item
 
@@ -102,12 +86,16 @@ class ViewItems:
             self.rebuilds += 1
             self._reset()
             self.is_log = False
-            hides_more = self._append(log, sorted(range(len(fold)), key=fold.order_key) if fold.moved else range(len(fold)))
+            is_in_order = not (fold.moved or fold.tally.digests)
+            places = range(len(fold)) if is_in_order else sorted(range(len(fold)), key=fold.order_key)
+            hides_more = self._append(log, places, fold.digests.heads())
             self._set_ends(log)
         else:
-            hides_more = self._change(log, sorted((place for place in changed if place < self._length), key=fold.order_key))
+            changed = list(changed)
+            hides_more = self._change(log, [place for place in changed if place < self._length])
             hides_more = self._append(log, [place for place in new if place not in fold.moved] if moved_places else new) or hides_more
-            hides_more = self._change(log, sorted(moved_places, key=fold.order_key)) or hides_more
+            digests = {*self._digest_keys, *fold.digests.heads()} if changed else ()  # with any of its items, a digest changes
+            hides_more = self._change(log, [*moved_places, *digests]) or hides_more
         self._length = len(fold)
         return hides_more
 
@@ -127,38 +115,51 @@ class ViewItems:
         index = bisect_left(self._keys, place << KEY_BITS) - 1
         return None if index < 0 else self.items[index].id
 
-    def _append(self, log: Items, new: Iterable[int]) -> bool:
-        """Append the visible new items. Return True if not all of them are shown in full."""
-        fold = self._fold
+    def _append(self, log: Items, new: Iterable[int], digest_heads: Collection[int] = ()) -> bool:
+        """Append the visible new items. Return True if not all of them are shown in full.
+
+        Args:
+            log: The items of the fold.
+            new: The new positions, in the view's order.
+            digest_heads: Those of them in whose place a digest is appended.
+        """
+        fold, heads = self._fold, set(digest_heads)
         previous = place_of(self._keys[-1]) if self._keys else NONE
         hides_more = False
         breaks = []
         for place in new:
             is_reduced = self._note_reduced(log, place)
             hides_more = hides_more or is_reduced
-            if fold.hidden_reason(place) is not None:
+            if fold.hidden_reason(place) is not None or (fold.digests.has(place) and place not in heads):
                 continue
             if self._is_break(previous, place):
                 breaks.append(log[place].id)
             self.items.append(self._item(log, place) if is_reduced else log[place])  # an item that is shown is reduced or as in the log
             self._keys.append(fold.order_key(place))
+            if fold.digests.has(place):
+                self._digest_keys[place] = self._keys[-1]
             previous = place
         if breaks:
             self.breaks = self.breaks.union(breaks)
         return hides_more
 
-    def _change(self, log: Items, changed: Sequence[int]) -> bool:
+    def _keys_of(self, place: int) -> set[int]:
+        """Return the order keys that the item has now, has without a digest, and had as a digest."""
+        own = place << KEY_BITS | UNMOVED
+        return {self._fold.order_key(place), *(() if place in self._fold.moved else (own,)), self._digest_keys.get(place, own)}
+
+    def _change(self, log: Items, changed: Iterable[int]) -> bool:
         """Bring these positions up to date. Return True if a trim shows less of one of them than before."""
         fold, old_keys = self._fold, self._keys
         items: list[Item] = []
         keys = array("q")
         copied = 0  # entries of the old list that were copied or left out
         hides_more = False
-        rebuilt: list[int] = []
-        for place in changed:
-            key = fold.order_key(place)
+        rebuilt: list[tuple[int, int]] = []
+        for key, place in sorted((key, member) for member in changed for key in self._keys_of(member)):
             index = bisect_left(old_keys, key, copied)
-            was_visible, is_visible = index < len(old_keys) and old_keys[index] == key, fold.hidden_reason(place) is None
+            was_visible = index < len(old_keys) and old_keys[index] == key
+            is_visible = key == fold.order_key(place) and is_shown(fold, place)
             old_form = self._changed_items[place][0] if place in self._changed_items else UNCHANGED
             self._note_reduced(log, place)
             if was_visible and is_visible and old_form == form_of(fold, place):
@@ -174,21 +175,28 @@ class ViewItems:
                 items.append(self._item(log, place))
                 keys.append(key)
                 hides_more = hides_more or (was_visible and is_less(form_of(fold, place), old_form))
-            rebuilt.append(place)
+            rebuilt.append((key, place))
         if rebuilt:
             self.rebuilds += 1
             self.items, self._keys = items + self.items[copied:], keys + old_keys[copied:]
+            self._note_digests(rebuilt)
             self.conversions = {}
             self._set_breaks(log, rebuilt)
             self._set_ends(log)
         return hides_more
 
-    def _set_breaks(self, log: Items, rebuilt: Iterable[int]) -> None:
-        """Update the breaks at these positions and directly after them."""
+    def _note_digests(self, rebuilt: Iterable[tuple[int, int]]) -> None:
+        """Update the order keys of digests at these positions."""
+        for _, place in rebuilt:
+            self._digest_keys.pop(place, None)
+            if is_shown(self._fold, place) and self._fold.digests.has(place):
+                self._digest_keys[place] = self._fold.order_key(place)
+
+    def _set_breaks(self, log: Items, rebuilt: Iterable[tuple[int, int]]) -> None:
+        """Update the breaks at these order keys and directly after them."""
         added: set[str] = set()
         removed: set[str] = set()
-        for place in rebuilt:
-            key = self._fold.order_key(place)
+        for key, place in rebuilt:
             index = bisect_left(self._keys, key)
             if index == len(self._keys) or self._keys[index] != key:
                 removed.add(log[place].id)
@@ -196,6 +204,7 @@ class ViewItems:
                 at = place_of(self._keys[near])
                 is_break = near > 0 and self._is_break(place_of(self._keys[near - 1]), at)
                 (added if is_break else removed).add(log[at].id)
+        removed -= added
         removed &= self.breaks
         if removed or not added <= self.breaks:
             self.breaks = self.breaks.difference(removed).union(added)
@@ -210,14 +219,16 @@ class ViewItems:
             index = bisect_left(self._keys, place << KEY_BITS) - 1
             while index >= 0 and place_of(self._keys[index]) in fold.moved:
                 index -= 1
-            if index >= 0 and fold.groups.response[before := place_of(self._keys[index])] != NONE:
+            if index >= 0 and fold.response(before := place_of(self._keys[index])) != NONE:
                 ends.add(log[before].id)
         self.ends = frozenset(ends)
 
     def _is_break(self, previous: int, place: int) -> bool:
         """True if these items are neighbours in the view, but belong to two different responses."""
-        response = self._fold.groups.response
-        return previous != NONE and response[place] != response[previous] and NONE not in (response[place], response[previous])
+        if previous == NONE:
+            return False
+        response, response_before = self._fold.response(place), self._fold.response(previous)
+        return response != response_before and NONE not in (response, response_before)
 
     def _note_reduced(self, log: Items, place: int) -> bool:
         """Update `reduced` for an item, and return True if the item is a reduced one."""
@@ -238,37 +249,10 @@ class ViewItems:
             return log[place]
         changed = self._changed_items.get(place)
         if changed is None or changed[0] != form:
-            changed = self._changed_items[place] = (
-                form,
-                shape(log[place], action_of(fold, place), form.images, form.cut, form.lines),
+            shown = (
+                digest([(log[member], lines) for member, lines in form.sources])
+                if form.sources
+                else shape(log[place], action_of(fold, place), form.images, form.cut)
             )
+            changed = self._changed_items[place] = (form, shown)
         return changed[1]
-
-
-def form_of(fold: Fold, place: int) -> Form:
-    """Return the form in which the view shows an item."""
-    return Form(fold.is_cleared(place), fold.replaced_images(place), fold.cut(place), fold.extract_lines(place))
-
-
-def action_of(fold: Fold, place: int) -> Action:
-    """Return the action that was applied to an item."""
-    if fold.hidden_reason(place) is not None:
-        return Action.DROP
-    if fold.is_cleared(place):
-        return Action.CLEAR
-    if fold.extract_lines(place) is not None:
-        return Action.EXTRACT
-    if fold.cut(place) is not None:
-        return Action.TRUNCATE
-    return Action.REPLACE_IMAGES if fold.replaced_images(place) else Action.KEEP
-
-
-def is_less(form: Form, old_form: Form) -> bool:
-    """True if a form shows less of an item than an older one."""
-    if form.is_cleared or old_form.is_cleared:
-        return form.is_cleared and not old_form.is_cleared
-    if form.lines is not None or old_form.lines is not None:
-        return old_form.lines is None or (form.lines is not None and not set(old_form.lines) <= set(form.lines))
-    cut, old_cut = form.cut, old_form.cut
-    is_shorter = cut is not None and (old_cut is None or cut.head + cut.tail < old_cut.head + old_cut.tail)
-    return is_shorter or not set(form.images) <= set(old_form.images)

@@ -16,11 +16,13 @@ from context_window import (
     ContextWindowManager,
     DropOldest,
     Extract,
-    FunctionCallOutput,
     PriorityTrim,
     Session,
     Strategy,
 )
+from session.identity import is_digest
+from session.items import parts_of_item
+from session.parts import Text
 from session.transcripts import read_transcript
 from session.transcripts.detect import FORMATS, GENERIC_FORMATS, TEXT_FORMATS
 from tests.support.claude_lines import Log
@@ -384,12 +386,13 @@ def test_a_plan_with_extracts_shows_the_largest_as_the_model_sees_it(shell: Shel
     view, plan = manager.process_session(session), manager.plan_session(session)
     extracts = [decision for decision in plan if decision.action is Action.EXTRACT]
     freed = max(decision.before - decision.after for decision in extracts)
-    largest = [view.get_by_id(decision.item_id) for decision in extracts if decision.before - decision.after == freed]  # ids can tie
+    largest = [decision.item_id for decision in extracts if decision.before - decision.after == freed]  # they can tie
     path = saved(session, tmp_path / "coded.json")
     code, out, err = shell("plan", path, "--max-tokens", 3000, "--strategy", "extract")
     assert (code, err) == (0, "")
     assert "extracted " in out
-    texts = [item.text for item in largest if isinstance(item, FunctionCallOutput)]
+    sections = [part.text for item in view.items if is_digest(item) for part in parts_of_item(item) if isinstance(part, Text)]
+    texts = [text for text in sections if text.split("\n")[0].endswith(tuple(f" {item_id}" for item_id in largest))]
     assert any("\n".join(f"  {line}" for line in text.split("\n")[:3]) in out for text in texts)
     written = tmp_path / "view.json"
     assert shell("process", path, "--max-tokens", 3000, "--strategy", "extract", "-o", str(written))[0] == 0

@@ -180,7 +180,7 @@ def test_without_a_strategy_the_most_valuable_lines_stay(
     )
     assert unset == extract != priority
     assert validate(unset) == []
-    assert "[extract]" in json.dumps(unset[field])
+    assert "[extracts of earlier items]" in json.dumps(unset[field])
 
 
 def _unmarked(wire: WireFormat, messages: list[Json]) -> list[Json]:
@@ -191,7 +191,7 @@ def _unmarked(wire: WireFormat, messages: list[Json]) -> list[Json]:
 def _unsent(body: Json) -> int:
     """Return the tokens, and more, of the recall ids that are counted with placeholders and not sent."""
     text = json.dumps(body)
-    return 20 * (text.count(" taken out") + text.count("[extract"))
+    return 20 * (text.count(" taken out") + text.count("## "))
 
 
 def _tokens(wire: WireFormat, path: str, body: Json) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from google import genai
 
 from context_window.gateway.ledger import Ledger
 from context_window.gateway.recalling import ROUNDS
-from tests.support.gateways import bare, breaks, gateway
+from tests.support.gateways import bare, breaks, gateway, recall_ids
 from tests.support.stubs.answers import Call, Say, Think
 from tests.support.stubs.anthropic import AnthropicStub
 from tests.support.stubs.gemini import GeminiStub
@@ -48,13 +47,12 @@ class Model:
         self.results: list[str] = []
 
     def __call__(self, request: Mapping[str, Any]) -> list[Any]:
-        text = json.dumps(request)
         conversation = request.get("messages") or request.get("input") or request["contents"]
         result = last_result(conversation)
         if result is not None:
             self.results.append(result)
         self.steps += result is None
-        ids = re.findall(r"recall ids? ([0-9a-f]{12})", text)
+        ids = recall_ids(request)
         read = Call("read", {"path": f"file{self.steps}.py"})
         if ids and offers_recall(request) and (self.always or (result is None and self.steps % EVERY == 0)):
             self.recalls += 1
@@ -240,7 +238,7 @@ def test_an_answer_of_recalls_alone_gets_a_text(stub_type: Any, turns: Any, fiel
     """An empty answer would be refused in the client's next request."""
 
     def model(request: Mapping[str, Any]) -> list[Any]:
-        ids = re.findall(r"recall ids? ([0-9a-f]{12})", json.dumps(request))
+        ids = recall_ids(request)
         return [Call("recall", {"id": ids[-1] if ids else "none"})] if offers_recall(request) else [Call("read", {"path": "a"})]
 
     with stub_type(model) as stub, gateway(stub.url, WINDOW, recall=True) as address:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.gateways import bare, breaks
+from tests.support.gateways import bare, breaks, recall_ids
 from tests.support.stubs.answers import Call, Say, Think
 from tests.support.stubs.anthropic import AnthropicStub
 from tests.support.stubs.gemini import GeminiStub
@@ -74,7 +73,7 @@ class Model:
             self.rounds.add(self.requests)
         self.requests += 1
         self.steps += result is None
-        ids = re.findall(r"recall ids? ([0-9a-f]{12})", json.dumps(request))
+        ids = recall_ids(request)
         if ids and offers_recall(request) and result is None and self.steps % 3 == 0:
             return [Think("What was it?"), Call("recall", {"id": ids[-1]})]
         if self.steps > TURNS:
@@ -218,7 +217,7 @@ def test_gemini_cli_counts_for_twenty_turns(tmp_path: Path, recall: bool) -> Non
     client = [program("gemini"), "-p", TASK, "-m", "gemini-2.5-pro", "--yolo", "--skip-trust"]
     model = Model("run_shell_command", "command", description="Counts")
     with GeminiStub(model) as stub:
-        done = run_with_gateway(client, f"google={stub.url}", 50_000, tmp_path, *["--recall"] * recall, GEMINI_API_KEY="made up")
+        done = run_with_gateway(client, f"google={stub.url}", 60_000, tmp_path, *["--recall"] * recall, GEMINI_API_KEY="made up")
         sent = [request["contents"] for number, request in enumerate(stub.requests) if number not in model.rounds]
     assert len(stub.answers) == len(stub.requests)
     check(done, sent, recall=recall)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from context_window import ContextWindow, ContextWindowManager, Extract, UsageReport
 from context_window.counting.item_tokens import Measurer
 from context_window.counting.tiktoken_counter import TiktokenCounter
-from context_window.trimming.placeholders import EXTRACTED, MARK
-from session import Compaction, FunctionCall, FunctionCallOutput, Item, Session
+from session import Compaction, Item, Session
+from session.identity import digested, is_digest
+from session.items import parts_of_item
 
 TURNS = 24
 WINDOW = ContextWindow(max_tokens=6_000, strategy=Extract())
@@ -18,18 +19,20 @@ def output_text(turn: int) -> str:
     return "\n".join(f"def function_{turn}_{line}(value_{line}): return load_table_{line}(value_{line}, {turn})" for line in range(30))
 
 
-def extracts_in(items: Sequence[Item]) -> list[Item]:
-    return [item for item in items if item.extra.get(MARK) == EXTRACTED]
+def digests_in(items: Sequence[Item]) -> list[Item]:
+    return list(filter(is_digest, items))
 
 
-def check(report: UsageReport, extracts: Sequence[Item]) -> None:
+def check(report: UsageReport, digests: Sequence[Item]) -> None:
     measurer = Measurer(TiktokenCounter())
-    assert report.extracts == len(extracts)
-    assert report.extract_tokens == sum(measurer.measure(item).tokens for item in extracts)
+    entries = [entry for digest in digests for entry in digested(digest)]
+    assert report.extracts == len(entries) == sum(len(parts_of_item(digest)) - 1 for digest in digests)
+    assert report.extract_tokens == sum(measurer.measure(item).tokens for item in digests)
     assert report.to_dict()["extracts"] == {"count": report.extracts, "tokens": report.extract_tokens}
+    of_tools = {(entry["name"], entry["call_id"]) for entry in entries if "name" in entry}
+    assert sum(row.extracts for row in report.tools) == len(of_tools)
     for row in report.tools:
-        calls = {item.call_id for item in extracts if isinstance(item, FunctionCall | FunctionCallOutput) and item.name == row.name}
-        assert row.extracts == len(calls)
+        assert row.extracts == sum(name == row.name for name, _ in of_tools)
 
 
 def grow(session: Session, turn: int) -> None:
@@ -45,7 +48,7 @@ def test_extracts_are_counted_in_all_and_by_tool_at_each_request() -> None:
     for turn in range(TURNS):
         grow(session, turn)
         view = manager.process_session(session)
-        check(manager.usage(), extracts_in(view.items))
+        check(manager.usage(), digests_in(view.items))
         most = max(most, manager.usage().extracts)
     assert most >= 3
     assert f"{manager.usage().extracts} extracts ({manager.usage().extract_tokens:,} tokens)" in manager.format_token_usage()
@@ -58,10 +61,7 @@ def test_extracts_that_a_summary_replaces_are_counted_no_more() -> None:
     for turn in range(TURNS):
         grow(session, turn)
     log = manager.process_session(session).fork()
-    extracts = extracts_in(log.items)
-    check(manager.usage(log), extracts)
-    outputs = [item for item in extracts if isinstance(item, FunctionCallOutput)]
-    replaced = {outputs[0].call_id, outputs[1].call_id}
-    unit_ids = [item.id for item in log.items if getattr(item, "call_id", None) in replaced]
-    log.append(Compaction("Two files were read.", unit_ids))
-    check(manager.usage(log), [item for item in extracts if item.id not in unit_ids])
+    digests = digests_in(log.items)
+    check(manager.usage(log), digests)
+    log.append(Compaction("Some files were read.", [digests[0].id]))
+    check(manager.usage(log), digests[1:])

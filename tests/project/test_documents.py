@@ -32,7 +32,7 @@ def test_the_guide_shows_an_extract_as_the_model_sees_it() -> None:
     (example,) = (example for example in examples(guide) if "after = " in example)
     exec(compile(example, str(guide), "exec"), names)
     assert f"```text\n{names['after']}\n```\n" in guide.read_text(encoding="utf-8"), "replace the block below the example by this text"
-    assert str(names["after"]).splitlines()[2] in str(names["before"]).splitlines()
+    assert str(names["after"]).splitlines()[3] in str(names["before"]).splitlines()
 
 
 @pytest.mark.parametrize("name", GUIDES)

@@ -231,29 +231,6 @@ def test_a_package_in_another_environment_shows_a_log_that_fits_as_it_is() -> No
     assert 0 < len(tight(made.session)) < len(made.items)
 
 
-@pytest.mark.parametrize("window", [1_500, 3_000])
-def test_notes_keep_lines_of_what_has_left_and_stay_between_two_trims(window: int) -> None:
-    """Views fit, begin like the one before except at a trim, and hold lines of old outputs as they were, each below its heading."""
-    view, log, breaks = module("notes").notes(window), Session(), 0
-    before: list[Item] = []
-    log.add_message("user", "Mend the motor.")
-    for turn in range(30):
-        call = log.add_function_call("read", {"path": f"src/part_{turn}.py"})
-        text = "\n".join(f"def start_{turn}_{line}(speed_{line}): return motor_{turn}.run({line})" for line in range(12))
-        log.add_function_output("read", text, call.call_id)
-        items = list(view(log))
-        assert sum(map(module("sessions").tokens_of, items)) <= window
-        assert items[0] is log.items[0]
-        breaks += items[: len(before)] != before
-        before = items
-    assert 2 <= breaks <= 18
-    notes = [item.text for item in before if isinstance(item, Message) and item.text.startswith("[extracts of earlier items]")]
-    lines = {line for item in log.items if isinstance(item, FunctionCallOutput) for line in item.text.splitlines()}
-    kept = [line for note in notes for line in note.splitlines() if line in lines]
-    assert len(kept) >= 3
-    assert any(line.startswith("## function_call_output #") for note in notes for line in note.splitlines())
-
-
 def test_an_unknown_policy_is_an_error_that_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("scipy")
     assert import_module("benchmarks.replay.__main__").main(["--policies", "nobody"]) == 2

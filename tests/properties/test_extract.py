@@ -10,17 +10,18 @@ from hypothesis import strategies as st
 
 from context_window.recall import recall
 from context_window.strategies import Extract
-from context_window.trimming.extracts import GAP, extract_marker
+from context_window.trimming.apply import apply
+from context_window.trimming.extracts import GAP, HEAD, texts_of
 from context_window.trimming.limits import Limits
 from context_window.trimming.line_choice import choose_lines
 from context_window.trimming.plan import Action
-from context_window.trimming.strategy_api import keep_lines
 from context_window.trimming.strategy_units import UnitsInView
 from context_window.views.tracker import SessionTracker
-from session.items import FunctionCall, FunctionCallOutput, Item, Message
-from session.json_strings import string_values
-from session.parts import Image, Text
+from session.identity import is_digest
+from session.items import Compaction, Item, Message
+from session.parts import Text
 from session.session import Session
+from session.units import NONE, grouping
 from tests.support.extracting import EXTRACTING, EXTRACTS, code, coded_sessions
 from tests.support.harness import MEASURER, again, copy_of, exact, process, trim
 from tests.support.strategic import decided, decided_by
@@ -43,6 +44,7 @@ def test_twin(data: st.DataObject) -> None:
             twin = decided(log, bounds, strategy)
             assert list(outcome.view.items) == twin.view()
             assert outcome.total == twin.total()
+            assert list(apply(outcome.plan, log).items) == twin.view()
             event(f"extracts: {min(len(twin.extracts), 3)}")
             event(f"drops: {min(len(twin.dropped), 3)}")
 
@@ -61,57 +63,64 @@ def test_one_shot_twin(data: st.DataObject) -> None:
 
 @given(st.data())
 def test_verbatim(data: st.DataObject) -> None:
-    """an extract shows lines of its item, in their order, byte-exact, below a marker that names the id which gives the item back"""
+    """a digest shows lines of its items, in their order, byte-exact, each item's below a heading with the id which gives the item back"""
     log = data.draw(coded_sessions())
     strategy = data.draw(EXTRACTING)
     outcome = process(log, decided_by(strategy, data.draw(limits(sum(map(cost, log.items))))))
-    for decision in outcome.plan:
-        if decision.action is not Action.EXTRACT:
-            continue
-        original, shown = log.get_by_id(decision.item_id), outcome.view.get_by_id(decision.item_id)
-        assert original is not None
-        assert shown is not None
-        assert recall(outcome.view, decision.item_id) is original
-        assert decision.after < decision.before + lost_by_placeholders(original)
-        for text, extract in texts_of_both(original, shown):
-            marker, _, body = extract.partition("\n")
+    digests: dict[int, list[Item]] = {}
+    for item, decision in zip(log.items, outcome.plan, strict=True):
+        if decision.digest_before is not None:
+            assert decision.action is Action.EXTRACT
+            assert recall(outcome.view, decision.item_id) is item
+            digests.setdefault(decision.digest_before, []).append(item)
+    shown = [item for item in outcome.view.items if is_digest(item)]
+    assert sorted(item.id for item in shown) == sorted(members[0].id for members in digests.values())
+    for members in digests.values():
+        digest = outcome.view.get_by_id(members[0].id)
+        assert isinstance(digest, Message)
+        head, *sections = [part.text for part in digest.content if isinstance(part, Text)]
+        assert head == HEAD
+        assert len(sections) == len(members)
+        for item, text in zip(members, sections, strict=True):
+            heading, _, body = text.partition("\n")
+            assert heading.startswith("## ")
+            assert heading.endswith(f" {item.id}")
+            assert are_lines_of(body, "\n".join(texts_of(item)))
             event(f"gaps: {min(body.count(GAP), 3)}")
-            assert marker == extract_marker(original)
-            assert f"recall id {original.id}]" in marker
-            position = 0
-            for piece in f"\n{body}\n".split(GAP):
-                found = text.find(piece.strip("\n"), position)
-                assert found >= 0
-                position = found + len(piece.strip("\n"))
 
 
-def test_an_extract_may_cost_more_than_its_item_where_the_placeholder_of_an_image_did() -> None:
-    log = Session()
-    for name, text in (("old", "see src/main.py"), ("new", "what of src/main.py, in main of src/main.py?")):
-        log.append(Message("user", (Image(url=f"https://example.org/{name}.png", width=1, height=1), Text(text)), id=name))
-        log.add_message("assistant", "plain words")
-    log.add_message("user", "go on")
-    limits = Limits(150, 150, 150, (Fraction(1, 4),) * 4, images_kept=1, images_max=1)
-    decision = process(log, decided_by(lambda units, _: [keep_lines([unit for unit in units if unit.free], 140)], limits)).plan.decisions[0]
-    assert decision.action is Action.EXTRACT
-    assert decision.before < decision.after < decision.before + lost_by_placeholders(log.items[0])
+def are_lines_of(body: str, text: str) -> bool:
+    """True if all between the gaps is in the text, in this order."""
+    position = 0
+    for piece in f"\n{body}\n".split(GAP):
+        found = text.find(piece.strip("\n"), position)
+        if found < 0:
+            return False
+        position = found + len(piece.strip("\n"))
+    return True
 
 
-def lost_by_placeholders(item: Item) -> int:
-    """Tokens by which placeholders of all its images would make the item larger: an extract may replace such a form."""
-    return sum(max(0, -saved) for _, saved in MEASURER.measure(item).images)
-
-
-def texts_of_both(original: Item, shown: Item) -> list[tuple[str, str]]:
-    """Each text with its extract."""
-    if isinstance(original, FunctionCall):
-        assert isinstance(shown, FunctionCall)
-        assert json.loads(shown.arguments).keys() == json.loads(original.arguments).keys()
-        pairs = zip(string_values(original.arguments), string_values(shown.arguments), strict=True)
-        return [(text, extract) for text, extract in pairs if "\n" in extract and text != extract]
-    assert isinstance(original, Message | FunctionCallOutput)
-    assert isinstance(shown, Message | FunctionCallOutput)
-    return [(original.text, shown.text)]
+@given(st.data())
+def test_a_digest_stands_where_its_first_item_was(data: st.DataObject) -> None:
+    """a digest stands before the first item that was put into it, or before the response which that one is in; no response is split"""
+    log = data.draw(coded_sessions())
+    outcome = process(log, decided_by(data.draw(EXTRACTING), data.draw(limits(sum(map(cost, log.items))))))
+    groups, items = grouping(log), outcome.view.items
+    places = {item.id: place for place, item in enumerate(log.items)}
+    before = {decision.item_id: decision.digest_before for decision in outcome.plan}
+    for number, item in enumerate(items):
+        place = before[item.id]
+        if place is None:
+            continue
+        assert place <= places[item.id]
+        assert groups.response[place] in (NONE, place)
+        earlier, later = (
+            [places[other.id] for other in part if not (is_digest(other) or isinstance(other, Compaction))]
+            for part in (items[:number], items[number + 1 :])
+        )
+        assert all(other < place for other in earlier)
+        assert all(other >= place for other in later)
+        event("has a digest")
 
 
 @given(st.data())
@@ -136,11 +145,10 @@ def test_a_choice_keeps_to_its_room(data: st.DataObject) -> None:
     heads = [unit.head for unit in UnitsInView(fold) if unit.free]
     remaining = choose_lines(fold, heads, room)
     tokens = 0
-    for head, chosen in remaining.items():
-        for place in fold.groups.members(head):
-            lines = chosen.get(place)
-            if fold.hidden_reason(place) is None:
-                tokens += fold.tokens(place) if lines is None else min(fold.tokens(place), fold.measures.extracted(place, lines))
+    for head, excerpts in remaining.items():
+        whole = sum(fold.tokens(place) for place in fold.groups.members(head))
+        tokens += sum(excerpt.tokens for excerpt in excerpts.values()) if excerpts else whole
+    event(f"whole: {any(not excerpts for excerpts in remaining.values())}")
     assert tokens <= max(0, room)
     event(f"units: {min(len(remaining), 3)}")
 
@@ -154,7 +162,8 @@ def test_a_larger_room_keeps_what_a_smaller_one_did(data: st.DataObject) -> None
     smaller, larger = choose_lines(fold, heads, room), choose_lines(fold, heads, room + data.draw(st.integers(1, 900)))
     assert smaller.keys() <= larger.keys()
     for head, chosen in smaller.items():
-        assert all(set(lines) <= set(larger[head][place]) for place, lines in chosen.items())
+        more = larger[head]
+        assert not more or all(set(excerpt.lines) <= set(more[place].lines) for place, excerpt in chosen.items())
 
 
 @given(st.integers(0, 99), st.integers(8, 14), st.integers(1500, 3000))
@@ -172,7 +181,7 @@ def test_lines_do_not_come_back(seed: int, calls: int, budget: int) -> None:
         fold = tracker.fold
         fold.reopen()  # what a provisional trim took may come back
         for place in range(len(fold)):
-            lines = fold.extract_lines(place)
+            lines = fold.digests.lines.get(place)
             if lines is not None:
                 assert set(lines) <= earlier.get(place, set(lines))
                 event("chosen again" if set(lines) < earlier.get(place, set()) else "chosen")

@@ -21,7 +21,9 @@ from session.parts import Image, Text
 from session.session import Session
 from session.usage import Usage
 from tests.support.counting import Letters
+from tests.support.extracting import EXTRACTING, coded_sessions
 from tests.support.harness import MEASURER, Outcome, again, copy_of, process
+from tests.support.strategic import decided_by
 from tests.support.strategies import limits, reported, sessions
 from tests.support.twin import cost
 
@@ -38,8 +40,10 @@ def same(outcome: Outcome, log: Session) -> bool:
 
 
 def log_and_limits(data: st.DataObject) -> tuple[Session, Limits]:
-    log = data.draw(sessions())
+    has_digests = data.draw(st.booleans())
+    log = data.draw(coded_sessions() if has_digests else sessions())
     bounds = data.draw(limits(sum(map(cost, log.items))))
+    bounds = decided_by(data.draw(EXTRACTING), bounds) if has_digests else bounds
     if data.draw(st.booleans()):
         log, bounds = data.draw(reported(log)), replace(bounds, calibration=CalibrationRule(prior_score=100))
     return log, bounds

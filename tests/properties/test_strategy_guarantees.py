@@ -12,6 +12,7 @@ from context_window.trimming.plan import Action, Reason
 from context_window.trimming.strategy_api import STRATEGY_REASONS
 from context_window.trimming.strategy_runner import to_summarise
 from context_window.views.tracker import SessionTracker
+from session.identity import is_digest
 from session.items import Item, MessageCategory
 from session.providers import validate_anthropic
 from session.providers.anthropic import to_anthropic
@@ -73,8 +74,13 @@ def test_accounts(data: st.DataObject) -> None:
     kept_back = protected(list(log.items), log.response_breaks)
     for outcome in (process(log, bounds), trim(log, bounds)):
         assert [decision.item_id for decision in outcome.plan] == [item.id for item in log.items]
-        costs = {decision.item_id: decision.after for decision in outcome.plan if decision.action is not Action.DROP}
-        assert costs == {item.id: cost(item) for item in outcome.view.items}
+        costs = {decision.item_id: decision.after for decision in outcome.plan if decision.action not in (Action.DROP, Action.EXTRACT)}
+        assert costs == {item.id: cost(item) for item in outcome.view.items if not is_digest(item)}
+        extracts = [decision for decision in outcome.plan if decision.action is Action.EXTRACT]
+        digests = {decision.digest_before for decision in extracts}
+        assert sum(cost(item) for item in outcome.view.items if is_digest(item)) == (
+            sum(decision.after for decision in extracts) + bounds.digest * len(digests)
+        )
         check_sums(outcome)
         for place, decision in enumerate(outcome.plan):
             assert decision.action is not Action.SUMMARISE
@@ -158,7 +164,8 @@ def test_sticky(data: st.DataObject) -> None:
 
 @given(st.data())
 def test_a_window_holds_no_more_units_than_it_says(data: st.DataObject) -> None:
-    """The newest units alone: SYSTEM beside them, what else is protected among them, and those are more only where that is"""
+    """The newest units alone: SYSTEM beside them, what else is protected or the first message among them, and those are more only where
+    that is"""
     log = data.draw(LOGS)
     window = data.draw(WINDOWS)
     bounds = decided_by(window, data.draw(limits(sum(map(cost, log.items)))))
@@ -170,7 +177,10 @@ def test_a_window_holds_no_more_units_than_it_says(data: st.DataObject) -> None:
         shown = {item.id for item in outcome.view.items}
         held = [unit for unit in units if category_of(items, list(unit)) is not MessageCategory.SYSTEM]
         held = [unit for unit in held if any(items[place].id in shown for place in unit)]
-        free = [unit for unit in held if not kept_back.intersection(unit)]
+        first = twin_of(outcome.view, bounds)
+        first.grow(len(first.items))
+        kept_first = {first.items[place].id for place in first.first_message()}
+        free = [unit for unit in held if not kept_back.intersection(unit) and items[unit[0]].id not in kept_first]
         assert len(held) <= window.units or free == []
         event(f"slides: {any(decision.reason is Reason.OUT_OF_WINDOW for decision in outcome.plan)}")
 

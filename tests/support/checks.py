@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from context_window.trimming.placeholders import MARK, changed
 from context_window.trimming.plan import Action, Cut
+from session.identity import is_digest
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.parts import Image
 from session.session import Session
@@ -43,11 +44,11 @@ def protected(items: list[Item], breaks: frozenset[str]) -> set[int]:
 
 
 def check_subsequence(log: Session, view: Session) -> None:
-    """The view's items are the log's, in order, save that a summary stands before the first item that it replaces; unreplaced ones are
-    the same objects."""
+    """The view's items are the log's, in order, save that a summary stands before the first item that it replaces, and a digest of some
+    items where one of them was; unreplaced ones are the same objects."""
     places = {item.id: place for place, item in enumerate(log.items)}
     assert [item.id for item in view.items if item.id not in places] == []
-    order = [shown_before(log, item) for item in view.items]
+    order = [shown_before(log, item) for item in view.items if not is_digest(item)]
     assert order == sorted(order)
     assert len({item.id for item in view.items}) == len(view.items)
     for item in view.items:
@@ -102,9 +103,9 @@ def is_asking(items: list[Item], place: int) -> bool:
 
 
 def check_pairs(log: Session, view: Session) -> None:
-    """An answered call and its output are both in or both out, with their response's other calls."""
+    """An answered call and its output are both in or both out, with their response's other calls. A digest is neither."""
     items = list(log.items)
-    visible = {item.id for item in view.items}
+    visible = {item.id for item in view.items if not is_digest(item)}
     for unit in unit_of(items, log.response_breaks).values():
         members = [items[place] for place in unit if isinstance(items[place], FunctionCall | FunctionCallOutput)]
         assert len({item.id in visible for item in members}) <= 1, f"{[item.id for item in members]} are parted"
@@ -142,10 +143,13 @@ def check_sums(outcome: Outcome) -> None:
     items, view, tally = list(outcome.log.items), list(outcome.view.items), outcome.tracker.fold.tally
     units, places = unit_of(items, outcome.log.response_breaks), {item.id: place for place, item in enumerate(items)}
     for rank, category in enumerate(PRIORITY):
-        rows = [item for item in view if category_of(items, units[places[item.id]]) is category]
-        assert tally.tokens[rank] == sum(map(cost, rows))
-        assert tally.items[rank] == len(rows)
-    assert tally.total == sum(map(cost, view))
+        rows = [item for item in view if not is_digest(item) and category_of(items, units[places[item.id]]) is category]
+        lines = [one for one in outcome.plan if one.action is Action.EXTRACT and one.category is category]
+        assert tally.tokens[rank] == sum(map(cost, rows)) + sum(one.after for one in lines)
+        assert tally.items[rank] == len(rows) + len(lines)
+    digests = sum(map(is_digest, view))
+    assert tally.digests == digests
+    assert tally.total + digests * outcome.tracker.fold.limits.digest == sum(map(cost, view))
     assert tally.altered == len(outcome.plan.changes)
     tracker = outcome.tracker
     decisions = enumerate(outcome.plan.decisions)

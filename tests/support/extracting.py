@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import sqrt
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from hypothesis import strategies as st
 
 from context_window.strategies import DropOldest, Extract, SlidingWindow
-from context_window.trimming.extracts import GAP, extracted, lines_of, texts_of, uncut_lines
+from context_window.trimming.extracts import GAP, lines_of, section, texts_of, uncut_lines
 from context_window.trimming.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget, keep_lines
 from context_window.trimming.terms import names_in, weight_of
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
@@ -114,72 +113,75 @@ class SlowChoice:
     def __init__(self, twin: StrategicTwin, units: Sequence[Sequence[int]]) -> None:
         self.twin = twin
         self.units = [[place for place in unit if place in twin.in_view()] for unit in units]
-        chosen_from = {place for unit in self.units for place in unit}
-        self.shown = {name for place in twin.in_view() if place not in chosen_from for name in self.names_shown(place)}
-        self.open: list[list[int]] = []
+        self.costs = {place: twin.cost(place) for unit in self.units for place in unit}
+        self.shown = {name for place in twin.in_view() if place not in self.costs for name in self.names_shown(place)}
+        self.summarised = twin.summarised()
+        self.whole: list[list[int]] = []
         self.chosen: dict[int, list[int]] = {}
 
+    def cost(self, place: int) -> int:
+        """Tokens of an item when the choice began."""
+        return self.costs[place]
+
     def take(self, room: int) -> None:
-        """Take the line with the highest gain per token, again and again, until it does not fit."""
+        """Take the line or unit with the highest gain per token, again and again, until it does not fit."""
         while True:
-            steps = [(place, number, unit) for unit in self.units for place, number in self.steps(unit)]
-            gains = [(self.gain(place, number, unit), place, number, unit) for place, number, unit in steps]
-            useful = [(-gain / price, -place, number, unit) for (gain, price), place, number, unit in gains if gain]
+            steps = [(unit, place, number) for unit in self.units for place, number in self.steps(unit)]
+            gains = [(self.gain(*step), self.price(*step), step) for step in steps]
+            useful = [(-gain / price, -step[1], step[2], step[0], price) for gain, price, step in gains if gain]
             if not useful:
                 return
-            _, newness, number, unit = min(useful)
-            price = self.gain(-newness, number, unit)[1]
+            _, newness, number, unit, price = min(useful)
             if price > room:
                 return
             room -= price
-            self.shown.update(self.names_added(-newness, number, unit))
-            if number >= 0:
+            self.shown.update(self.names_added(unit, -newness, number))
+            if number < 0:
+                self.whole.append(unit)
+            else:
+                self.shown.update(self.others(-newness))
                 self.chosen.setdefault(-newness, []).append(number)
-            if unit not in self.open:
-                self.open.append(unit)
 
     def steps(self, unit: list[int]) -> list[tuple[int, int]]:
-        """The lines that may be taken now, and -1 for opening the unit without one."""
-        lines = [(place, number) for place in unit if self.is_cut(place) for number in self.lines(place)]
-        rest = [step for step in lines if step[1] not in self.chosen.get(step[0], [])]
-        return rest if unit in self.open else [(self.head(unit), -1), *rest]
+        """The lines that may be taken now, or -1 for all of the unit."""
+        if self.is_all_or_nothing(unit):
+            return [] if unit in self.whole else [(self.twin.units()[unit[0]][0], -1)]
+        places = [place for place in unit if place not in self.summarised]
+        return [(place, number) for place in places for number in self.lines(place) if number not in self.chosen.get(place, [])]
 
-    def head(self, unit: list[int]) -> int:
-        return self.twin.units()[unit[0]][0]
+    def is_all_or_nothing(self, unit: list[int]) -> bool:
+        """True if no item of it has lines, or the headings alone would cost as much; or a call has no output yet.
 
-    def gain(self, place: int, number: int, unit: list[int]) -> tuple[float, int]:
+        Items that summaries stand for do not count.
+        """
+        answered = self.twin.answers().values()
+        if any(isinstance(self.twin.items[place], FunctionCall) and place not in answered for place in unit):
+            return True
+        with_lines = [place for place in unit if self.lines(place) and place not in self.summarised]
+        return not with_lines or sum(map(self.heading, with_lines)) >= sum(map(self.cost, unit))
+
+    def gain(self, unit: list[int], place: int, number: int) -> float:
         total = 0.0
-        for name in self.names_added(place, number, unit):
+        for name in self.names_added(unit, place, number):
             if name not in self.shown:
                 total += self.value(name)
-        opening = 0 if unit in self.open else sum(map(self.opening, unit))
-        return total, max(1, opening + (0 if number < 0 else self.price(place, number)))
+        return total
 
-    def names_added(self, place: int, number: int, unit: list[int]) -> list[str]:
-        own = [] if number < 0 else self.names_of_line(place, number)
-        if unit in self.open:
-            return own
-        opened = [name for member in unit for name in (self.others(member) if self.is_cut(member) else self.names_shown(member))]
-        return list(dict.fromkeys([*opened, *own]))
+    def names_added(self, unit: list[int], place: int, number: int) -> list[str]:
+        if number >= 0:
+            return self.names_of_line(place, number)
+        return list(dict.fromkeys(name for member in unit for name in self.names_shown(member)))
 
-    def price(self, place: int, number: int) -> int:
+    def price(self, unit: list[int], place: int, number: int) -> int:
+        if number < 0:
+            return max(1, sum(map(self.cost, unit)))
         item = self.twin.items[place]
-        gap = json.dumps(GAP, ensure_ascii=item.arguments.isascii())[1:-1] if isinstance(item, FunctionCall) else GAP
         tokens = self.once("without images", place, lambda: cost(without_images(item)))
-        return len(gap) + len(self.line(place, number)) * tokens // sum(map(len, texts_of(item)))
+        part = len(self.line(place, number)) * tokens // sum(map(len, texts_of(item)))
+        return len(GAP) + part + (0 if place in self.chosen else self.heading(place))
 
-    def opening(self, place: int) -> int:
-        return self.bare(place) if self.is_cut(place) else self.twin.cost(place)
-
-    def bare(self, place: int) -> int:
-        return self.twin.fact(("bare", place), lambda: cost(extracted(self.twin.items[place], ())))
-
-    def is_cut(self, place: int) -> bool:
-        """True if the item is not shown whole or not at all."""
-        if not self.lines(place) or self.bare(place) >= self.twin.cost(place):
-            return False
-        is_call = isinstance(self.twin.items[place], FunctionCall)
-        return not is_call or (self.twin.cost(place) > 200 and self.twin.limits.clear_call_inputs)
+    def heading(self, place: int) -> int:
+        return len(section(self.twin.items[place], ()))
 
     # Lines and names
 
@@ -214,7 +216,7 @@ class SlowChoice:
         item = self.twin.items[place]
         texts: list[str] = []
         if isinstance(item, FunctionCall):
-            texts = [item.name, *(value for value in string_values(item.arguments) if value not in texts_of(item))]
+            texts = [item.name] if texts_of(item) else [item.name, *string_values(item.arguments)]
         elif isinstance(item, Compaction):
             texts = [item.summary]
         return [name for text in texts for line in text.split("\n") for name in filter(weight_of, names_in(line))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -24,6 +26,11 @@ def gateway(upstream: str, max_tokens: int | None, *, ledger: Ledger | None = No
     )
     with bound_socket("127.0.0.1", 0) as listener, serving(app, listener):
         yield address_of(listener)
+
+
+def recall_ids(request: object) -> list[str]:
+    """Return the ids that placeholders and digests of a request name, in order."""
+    return re.findall(r"(?:recall ids? |## \w+ (?:call|output) )([0-9a-f]{12})", json.dumps(request))
 
 
 def breaks(requests: list[list[Any]]) -> int:

@@ -24,10 +24,10 @@ from context_window.strategies import (
 from context_window.trimming.limits import Limits
 from context_window.trimming.plan import Action, Reason
 from context_window.trimming.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget
-from session.items import FunctionCall, Message, MessageCategory
+from session.items import Message, MessageCategory
 from session.session import Session
 from tests.support.extracting import EXTRACTING, SlowChoice
-from tests.support.twin import Twin, cost, is_silent, is_summary, responses
+from tests.support.twin import Twin, is_silent, is_summary, responses
 
 
 @dataclass(frozen=True)
@@ -162,24 +162,31 @@ class StrategicTwin(Twin):
         units = [unit for unit in units if set(unit).intersection(self.in_view()) and not any(map(self.kept, unit))]
         choice = SlowChoice(self, units)
         choice.take(extraction.tokens)
-        is_cut = {place: choice.is_cut(place) for unit in choice.units for place in unit}
+        chosen: dict[int, tuple[int, ...]] = {}
         for unit, members in zip(units, choice.units, strict=True):
-            if members not in choice.open:
+            lines = {place: tuple(sorted(choice.chosen[place])) for place in members if place in choice.chosen}
+            size = sum(self.form(place, lines=numbers)[1] for place, numbers in lines.items())
+            if members in choice.whole or (lines and not set(lines) & set(self.digests) and size >= sum(map(choice.cost, members))):
+                continue
+            if not lines:
                 if set(unit).intersection(self.in_view()):
                     self.drop(unit, is_told=False)
-                continue
-            for place in members:
-                if is_cut[place]:
-                    self.show_lines(place, tuple(sorted(choice.chosen.get(place, ()))))
+            else:
+                self.leave([place for place in unit if place in self.in_view() and place not in lines])
+                chosen |= lines
+        self.put_into_digest(chosen)
 
-    def show_lines(self, place: int, lines: tuple[int, ...]) -> None:
-        is_call = isinstance(self.items[place], FunctionCall)
-        if not lines:
-            if self.saved_by_clearing(place) > 0:
-                self.clear(place)
-        elif lines != self.extracts.get(place) and self.form(place, lines=lines)[1] < self.cost(place):
-            self.extracts[place] = lines
-            self.edited(place if is_call else self.wire(place))
+    def put_into_digest(self, chosen: dict[int, tuple[int, ...]]) -> None:
+        """One digest shows all of these lines: before the first item, or before the response which that one is in."""
+        if not chosen:
+            return
+        before = min(next((run[0] for run in self.responses() if place in run), place) for place in chosen)
+        changed = [place for place in chosen if (chosen[place], before) != (self.extracts.get(place), self.digests.get(place))]
+        edited = min((before, *(self.digests.get(place, before) for place in changed))) - 1
+        self.extracts |= chosen
+        self.digests |= dict.fromkeys(chosen, before)
+        if changed:
+            self.edited(edited)
 
     def budget(self) -> StrategyBudget:
         limits = self.limits
@@ -221,7 +228,7 @@ class StrategicTwin(Twin):
             unit[0],
             tuple(place for place in unit if place in shown),
             category,
-            sum(cost(self.shown(place)) for place in unit if place in shown),
+            sum(self.cost(place) for place in unit if place in shown),
             0 if protected else sum(map(self.saved_by_clearing, self.clearable_in(unit))),
             protected,
             begins_turn=self.begins_turn(unit[0]),

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
+from context_window.trimming.extracts import HEAD
 from context_window.trimming.limits import BOUNDLESS, Limits
 from context_window.trimming.tool_rules import ToolRule
 from session.items import (
@@ -283,6 +284,7 @@ def limits(draw: st.DrawFn, total: int) -> Limits:
         closing=draw(st.sampled_from((0, 12))),
         note=draw(st.sampled_from((0, 30))),
         usage_note=draw(st.sampled_from((0, 0, 25))),
+        digest=4 + len(HEAD),
         usage_noted_from=budget * percent // 100 if (percent := draw(st.sampled_from((0, 0, 50, 80, 80, 95)))) else BOUNDLESS,
         note_removed=draw(st.booleans()),
         binds_thinking=draw(st.integers(0, 3)) == 0,

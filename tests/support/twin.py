@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, Self, TypeVar
 
 from context_window.counting.text_truncation import longest_cut
-from context_window.trimming.extracts import extracted
+from context_window.trimming.extracts import digest, section
 from context_window.trimming.file_access import FileAccess, file_access
 from context_window.trimming.limits import Limits
 from context_window.trimming.placeholders import MARK, changed, cleared, cleared_call, cut_text, longest_text
@@ -229,6 +229,7 @@ class Twin:
     replaced: dict[int, tuple[int, ...]] = field(default_factory=dict)
     cuts: dict[int, Cut] = field(default_factory=dict)
     extracts: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    digests: dict[int, int] = field(default_factory=dict)
     compacted: set[int] = field(default_factory=set)
     earlier: Removed | None = None
     noted_after: str | None = None
@@ -238,9 +239,8 @@ class Twin:
 
     def copy(self) -> Self:
         """Return a twin that goes on by itself."""
-        decided = {
-            name: copy(getattr(self, name)) for name in ("dropped", "unthought", "cleared", "replaced", "cuts", "extracts", "compacted")
-        }
+        names = ("dropped", "unthought", "cleared", "replaced", "cuts", "extracts", "digests", "compacted")
+        decided = {name: copy(getattr(self, name)) for name in names}
         return replace(self, **decided)
 
     # The log so far, computed once for each length
@@ -325,7 +325,7 @@ class Twin:
         if is_cleared and isinstance(item, FunctionCallOutput):
             item = cleared(item)
         elif lines is not None:
-            item = extracted(item, lines)
+            return item, len(section(item, lines))
         elif images or cut is not None:
             item = changed(item, images, cut)
         if is_cleared and isinstance(item, FunctionCall):
@@ -343,14 +343,24 @@ class Twin:
         gone = self.dropped | self.unthought | self.orphans() | self.instructions()
         return [place for place in range(self.length) if place not in gone]
 
-    def in_order(self) -> list[int]:
-        """The view as it is shown: a summary stands before the first item that it replaces."""
-        return sorted(self.in_view(), key=lambda place: (self.shown_before(place), self.shown_before(place) == place, place))
+    def in_order(self) -> list[tuple[int, Item]]:
+        """The view as it is shown: a summary stands before the first item that it replaces, and a digest before its first item."""
+        rows = [
+            (self.shown_before(place), self.shown_before(place) == place, place, self.shown(place))
+            for place in self.in_view()
+            if place not in self.digests
+        ]
+        for before in {self.digests[place] for place in self.in_view() if place in self.digests}:
+            members = [place for place in self.in_view() if self.digests.get(place) == before]
+            rows.append((before, False, members[0], digest([(self.items[place], self.extracts[place]) for place in members])))
+        return [(before, item) for before, _, _, item in sorted(rows, key=lambda row: row[:3])]
 
     def shown_before(self, place: int) -> int:
-        """The position before which a summary is shown, never within a response; its own if it replaces nothing. That of other items.
+        """The position before which an item is shown, never within a response: a summary, or the digest with lines of the item.
 
-        A provider's own compaction is shown where it is."""
+        A provider's own compaction is shown where it is, like all other items."""
+        if place in self.digests:
+            return self.digests[place]
         item = self.items[place]
         if not isinstance(item, Compaction) or "anthropic_blocks" in item.extra or "openai_item" in item.extra:
             return place
@@ -366,7 +376,7 @@ class Twin:
         return self.once("moved", lambda: {place for place in range(self.length) if self.shown_before(place) != place})
 
     def view(self) -> list[Item]:
-        return [self.shown(place) for place in self.in_order()]
+        return [item for _, item in self.in_order()]
 
     def amounts(self, weigh: bool) -> dict[MessageCategory, int]:
         sums = dict.fromkeys(MessageCategory, 0)
@@ -377,14 +387,16 @@ class Twin:
     def additions(self) -> int:
         answered_calls = set(self.answers().values())
         open_calls = sum(isinstance(self.items[place], FunctionCall) and place not in answered_calls for place in self.in_view())
-        messages = [self.items[place] for place in self.in_order() if not is_silent(self.items[place])]
+        messages = [item for _, item in self.in_order() if not is_silent(item)]
         is_headed = bool(messages) and (
             isinstance(messages[0], AgentHandoff) or (isinstance(messages[0], Message) and messages[0].role == "user")
         )
         headless = bool(messages) and not is_headed
         opening = headless * self.limits.preamble if self.removed_line() is None else self.limits.note
         usage_note = self.limits.usage_note if self.noted >= 0 else 0
-        return open_calls * self.limits.synthetic + opening + usage_note + self.needs_closing() * self.limits.closing
+        digests = {self.digests[place] for place in self.in_view() if place in self.digests}
+        closing = self.needs_closing() * self.limits.closing
+        return open_calls * self.limits.synthetic + opening + usage_note + closing + len(digests) * self.limits.digest
 
     def told(self) -> list[int]:
         """The items that the model is told have gone: dropped, and no summary stands for them."""
@@ -419,7 +431,7 @@ class Twin:
 
     def usage_noted_after(self) -> str | None:
         """Id of the last item before the line about usage."""
-        before = [self.items[place].id for place in self.in_order() if self.shown_before(place) < self.noted]
+        before = [item.id for before, item in self.in_order() if before < self.noted]
         return before[-1] if before else None
 
     def withdraw_note(self) -> None:
@@ -435,7 +447,7 @@ class Twin:
 
     def changes(self) -> object:
         """What the trims so far have taken."""
-        return copy(self.dropped), copy(self.cleared), copy(self.replaced), copy(self.cuts), copy(self.extracts)
+        return copy(self.dropped), copy(self.cleared), copy(self.replaced), copy(self.cuts), copy(self.extracts), copy(self.digests)
 
     def total(self) -> int:
         return self.limits.overhead + self.additions() + sum(self.cost(place) for place in self.in_view())
@@ -708,6 +720,8 @@ class Twin:
         for place in sorted(replaced):
             unit = units[place]
             is_summarised = all(member in replaced or isinstance(self.items[member], Reasoning) for member in unit)
+            if place in self.in_view() and place in self.digests and not is_summarised:
+                self.leave([place])
             if place not in self.in_view() or not is_summarised:
                 continue
             if any(self.held(member) or member in self.frontier() for member in unit) or self.category(unit[0]) is MessageCategory.SYSTEM:
@@ -744,6 +758,18 @@ class Twin:
         place = visible[0] if shown_before == visible[0] else shown_before - 1
         self.edited(-1 if is_told and self.limits.note_removed else place)
 
+    def leave(self, places: list[int]) -> None:
+        """These leave the view without a word. The rest of their unit does not, or only lines of it."""
+        self.dropped |= set(places)
+        self.compacted |= set(places)
+        if places:
+            self.edited(min(self.digests.get(place, place + 1) for place in places) - 1)
+
+    def summarised(self) -> set[int]:
+        """The items that summaries stand for."""
+        ids = {item_id for item in self.log() if isinstance(item, Compaction) for item_id in item.replaces if item_id != item.id}
+        return {place for place in range(self.length) if self.items[place].id in ids}
+
     def candidates(self, category: MessageCategory) -> list[list[int]]:
         """Units that may be dropped, in the order of dropping."""
         return [unit for unit in self.takeable(category) if not self.protected(unit)]
@@ -768,10 +794,9 @@ class Twin:
 
     def clearable_in(self, unit: list[int]) -> list[int]:
         """Of one unit: what would be smaller if it were cleared."""
-        members = [place for place in unit if place in self.in_view() and place not in self.cleared]
+        members = [place for place in unit if place in self.in_view() and not self.is_shortened(place)]
         outputs = [place for place in members if isinstance(self.items[place], FunctionCallOutput)]
         calls = [place for place in members if isinstance(self.items[place], FunctionCall) and self.limits.clear_call_inputs]
-        calls = [place for place in calls if place not in self.extracts]
         placeholders = [place for place in outputs if self.items[place].extra.get(MARK) == "cleared"]
         free = [place for place in [*outputs, *calls] if place not in placeholders and not self.kept(place)]
         return [place for place in free if self.saved_by_clearing(place) > 0]

@@ -6,11 +6,13 @@ import json
 
 import pytest
 
-from context_window.trimming.extracts import extracted, lines_of, texts_of
+from context_window.trimming.extracts import HEAD, digest, lines_of, texts_of
 from context_window.trimming.terms import LINE, NAME, NUMBER, PATH, names_in, weight_of
 from session.identity import is_same
-from session.items import FunctionCall, FunctionCallOutput, Message
+from session.items import FunctionCall, FunctionCallOutput, Message, MessageCategory
 from session.parts import Image
+from session.session import Session
+from session.units import frontier
 
 
 @pytest.mark.parametrize(
@@ -37,33 +39,35 @@ def test_lines_are_numbered_without_blank_ones_and_long_ones_in_pieces() -> None
     assert [len(line) for line in lines[2:]] == [240, 240, 119]
 
 
-def test_an_output_shows_its_lines_with_gaps_and_says_that_an_image_is_missing() -> None:
+def test_a_digest_shows_lines_with_gaps_and_says_that_an_image_is_missing() -> None:
     output = FunctionCallOutput("run", ("a\nb\nc\nd", Image(url="https://example.org/a.png"), "e\nf"), "c", id="o1")
-    shown = extracted(output, (1, 2, 4))
-    assert isinstance(shown, FunctionCallOutput)
-    assert shown.text == "[extract without 1 image; recall id o1]\n…\nb\nc\n…\ne\n…"
+    shown = digest([(output, (1, 2, 4))])
+    assert shown.text == f"{HEAD}\n## run output without 1 image o1\n…\nb\nc\n…\ne\n…"
 
 
-def test_a_call_keeps_its_short_values_and_lines_of_its_long_ones() -> None:
-    arguments = json.dumps({"path": "a.py", "text": "\n".join(f"line {number}" for number in range(40)), "old": "x" * 300})
-    shown = extracted(FunctionCall("write", arguments, "c", id="f1"), (3,))
-    assert isinstance(shown, FunctionCall)
-    assert json.loads(shown.arguments) == {
-        "path": "a.py",
-        "text": "[extract; recall id f1]\n…\nline 3\n…",
-        "old": "[text taken out here; recall id f1]",
-    }
+def test_a_digest_shows_lines_of_the_string_values_of_a_call() -> None:
+    arguments = json.dumps({"path": "a.py", "limit": 3, "text": "\n".join(f"line {number}" for number in range(40)), "old": " "})
+    shown = digest([(FunctionCall("write", arguments, "c", id="f1"), (0, 4))])
+    assert shown.text == f"{HEAD}\n## write call f1\na.py\n…\nline 3\n…"
 
 
-def test_an_extract_has_no_lines_of_its_own() -> None:
-    shown = extracted(Message("user", "one\ntwo\nthree"), (1,))
-    assert texts_of(shown) == []
+def test_a_digest_is_in_the_users_voice_but_not_the_users_message() -> None:
+    shown = digest([(Message("user", "one\ntwo", id="m", category=MessageCategory.CONTEXT), (1,))])
+    log = Session([Message("user", "Why?", id="why"), shown])
+    assert (shown.id, shown.role, shown.category) == ("m", "user", MessageCategory.CONTEXT)
+    assert [log.items[place].id for place in frontier(log)] == ["why", "m"]
 
 
-def test_an_extract_of_an_item_is_the_same_item_and_one_of_another_is_not() -> None:
+def test_a_digest_has_no_lines_of_its_own() -> None:
+    assert texts_of(digest([(Message("user", "one\ntwo\nthree"), (1,))])) == []
+
+
+def test_a_digest_is_the_same_item_as_the_first_that_it_shows_lines_of() -> None:
     """A merge of a log with a view of it knows by this that it has the item."""
-    message = Message("user", "one\ntwo\nthree", id="m")
-    shorter, other = extracted(message, (0, 2)), extracted(Message("user", "four\nfive", id="m"), (0,))
-    assert is_same(message, shorter)
-    assert is_same(extracted(message, (1,)), message)
-    assert not is_same(message, other)
+    message, output = Message("user", "one\ntwo\nthree", id="m"), FunctionCallOutput("run", "four\nfive", "c", id="m")
+    shown = digest([(message, (0, 2)), (output, (1,))])
+    assert is_same(message, shown)
+    assert is_same(digest([(message, (1,))]), shown)
+    assert is_same(shown, message)
+    assert not is_same(output, shown)
+    assert not is_same(digest([(output, (0,))]), shown)

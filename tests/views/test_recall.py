@@ -12,9 +12,10 @@ import pytest
 
 from context_window import BudgetError, ContextWindow, ContextWindowManager, RecallError, Session
 from context_window.recall import recall, recall_tool
+from context_window.trimming.extracts import digest
 from context_window.trimming.placeholders import SHOWN, changed, cleared, image_placeholder
 from context_window.trimming.plan import Cut
-from session.items import FunctionCallOutput, Message
+from session.items import FunctionCall, FunctionCallOutput, Message
 from session.parts import Image, Text
 
 PICTURE = Image(url="https://example.org/a.png", width=300, height=200)
@@ -92,9 +93,32 @@ def test_callers_may_use_the_mark_of_views_in_extra(mine: object) -> None:
 
 def test_every_mark_of_a_view_is_known() -> None:
     output = FunctionCallOutput("Read", ["x" * 900, PICTURE], "c", id="o")
-    for reduced in (cleared(output), changed(output, (1,), None), changed(output, (), Cut(3, 3, 0))):
+    for reduced in (cleared(output), changed(output, (1,), None), changed(output, (), Cut(3, 3, 0)), digest([(output, (0,))])):
         with pytest.raises(RecallError, match="taken out"):
             recall(Session([reduced]), "o")
+
+
+def test_all_items_of_a_digest_are_known() -> None:
+    call = FunctionCall("Read", '{"path": "a.py"}', "c", id="f")
+    alone = Session([digest([(call, (0,)), (FunctionCallOutput("Read", "x" * 900, "c", id="o"), (0,))])])
+    with pytest.raises(RecallError, match="taken out"):
+        recall(alone, "o")
+    with pytest.raises(RecallError, match="nothing in the session has it"):
+        recall(alone, "p")
+
+
+def test_the_tool_gives_a_call_with_its_output() -> None:
+    """A digest may show the path that was read, and nothing of what was read there."""
+    log = Session()
+    for number in range(2):  # the same call id twice
+        log.append(FunctionCall("Read", '{"path": "a.py"}', "c", id=f"f{number}"))
+        log.append(FunctionCallOutput("Read", f"text {number}", "c", id=f"o{number}"))
+    log.append(FunctionCall("Read", "{}", "d", id="waits"))
+    handle = recall_tool("anthropic").handle
+    assert handle(log, {"id": "f0"}).output == (Text('Read({"path": "a.py"})'), Text("text 0"))
+    assert handle(log.fork(), {"id": "f1"}).output == (Text('Read({"path": "a.py"})'), Text("text 1"))
+    assert handle(log, {"id": "waits"}).output == (Text("Read({})"),)
+    assert recall(log, "f0") is log.items[0]
 
 
 # Ambiguous ids
