@@ -11,7 +11,7 @@ from typing import TypeAlias
 from .copies import is_empty
 from .edits import earliest_times
 from .errors import FormatError, short
-from .identity import ORIGINAL_ID, is_same, replacement_id, with_id
+from .identity import ORIGINAL_ID, is_digest, is_same, replacement_id, with_id
 from .items import Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from .rewrite import Excerpt, IndexedLog, Piece, assemble, index_log
 from .session import Session
@@ -138,7 +138,9 @@ def local_id(mine: Session, item: Item, reserved: Container[str] = ()) -> str:
 
     def is_here(item_id: object) -> bool:
         recorded = mine.get_by_id(item_id) if isinstance(item_id, str) else None
-        return recorded is not None and is_same(recorded, item)
+        if recorded is None or (is_digest(recorded) and not is_digest(item)):  # a call's output would be left without its call
+            return False
+        return is_same(recorded, item)
 
     if is_here(item.id):
         return item.id

@@ -29,6 +29,7 @@ from .digests import Excerpt
 from .extracts import uncut_lines
 from .terms import Term, TermIndex
 from .view_state import ViewState
+from .view_totals import LinePrice
 
 WHOLE = -1
 """Stands for a line: all of a unit."""
@@ -124,6 +125,7 @@ class _LineChoice:
         self._window = max(1, view.limits.trigger)
         self._candidates = candidates
         self._heads = head = view.groups.head
+        self._prices: dict[int, tuple[LinePrice, int]] = {}  # by position: of the lines of the item, and of its heading
         unchosen = (place for place in view.visible if head[place] not in candidates)
         self._values = dict.fromkeys((term for place in unchosen for term in shown_terms(view, place)), 0.0)  # of terms in view: 0
 
@@ -175,8 +177,8 @@ class _LineChoice:
     def _entries(self, place: int, numbers: Iterable[int]) -> Iterator[Entry]:
         """Yield the entries of an item's lines that gain something and were not taken."""
         lines, of_lines, _ = self._index[place]
-        price, chosen = self._measures.line_price(place), self.chosen.get(place)
-        frame, is_open = (0, True) if chosen else (self._measures.section(place, ()), False)
+        (price, heading), chosen = self._price_of_lines(place), self.chosen.get(place)
+        frame, is_open = (0, True) if chosen else (heading, False)
         for number in numbers:
             if (terms := of_lines[number]) and not (chosen and number in chosen) and (gain := self._gain(terms)):
                 _, start, end = lines[number]
@@ -203,5 +205,12 @@ class _LineChoice:
         if number == WHOLE:
             return max(1, self._candidates[place].tokens)
         _, start, end = self._index[place].lines[number]
-        frame = 0 if place in self.chosen else self._measures.section(place, ())
-        return max(1, frame + self._measures.line_price(place).of(end - start))
+        price, heading = self._price_of_lines(place)
+        return max(1, price.of(end - start) + (0 if place in self.chosen else heading))
+
+    def _price_of_lines(self, place: int) -> tuple[LinePrice, int]:
+        """Return what the lines of an item cost, and its heading."""
+        known = self._prices.get(place)
+        if known is None:
+            known = self._prices[place] = self._measures.line_price(place), self._measures.section(place, ())
+        return known

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_window.trimming.extracts import digest
 from session import (
     Compaction,
     FormatError,
@@ -21,6 +22,7 @@ from session import (
 )
 from session.items import Item
 from session.rewrite import index_log
+from session.units import KIND_ORPHAN, grouping
 from tests.support.derived import check_derived, ids, pairs, response_of
 from tests.support.strategies import sessions
 
@@ -356,3 +358,16 @@ def test_merge_result_changes_nothing_else(ours: Session, other: Session) -> Non
         assert response_of(ours)["result"] == response_of(ours)[before.items[calls[0]].id]
     else:
         assert (ids(ours)[-1], response_of(ours)["result"]) == ("result", "result")
+
+
+def test_a_call_that_a_digest_shows_lines_of_comes_with_its_output() -> None:
+    """A view that gets its log back: the digest has the id of the call, but it is no call."""
+    read = FunctionCall("read", '{"path": "a.py"}', "c", id="f")
+    whole = log(Message("user", "Read it.", id="m"), read, FunctionCallOutput("read", "x", "c"))
+    view = log(whole.items[0], digest([(read, (0,))]))
+    asyncio.run(view.merge(whole))
+    assert KIND_ORPHAN not in grouping(view).kind
+    assert [item.type for item in view.items] == ["message", "message", "function_call", "function_call_output"]
+    into = Session(whole.items)
+    asyncio.run(into.merge(log(whole.items[0], digest([(read, (0,))]))))
+    assert list(into.items) == list(whole.items)
