@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 from session.errors import short
@@ -14,6 +13,7 @@ from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Me
 from session.parts import Document, Image, Part, Text
 from session.removed import is_short_alias, short_id
 from session.session import Session
+from session.units import KIND_OUTPUT, Grouping
 
 from .errors import BudgetError, RecallError
 from .events.item_kinds import describe
@@ -195,11 +195,14 @@ class RecallTool:
 
 
 def _outputs_of(session: Session, call: FunctionCall) -> list[Item]:
-    """Return the output of a call, if the log has one."""
-    log = _log_of(session)
-    after = log.items[(log.position(call.id) or 0) + 1 :] if log.get_by_id(call.id) is not None else ()
-    outputs = (item for item in after if isinstance(item, FunctionCallOutput) and item.call_id == call.call_id)
-    return [output for output in islice(outputs, 1) if not _is_taken_out(output)]
+    """Return the output of a call, if the log has one that no view has changed."""
+    log, groups = _log_of(session), Grouping()
+    for item in log.items:
+        groups.feed(item)
+        is_answer = groups.kind[-1] == KIND_OUTPUT and log.items[groups.last_answered].id == call.id
+        if is_answer and not _is_taken_out(item):
+            return [item]
+    return []
 
 
 def _log_of(session: Session) -> Session:

@@ -110,9 +110,9 @@ def digest(sources: Sequence[tuple[Item, Sequence[int]]]) -> Message:
 
 
 def section(item: Item, numbers: Sequence[int]) -> str:
-    """Return what a digest shows of an item: a heading, and lines of it. Without any, just the heading."""
+    """Return what a digest shows of an item: a heading, and lines of it. Without any, the heading and a gap."""
     if not numbers:
-        return _heading(item)
+        return f"{_heading(item)}{GAP[:-1]}"
     texts = texts_of(item)
     lines = lines_of(texts)
     return f"{_heading(item)}\n{_excerpt(texts, lines, numbers, range(len(lines)))}"

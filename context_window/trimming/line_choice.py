@@ -3,7 +3,7 @@
 1. Every line has a price, its tokens with a gap, and a gain: the sum of the values of its terms (`terms.py`) which the view does
    not show yet. So of two lines that say the same, the second is worth nothing. The tokens are the line's part of the item's, by its
    characters.
-2. The first line of an item costs its heading in the digest besides.
+2. The first line of an item costs its heading in the digest besides, and a gap after the last line.
 3. A unit is shown whole or not at all if it has no lines, if the headings of its items would cost as much as the unit, or while one of
    its calls waits for an output. Its price is its tokens, and its gain is that of all its terms. If so many lines of another unit were
    taken that these cost as much as the unit, it stays whole, too.

@@ -65,7 +65,7 @@ class Measures(Protocol):
         """Return what the lines of an item cost."""
 
     def section(self, place: int, lines: Sequence[int]) -> int:
-        """Return the tokens of what a digest shows of the item if it shows these lines; with none, just its heading."""
+        """Return the tokens of what a digest shows of the item if it shows these lines; with none, a heading and a gap."""
 
     def shortened(self, place: int, limit: int) -> Cut:
         """Return the longest cut with which an item costs at most `limit` tokens, or the shortest cut there is."""

@@ -19,23 +19,25 @@ from session.parts import Image, Part, Text
 from session.session import Session
 from tests.support.harness import process
 from tests.support.strategies import limits, sessions
-from tests.support.twin import cost
+from tests.support.twin import answers, cost
 
 
 @given(st.data())
 def test_recall(data: st.DataObject) -> None:
-    """everything taken out comes back byte-exact by its id"""
+    """everything taken out comes back byte-exact by its id; the tool gives a call with its output"""
     log = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, log.items))))
     outcome = process(log, bounds)
-    tool = recall_tool("anthropic")
+    tool, calls = recall_tool("anthropic"), answers(list(log.items))
     for decision in outcome.plan.changes:
         original = log.get_by_id(decision.item_id)
         assert original is not None
         for source in (log, outcome.view):
             assert recall(source, decision.item_id) is original
         answer = tool.handle(log, json.dumps({"id": decision.item_id}))
-        assert (answer.output, answer.is_error) == (content_of(original), False)
+        outputs = [log.items[output] for output, call in calls.items() if call is not None and log.items[call] is original]
+        expected = tuple(part for item in (original, *outputs) for part in content_of(item))
+        assert (answer.output, answer.is_error) == (expected, False)
         for place in decision.images:
             event("image")
             assert recall(log, part_id(original, place)) is parts_of(original)[place]
