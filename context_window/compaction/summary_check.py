@@ -147,7 +147,8 @@ def has_ample_room(tracker: SessionTracker, session: Session, plan: SummaryPlan)
     items = sum(tally.items) - len(fold.visible_among(places)) + 1
     removed = fold.tokens_at_mark - (tally.total - tally.newer) + taken
     correction = fold.totals.correction(fold, tally.newer + tokens, removed)
-    additions = max(limits.note, limits.preamble) + limits.closing + limits.usage_note + limits.synthetic * tally.unanswered
+    additions = max(limits.note, limits.preamble) + limits.closing + limits.usage_note
+    additions += limits.synthetic * tally.unanswered + limits.digest * tally.digests
     total = limits.overhead + additions + tally.total - taken + tokens + correction
     return total <= min(limits.trigger, limits.budget) and (limits.items_max is None or items <= limits.items_max)
 

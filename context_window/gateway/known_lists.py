@@ -11,10 +11,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import compress, count
-from operator import is_not
 from threading import Lock
 from typing import Generic, TypeVar
+
+from session.common_start import common_start
 
 from .wire_format import Json
 
@@ -42,7 +42,7 @@ class _Known(Generic[T]):
 
     def common(self, messages: Sequence[Json]) -> int:
         """Return the number of leading messages that are the same objects."""
-        return next(compress(count(), map(is_not, self.messages, messages)), min(len(self.messages), len(messages)))
+        return common_start(self.messages, messages)
 
 
 class KnownLists(Generic[T]):

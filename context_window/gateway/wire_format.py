@@ -107,7 +107,7 @@ class WireFormat(ABC):
         Args:
             body: The body that they are sent in.
             messages: The messages of a view.
-            order: KnownOrder neighbours.
+            order: What was found in the messages of an earlier body. It is brought up to date.
         """
         return list(messages)
 

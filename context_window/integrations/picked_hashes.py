@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import compress, count
-from operator import is_not, not_
+from operator import not_
 from typing import TypeVar
+
+from session.common_start import common_start
 
 from .message_hashes import MessageHashes
 from .tracked_conversation import TrackedConversation
@@ -35,7 +37,7 @@ def hash_picked(
         are_frozen: True if nobody changes a message after it was passed or returned.
     """
     received, (shown, shown_hashes) = tracked.received, tracked.picked_hashes
-    same = next(compress(count(), map(is_not, shown, messages)), min(len(shown), len(messages))) if are_frozen else 0
+    same = common_start(shown, messages) if are_frozen else 0
     rest = messages[same:]
     first = max(0, len(tracked.messages) - 2 * len(rest) - MARGIN) if are_frozen else 0
     snapshots, digests = received.snapshots + shown_hashes.snapshots[same:], received.digests + shown_hashes.digests[same:]

@@ -14,10 +14,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import compress, count
-from operator import is_, is_not
+from operator import is_
 from typing import Generic, TypeAlias, TypeVar, cast
 
+from session.common_start import common_start
 from session.identity import is_digest
 from session.items import Compaction, FunctionCallOutput, Item, Message, Reasoning
 from session.providers.additions import PREAMBLE, USAGE_NOTE, summary_text
@@ -116,7 +116,7 @@ class PickedMessages(Generic[M]):
     def _shown_messages(self) -> list[M]:
         """Return the messages of all entries. The first ones are known if the framework has passed the same objects again."""
         originals, known = self._tracked.messages, self._originals
-        same = next(compress(count(), map(is_not, known, originals)), min(len(known), len(originals)))
+        same = common_start(known, originals)
         first = min(len(self._shown), bisect_left(self._places, same))
         self._shown[first:] = [self._made(entry) for entry in self._entries[first:]]
         for number in self._remade[: bisect_left(self._remade, first)]:

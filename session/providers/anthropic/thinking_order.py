@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import compress, count
-from operator import is_not
 from typing import Any
 
+from session.common_start import common_start
 from session.providers.additions import TURN_BREAK
 
 Block = dict[str, Any]
@@ -35,8 +34,7 @@ class ThinkingPlaces:
 
     def read(self, messages: Sequence[Block]) -> None:
         """Read messages. Those that are the same objects as in the last list must not have changed."""
-        known = self._messages
-        same = next(compress(count(), map(is_not, known, messages)), min(len(known), len(messages)))
+        same = common_start(self._messages, messages)
         for places in (self.late, self.turns, self.thoughts, self.calls):
             del places[bisect_left(places, same) :]
         for place, message in enumerate(messages[same:], same):
