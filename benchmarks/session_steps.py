@@ -21,10 +21,10 @@ from context_window.counting.select import select_counter
 from context_window.counting.tiktoken_counter import TiktokenCounter, default_counter
 from context_window.models import describe_model
 from context_window.settings.budget import UNKNOWN, calibration_of
-from context_window.trimming.calibration_rule import CalibrationRule
-from context_window.trimming.limits import BOUNDLESS, Limits
+from context_window.calibration.rule import CalibrationRule
+from context_window.decision.limits import BOUNDLESS, Limits
 from context_window.usage.unlogged import unlogged_tokens
-from context_window.views.tracker import SessionTracker
+from context_window.decision.replay import Replay
 from session import Session
 from session.errors import SessionError
 from session.items import Compaction, Item
@@ -236,7 +236,7 @@ def predictions(
     limits = Limits(BOUNDLESS, BOUNDLESS, BOUNDLESS, shares, images_max=BOUNDLESS, drops_thinking=drops_thinking, calibration=rule)
     log = Session(metadata=dict(session.metadata))
     log.restore_seams(session.response_breaks, 0)
-    tracker = SessionTracker(log, limits, measurer)
+    tracker = Replay(log, limits, measurer)
     starts = set(grouping(session).response_starts)
     for place, item in enumerate(session.items):
         if place in starts:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from session import *  # noqa: F403 - all public names of `session` are exported here too
 
     from .counting import CharacterCounter, CtokCounter, GigatokenCounter, TiktokenCounter, TokenCounter
+    from .decision.plan import Action, Decision, Plan, Reason
+    from .decision.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget, keep_lines
+    from .decision.tool_rules import ToolRule
     from .errors import (
         BudgetError,
         CompactionError,
@@ -76,9 +79,6 @@ if TYPE_CHECKING:
     from .settings.context_window import ContextWindow
     from .settings.shares import Shares, TokenBudget
     from .strategies import Chain, DropOldest, Extract, NeverTrim, PriorityTrim, SlidingWindow, Summarize
-    from .trimming.plan import Action, Decision, Plan, Reason
-    from .trimming.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget, keep_lines
-    from .trimming.tool_rules import ToolRule
     from .usage.report import SessionStats, UsageReport
     from .usage.tool_calls import ToolCalls
 else:
@@ -107,9 +107,9 @@ else:
             ".settings.context_window": "ContextWindow",
             ".settings.shares": "Shares TokenBudget",
             ".strategies": "Chain DropOldest Extract NeverTrim PriorityTrim SlidingWindow Summarize",
-            ".trimming.plan": "Action Decision Plan Reason",
-            ".trimming.strategy_api": "Choice Extraction MeasuredUnit Strategy StrategyBudget keep_lines",
-            ".trimming.tool_rules": "ToolRule",
+            ".decision.plan": "Action Decision Plan Reason",
+            ".decision.strategy_api": "Choice Extraction MeasuredUnit Strategy StrategyBudget keep_lines",
+            ".decision.tool_rules": "ToolRule",
             ".usage.report": "SessionStats UsageReport",
             ".usage.tool_calls": "ToolCalls",
         },

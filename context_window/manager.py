@@ -18,6 +18,8 @@ from .counting.anthropic_options import NO_OPTIONS, RequestOptions, checked_opti
 from .counting.count_clients import ApiClient
 from .counting.counter import TokenCounter
 from .counting.overhead import COUNTED_OPTIONS
+from .decision.limits import portion
+from .decision.plan import Plan
 from .events.definitions import Listener, check_listener
 from .model_errors import PartRefusedError, PromptTooLongError
 from .recall import Provider, RecallTool, recall, recall_tool
@@ -26,21 +28,19 @@ from .requests.part_refusals import PartRefusals
 from .requests.provider_check import ProviderCheck
 from .requests.provider_request import RequestForm
 from .requests.session_calls import SessionCalls
+from .sessions import Sessions, check_session
 from .settings.active_settings import ActiveSettings, SettingsSource
 from .settings.budget import ModelConfig
 from .settings.context_window import _MANAGE, ContextWindow
 from .settings.shares import TokenBudget
 from .settings.usage_snapshot import checked_category
 from .tools import Tool, anthropic_tools, tool_texts
-from .trimming.limits import portion
-from .trimming.plan import Plan
 from .usage.analysis import recounted
 from .usage.report import SessionStats, UsageReport
 from .usage.tool_calls import ToolCalls, tool_calls_of
 from .usage.usage_reports import UsageReports
+from .usage.view_figures import ViewFigures
 from .validation import check_amount
-from .views.trackers import SessionTrackers, check_session
-from .views.view_figures import ViewFigures
 
 if TYPE_CHECKING:
     from .timeline.matches import LogReports
@@ -103,13 +103,13 @@ class ContextWindowManager:
         source = SettingsSource(token_counter, api_client, window, tool_texts(tools), checked_options(options))
         self._settings = ActiveSettings(model_config, source, recounted)
         check_listener(on_event)
-        self._trackers = SessionTrackers(self.calibration)
-        self._reports = UsageReports(self.calibration, self._settings, self._trackers)
-        self._calls = SessionCalls(window, self._settings, self._trackers, self._reports)
+        self._sessions = Sessions(self.calibration)
+        self._reports = UsageReports(self.calibration, self._settings, self._sessions)
+        self._calls = SessionCalls(window, self._settings, self._sessions, self._reports)
         self._check = ProviderCheck(self._settings.usage, on_event)
-        self._refusals = PartRefusals(self._settings, self._trackers, on_event)
-        self._requests = AnthropicRequests(self._settings, self._trackers, self._refusals)
-        self._compactor = Compactor(window, self._settings, self._trackers, on_event)
+        self._refusals = PartRefusals(self._settings, self._sessions, on_event)
+        self._requests = AnthropicRequests(self._settings, self._sessions, self._refusals)
+        self._compactor = Compactor(window, self._settings, self._sessions, on_event)
 
     # Views
 

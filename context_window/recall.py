@@ -15,9 +15,9 @@ from session.removed import is_short_alias, short_id
 from session.session import Session
 from session.units import KIND_OUTPUT, Grouping
 
+from .decision.placeholders import MARK, TAKEN, is_alias, shown_id
+from .decision.plan import describe
 from .errors import BudgetError, RecallError
-from .events.item_kinds import describe
-from .trimming.placeholders import MARK, TAKEN, is_alias, shown_id
 
 Provider: TypeAlias = Literal["anthropic", "openai", "openai-responses", "google"]
 

@@ -1,6 +1,6 @@
 """The strategies of this library: how a full window is trimmed, by name.
 
-Their interface is in `trimming/strategy_api.py`. `trimming/strategy_runner.py` checks and applies their choices.
+Their interface is in `decision/strategy_api.py`. `decision/strategy.py` checks and applies their choices.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from session.identity import is_digest
 from session.items import Message, MessageCategory
 from session.summarizers import Summarizer, Summarizing, as_summarizer
 
-from .errors import BudgetError
-from .trimming.plan import Reason
-from .trimming.strategy_api import (
+from .decision.plan import Reason
+from .decision.strategy_api import (
     Adviser,
     Advisers,
     Choice,
@@ -27,6 +26,7 @@ from .trimming.strategy_api import (
     StrategyBudget,
     keep_lines,
 )
+from .errors import BudgetError
 from .validation import as_whole, check_ratio
 
 SHORT_MESSAGE = 300

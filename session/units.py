@@ -36,7 +36,6 @@ completes the unit, so the unit is younger than message 6.
 from __future__ import annotations
 
 from array import array
-from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -167,10 +166,10 @@ class Grouping:
         """True if a converter adds a closing line at the end (rule 8). Everything that this depends on is in the frontier."""
         return self.is_turn_open and self.is_followed
 
-    def waiting_call(self, call_id: str) -> int:
-        """Return the position of the call that an output with this call id would answer, or -1."""
-        calls = self._open_calls.get(call_id)
-        return calls[-1] if calls else NONE
+    @property
+    def unanswered_calls(self) -> list[int]:
+        """The positions of calls without an output."""
+        return [place for calls in self._open_calls.values() for place in calls]
 
     def members(self, head: int) -> Iterator[int]:
         """Yield the positions of a unit, in order."""
@@ -211,18 +210,6 @@ class Grouping:
             self.in_response = False
             self.is_followed = True
         return reranked
-
-    def set_held(self, place: int, is_held: bool) -> None:
-        """Hold or free a message, a call or an output that was unpinned or pinned before: as if it had come so."""
-        if is_held:
-            insort(self.protected, place)
-            self.always_protected.add(place)
-        else:
-            self.protected.remove(place)
-            self.always_protected.remove(place)
-        self.protection[place] = self.unit_protection[place] = HELD if is_held else FREE
-        head = self.head[place]
-        self.unit_protection[head] = max(self.protection[member] for member in self.members(head))
 
     def _feed_answer(self, item: Item, position: int, rank: int) -> list[tuple[int, int]]:
         """Take an item of the response that the log ends in."""

@@ -20,8 +20,8 @@ from unittest.mock import patch
 
 from context_window.strategies import Extract
 from context_window.trimming import view_state
-from context_window.trimming.placeholders import CLEARED, DIGEST, MARK, TRUNCATED
-from context_window.trimming.terms import Term, TermIndex
+from context_window.decision.placeholders import CLEARED, DIGEST, MARK, TRUNCATED
+from context_window.decision.terms import Term, TermIndex
 from session import Session
 from session.identity import digested, is_digest
 from session.items import FunctionCall, FunctionCallOutput, Item, Message

@@ -9,7 +9,7 @@ from bisect import bisect_left, insort
 from collections import deque
 from typing import NamedTuple
 
-from ..trimming.calibration_rule import CalibrationRule
+from .rule import CalibrationRule
 
 THOUSAND = 1_000
 

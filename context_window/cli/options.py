@@ -17,10 +17,10 @@ from .recorded_window import RecordedWindow, recorded_window
 if TYPE_CHECKING:
     from session.session import Session
 
+    from ..decision.strategy_api import Strategy
     from ..events.definitions import Listener
     from ..manager import ContextWindowManager
     from ..settings.budget import ModelConfig
-    from ..trimming.strategy_api import Strategy
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -11,7 +11,7 @@ from session.items import parts_of_item
 from session.parts import Text
 from session.session import Session
 
-from ..trimming.plan import Action, Plan
+from ..decision.plan import Action, Plan
 from .newest import complete_path
 from .options import READABLE_FORMATS, Settings, window_options
 from .output import BrokenPromiseError, say_values, show

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from session.providers import Violation
 
-    from ..trimming.plan import Plan
+    from ..decision.plan import Plan
 
 LISTED = 3
 """Items and broken rules that a sentence names."""
@@ -16,8 +16,8 @@ LISTED = 3
 
 def over_budget(plan: Plan) -> str:
     """Return by how much a plan's view exceeds the budget, the overhead or the largest items, and what to do."""
+    from ..decision.plan_text import overhead_stands_out
     from ..errors import FEWER_TOOLS, OUTSIDE_ITEMS
-    from ..trimming.plan_text import overhead_stands_out
 
     if overhead_stands_out(plan):
         cause, advice = f"the overhead is {plan.overhead:,} of {plan.after:,} ({OUTSIDE_ITEMS})", FEWER_TOOLS

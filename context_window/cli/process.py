@@ -41,7 +41,7 @@ def process(path: str, out: str, to: str, one_shot: bool, force: bool, as_json: 
     OUT is readable only by its owner. An existing file is replaced only if it is empty, an earlier view of the same session or a save
     of it that loses nothing, or with --force.
     """
-    from ..trimming.plan_text import headline, tight_budget
+    from ..decision.plan_text import headline, tight_budget
     from .read_transcript import read_one
 
     settings = Settings(**options)

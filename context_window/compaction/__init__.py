@@ -12,9 +12,8 @@ Theory of operation. `manager.manage` runs these steps before every request; `ma
    newest units are taken, which stay up to a quarter of the room that the other items leave below the trigger. SYSTEM items,
    instructions, pinned items and the frontier stay. Earlier summaries are always folded into the new one (`unit_selection.py`). If a
    log has nothing to summarise, this is checked again in the next turn, or when it has grown by a sixteenth of the trigger.
-4. Is there room? A copy of the view's fold gets the shortest possible summary appended and trims itself. If the view is then over the
-   budget, and larger than without a summary, no summary is requested (`check_room`). The copy is not made if sums alone show that there
-   is room (`has_ample_room`).
+4. Is there room? A draft of the view gets the shortest possible summary appended and trims itself. If the view is then over the
+   budget, and larger than without a summary, no summary is requested (`check_room`).
 5. Writing. The units are rendered as text. If the text does not fit the summariser's window, it is sent in pieces, each together with
    the summary of the pieces before. A summary takes at most 8 requests, or up to 64 to get past a long unit. Units that are not reached
    wait for the next summary. Each answer has a time limit (`summary_writer.py`, `record_pieces.py`).
@@ -23,7 +22,7 @@ Theory of operation. `manager.manage` runs these steps before every request; `ma
    these checks, they are repeated, up to three times.
 7. Appending. The summary becomes a `Compaction` at the end of the log. It lists the ids it stands for, those of the summaries it
    absorbed included. Nothing else in the log changes. Views leave these items out, show the summary where the first of them stood
-   (`trimming/fold.py`), and recall can return them.
+   (`decision/log.py`), and recall can return them.
 8. Failure. If anything goes wrong, the log stays as it was, `CompactionFailed` is emitted, and trimming alone keeps views within the
    budget. After failures 1, 2, 4 … 64 requests pass without an attempt; a success resets this. `compact` raises the error.
 9. Concurrency. Only one call at a time works on a session's summary. Other calls do not wait: they go on with a trimmed view. A

@@ -20,22 +20,21 @@ from session.summarizers import Summarizer, Summarizing
 from session.summary import check_summarizer
 from session.usage import Usage
 
+from ..decision.limits import Limits
+from ..decision.strategy import to_summarise
+from ..decision.view import View
 from ..errors import BudgetError, CompactionError
 from ..events.definitions import Compacted, CompactionFailed, Listener, emit
+from ..sessions import Sessions
 from ..settings.active_settings import ActiveSettings
 from ..settings.context_window import ContextWindow
 from ..strategies import is_final, summarize_of
-from ..trimming.fold import Fold
-from ..trimming.limits import Limits
-from ..trimming.strategy_runner import to_summarise
-from ..views.trackers import SessionTrackers
 from .session_compaction import SessionCompaction
 from .summary_check import (
     SummaryPlan,
     check_room,
     check_units_unchanged,
     checked_summary,
-    has_ample_room,
     limits_less,
     limits_without_trims,
 )
@@ -51,19 +50,19 @@ MAX_CHECKS = 3
 class Compactor:
     """Summarises the older part of sessions. The state of a session is freed with the session."""
 
-    def __init__(self, window: ContextWindow, active: ActiveSettings, trackers: SessionTrackers, on_event: Listener | None) -> None:
+    def __init__(self, window: ContextWindow, active: ActiveSettings, sessions: Sessions, on_event: Listener | None) -> None:
         """
         Args:
             window: The limits and the policy, possibly with a summariser.
             active: The settings in use.
-            trackers: The sessions' trackers.
+            sessions: What is remembered of sessions.
             on_event: Called with `Compacted` and `CompactionFailed`.
         """
         self._window = window
         self._active = active
-        self._trackers = trackers
+        self._sessions = sessions
         self._on_event = on_event
-        self._sessions: WeakKeyDictionary[Session, SessionCompaction] = WeakKeyDictionary()
+        self._compactions: WeakKeyDictionary[Session, SessionCompaction] = WeakKeyDictionary()
         self._lock = Lock()
 
     async def compact_if_due(self, session: Session, llm: AnySummarizer | None) -> bool:
@@ -79,7 +78,7 @@ class Compactor:
             BudgetError: `session` is not a session.
             FormatError: `llm` cannot be called.
         """
-        self._trackers.state(session)
+        self._sessions.state(session)
         summariser = self._summariser(llm)
         if not self._is_bounded(session):
             return False
@@ -102,7 +101,7 @@ class Compactor:
             BudgetError: `session` is not a session.
             FormatError: `llm` cannot be called.
         """
-        self._trackers.state(session)
+        self._sessions.state(session)
         if focus is not None and not isinstance(focus, str):
             raise BudgetError("focus", focus, "pass a text, or None")
         summariser = self._summariser(llm)
@@ -117,7 +116,7 @@ class Compactor:
 
     def usage(self, session: Session) -> Usage:
         """Return the usage that was reported for all summaries written for the session."""
-        state = self._sessions.get(session)
+        state = self._compactions.get(session)
         return Usage() if state is None else state.usage
 
     def _summariser(self, llm: AnySummarizer | None) -> Summarizer | None:
@@ -135,7 +134,7 @@ class Compactor:
         return (
             settings.budget.bounded
             or self._window.max_context_items is not None
-            or self._trackers.limits_for(session, settings) is not settings.limits  # a refusal has lowered them
+            or self._sessions.limits_for(session, settings) is not settings.limits  # a refusal has lowered them
         )
 
     def _may_summarise(self, session: Session) -> bool:
@@ -146,9 +145,9 @@ class Compactor:
 
     def _state_of(self, session: Session) -> SessionCompaction:
         with self._lock:
-            state = self._sessions.get(session)
+            state = self._compactions.get(session)
             if state is None:
-                state = self._sessions[session] = SessionCompaction()
+                state = self._compactions[session] = SessionCompaction()
             return state
 
     async def _compact(
@@ -218,33 +217,32 @@ class Compactor:
 
     def _plan(self, session: Session, state: SessionCompaction, forced: bool) -> SummaryPlan | None:
         """Return the summary that is due (steps 1 to 3); None if none is due, or the back-off after a failure is not over."""
-        view_state = self._trackers.state(session)
+        view_state = self._sessions.state(session)
         with view_state.lock:
             settings = self._active.current
-            limits = self._trackers.limits_for(session, settings)
-            correction = self._trackers.view(session, view_state, settings).fold.correction
+            limits = self._sessions.limits_for(session, settings)
+            correction = self._sessions.view(session, view_state, settings).decided.correction
         with state.lock:
-            tracker = state.tracker(session, limits_without_trims(limits), settings.measurer, self._trackers.refused_parts(session))
-            fold = tracker.fold
-            total, requests = fold.counted + correction, len(fold.groups.response_starts)
-            items = sum(fold.tally.items)
-            exceeded = total > limits.trigger or (limits.items_max is not None and items > limits.items_max)
+            replay = state.replay(session, limits_without_trims(limits), settings.measurer, self._sessions.refused_parts(session))
+            view = replay.decided
+            total, requests = view.counted + correction, len(view.log.groups.response_starts)
+            exceeded = total > limits.trigger or (limits.items_max is not None and sum(view.items) > limits.items_max)
             if not forced and not (exceeded and state.may_try(requests)):
                 return None
-            if not (forced or limits.advisers) and state.is_still_not_due(fold, limits):
+            if not (forced or limits.advisers) and state.is_still_not_due(view, limits):
                 return None
-            rule = self._selection_rule(fold, limits_less(limits, correction), forced=forced)
-            units = select_units(tracker, session, rule)
-            if not units and can_append_summary(fold, tracker.items, is_response_complete=forced):
-                state.record_not_due(fold)
-        return SummaryPlan(units, rule, settings, limits, total, requests, tracker, len(fold)) if units else None
+            rule = self._selection_rule(view, limits_less(limits, correction), forced=forced)
+            units = select_units(view, session, rule)
+            if not units and can_append_summary(view, is_response_complete=forced):
+                state.record_not_due(view)
+        return SummaryPlan(units, rule, settings, limits, total, requests, replay, len(view)) if units else None
 
-    def _selection_rule(self, fold: Fold, limits: Limits, *, forced: bool) -> SelectionRule:
+    def _selection_rule(self, view: View, limits: Limits, *, forced: bool) -> SelectionRule:
         """Return the strategy's choice of units if it makes one for summaries, else the rule by turns and sizes."""
         keep_turns, min_tokens = self._window.keep_recent_turns, limits.trigger // WORTHWHILE_PARTS
         if forced:  # decide as if there were no room
-            limits = replace(limits, trigger=min(limits.trigger, fold.total - 1), target=min(limits.target, fold.total - 1))
-        chosen = frozenset(to_summarise(fold, limits))
+            limits = replace(limits, trigger=min(limits.trigger, view.total - 1), target=min(limits.target, view.total - 1))
+        chosen = frozenset(to_summarise(view, limits))
         is_chosen = bool(chosen) or summarize_of(self._window.strategy) is not None
         return SelectionRule(
             keep_turns,
@@ -263,11 +261,9 @@ class Compactor:
         Raises:
             CompactionError: There is no room for any summary, or the summariser's window is too small.
         """
-        view_state = self._trackers.state(session)
+        view_state = self._sessions.state(session)
         with view_state.lock:
-            tracker = self._trackers.view(session, view_state, self._active.current)
-            if not has_ample_room(tracker, session, plan):
-                check_room(session, tracker.items, tracker.fold, plan)
+            check_room(session, self._sessions.view(session, view_state, self._active.current), plan)
         budget = plan.settings.budget
         window = prompt_size(summariser, budget, plan.limits.budget)
         wording = Wording(self._window.summary_prompt, focus)
@@ -283,10 +279,8 @@ class Compactor:
         """
         with state.lock:
             limits = limits_without_trims(plan.limits)
-            tracker = state.tracker(session, limits, plan.settings.measurer, self._trackers.refused_parts(session))
-            items = tracker.items
-            check_units_unchanged(task.units, tracker, session, plan)
-        view_state = self._trackers.state(session)
+            replay = state.replay(session, limits, plan.settings.measurer, self._sessions.refused_parts(session))
+            check_units_unchanged(task.units, replay, session, plan)
+        view_state = self._sessions.state(session)
         with view_state.lock:
-            view = self._trackers.view(session, view_state, self._active.current)
-            return checked_summary(session, items, view.fold, plan, task, text)
+            return checked_summary(session, self._sessions.view(session, view_state, self._active.current), plan, task, text)

@@ -10,12 +10,12 @@ from session.session import Session
 from session.usage import Usage
 
 from ..counting.item_tokens import Measurer
+from ..decision.limits import Limits
+from ..decision.refused_parts import RefusedParts
+from ..decision.replay import Replay
+from ..decision.view import View
 from ..errors import BudgetError
-from ..trimming.fold import Fold
-from ..trimming.limits import Limits
-from ..trimming.refused_parts import RefusedParts
 from ..usage.usage_reports import usage_from
-from ..views.tracker import SessionTracker
 
 MAX_REQUESTS_TO_WAIT = 64
 """Most requests that pass between two attempts."""
@@ -32,42 +32,42 @@ class SessionCompaction:
         writing_lock: Held by the call that works on a summary. Other calls do not wait for it.
     """
 
-    __slots__ = ("_failed_at", "_failures", "_limits", "_measurer", "_not_due_at", "_tracker", "lock", "usage", "writing_lock")
+    __slots__ = ("_failed_at", "_failures", "_limits", "_measurer", "_not_due_at", "_replay", "lock", "usage", "writing_lock")
 
     def __init__(self) -> None:
         self.lock = Lock()
         self.writing_lock = Lock()
         self.usage = Usage()
         self._not_due_at: tuple[int, int, int] | None = None  # last user message, tokens and length of a log with nothing to summarise
-        self._tracker: SessionTracker | None = None
+        self._replay: Replay | None = None
         self._limits: Limits | None = None
         self._measurer: Measurer | None = None
         self._failures = 0
         self._failed_at = 0
 
-    def tracker(self, session: Session, limits: Limits, measurer: Measurer, refused: RefusedParts) -> SessionTracker:
+    def replay(self, session: Session, limits: Limits, measurer: Measurer, refused: RefusedParts) -> Replay:
         """Return the session's replay under these limits, up to date. The caller holds `lock`."""
-        tracker = self._tracker
-        is_same_setup = tracker is not None and measurer is self._measurer and limits == self._limits and tracker.refused is refused
-        if tracker is None or not is_same_setup or not tracker.can_update(session):
-            tracker = SessionTracker(session, limits, measurer, refused=refused)
+        replay = self._replay
+        is_same_setup = replay is not None and measurer is self._measurer and limits == self._limits and replay.refused is refused
+        if replay is None or not is_same_setup or not replay.can_update(session):
+            replay = Replay(session, limits, measurer, refused=refused)
             self._not_due_at = None
-        self._tracker, self._limits, self._measurer = tracker, limits, measurer
-        tracker.update(session)
-        return tracker
+        self._replay, self._limits, self._measurer = replay, limits, measurer
+        replay.update(session)
+        return replay
 
-    def is_still_not_due(self, fold: Fold, limits: Limits) -> bool:
+    def is_still_not_due(self, view: View, limits: Limits) -> bool:
         """True if the log had nothing to summarise and has hardly grown since. A long turn has many requests, and a check reads the log."""
         if self._not_due_at is None:
             return False
         last_user, tokens, length = self._not_due_at
-        has_grown = fold.counted - tokens > limits.trigger // GROWTH_PARTS
-        has_more_items = limits.items_max is not None and len(fold) - length > limits.items_max // GROWTH_PARTS
-        return last_user == fold.groups.last_user and not (has_grown or has_more_items)
+        has_grown = view.counted - tokens > limits.trigger // GROWTH_PARTS
+        has_more_items = limits.items_max is not None and len(view) - length > limits.items_max // GROWTH_PARTS
+        return last_user == view.log.groups.last_user and not (has_grown or has_more_items)
 
-    def record_not_due(self, fold: Fold) -> None:
+    def record_not_due(self, view: View) -> None:
         """Note that this log has nothing to summarise."""
-        self._not_due_at = (fold.groups.last_user, fold.counted, len(fold))
+        self._not_due_at = (view.log.groups.last_user, view.counted, len(view))
 
     def may_try(self, requests: int) -> bool:
         """True if it is time for an attempt: after failures, 1, 2, 4 … requests pass without one.

@@ -5,7 +5,6 @@ The numbered steps are in the package's charter (`__init__.py`); this file is st
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -13,15 +12,13 @@ from hashlib import sha256
 from session.items import Compaction, Item, new_id
 from session.session import Session
 
+from ..decision.decide import decide
+from ..decision.limits import Limits
+from ..decision.log import NewItem
+from ..decision.replay import Replay
 from ..errors import CompactionError
 from ..events.definitions import Compacted
 from ..settings.resolved import Settings
-from ..trimming.fold import Fold
-from ..trimming.limits import Limits
-from ..trimming.plan import Cut
-from ..trimming.view_totals import LinePrice, Measures
-from ..views.tracker import SessionTracker
-from ..views.tracker_copies import copied_fold
 from .summary_writer import SummaryTask
 from .unit_selection import SelectionRule, SummaryUnit, can_append_summary, replaced_ids, summarisable_units
 
@@ -44,7 +41,7 @@ class SummaryPlan:
         limits: The limits of the session's views.
         total: Cost of the request without the summary and without a trim.
         requests: Number of responses in the log.
-        tracker: The log's replay that the units were selected from.
+        replay: The log's replay that the units were selected from.
         length: Number of items that it had read.
     """
 
@@ -54,7 +51,7 @@ class SummaryPlan:
     limits: Limits
     total: int
     requests: int
-    tracker: SessionTracker
+    replay: Replay
     length: int
 
     @property
@@ -69,7 +66,7 @@ def limits_without_trims(limits: Limits) -> Limits:
 
 
 def limits_less(limits: Limits, tokens: int) -> Limits:
-    """Return the limits reduced by tokens that are in the provider's reports but that a fold of local counts does not know of."""
+    """Return the limits reduced by tokens that are in the provider's reports but that local counts do not have."""
     budget, trigger, target = (max(1, amount - tokens) for amount in (limits.budget, limits.trigger, limits.target))
     return replace(
         limits.boundless(),
@@ -82,30 +79,29 @@ def limits_less(limits: Limits, tokens: int) -> Limits:
     )
 
 
-def check_units_unchanged(units: Collection[SummaryUnit], tracker: SessionTracker, session: Session, plan: SummaryPlan) -> None:
+def check_units_unchanged(units: Collection[SummaryUnit], replay: Replay, session: Session, plan: SummaryPlan) -> None:
     """Check that a summary of these units of the plan may be appended to the log as it is now.
 
     Raises:
         CompactionError: An item of the units was removed, changed, pinned or became part of the frontier, or a response is unfinished.
     """
-    if tracker is plan.tracker and len(tracker.fold) == plan.length:
+    if replay is plan.replay and len(replay.view) == plan.length:
         return  # nothing was appended or edited since the units were selected
-    is_allowed = can_append_summary(tracker.fold, tracker.items, is_response_complete=plan.rule.is_forced)
-    allowed_units = summarisable_units(tracker, session) if is_allowed else ()
+    is_allowed = can_append_summary(replay.decided, is_response_complete=plan.rule.is_forced)
+    allowed_units = summarisable_units(replay.decided, session) if is_allowed else ()
     items = {item.id: item for unit in allowed_units for item in unit.items}
     if any(item.id not in items or items[item.id] != item for unit in units for item in unit.items):
         raise CompactionError("while the summary was written, the session was continued or edited")
 
 
 def checked_summary(
-    session: Session, items: Sequence[Item], view: Fold, plan: SummaryPlan, task: SummaryTask, text: str
+    session: Session, replay: Replay, plan: SummaryPlan, task: SummaryTask, text: str
 ) -> tuple[Compaction, Compacted]:
     """Return the summary as an item, and the event that reports it.
 
     Args:
         session: The log.
-        items: Its current items.
-        view: The fold of its view.
+        replay: The replay of its view.
         plan: The plan of the summary.
         task: The task that the summariser was given.
         text: The summariser's text.
@@ -113,99 +109,40 @@ def checked_summary(
     Raises:
         CompactionError: The summary saves too little, or has no room in the view.
     """
-    summary = _compaction(text, replaced_ids(task.units, items, session), items[-1], session)
+    summary = _compaction(text, replaced_ids(task.units, replay.items, session), replay.items[-1], session)
     tokens, trigger = plan.settings.measurer.measure(summary).tokens, plan.limits.trigger
     if SHRINK_FACTOR * tokens > task.tokens:
         raise CompactionError(f"the summary has {tokens:,} tokens, more than half of the {task.tokens:,} that it replaces")
     if TRIGGER_PARTS * tokens > trigger:
         raise CompactionError(f"the summary has {tokens:,} tokens, more than a third of the {trigger:,} at which views are trimmed")
-    total = check_room(session, items, view, plan, summary)
-    return summary, Compacted(session.id, total, view.limits.budget, len(summary.replaces), task.tokens, tokens)
+    total = check_room(session, replay, plan, summary)
+    return summary, Compacted(session.id, total, replay.view.limits.budget, len(summary.replaces), task.tokens, tokens)
 
 
-def has_ample_room(tracker: SessionTracker, session: Session, plan: SummaryPlan) -> bool:
-    """True if the request is within the trigger with the shortest summary, whatever else is trimmed. `check_room` then need not try it.
-
-    Adds up an upper bound. Where the bound is not certain, the answer is False: a strategy may have its say, images may be replaced, bound
-    reasoning may leave the view, or the log has grown since the units were selected.
-
-    Args:
-        tracker: The log's view.
-        session: The log.
-        plan: The plan of the summary.
-    """
-    fold, limits, tally = tracker.fold, tracker.fold.limits, tracker.fold.final_tally
-    is_same_log = tracker.lineage is plan.tracker.lineage and len(fold) == len(plan.tracker.fold) == plan.length
-    if not is_same_log or limits.advisers or tally.thoughts or max(tally.images, fold.tally.images) > limits.images_max:
-        return False
-    places = session.positions(item.id for unit in plan.units for item in unit.items)
-    places = places[: bisect_left(places, len(fold))]
-    if not places or (tracker.report_feed.is_anchored and places[-1] >= fold.mark):
-        return False
-    tokens = plan.settings.measurer.measure(Compaction(SHORTEST_SUMMARY)).tokens
-    taken = sum(map(fold.tokens, places))  # too few after a provisional trim
-    items = sum(tally.items) - len(fold.visible_among(places)) + 1
-    removed = fold.tokens_at_mark - (tally.total - tally.newer) + taken
-    correction = fold.totals.correction(fold, tally.newer + tokens, removed)
-    additions = max(limits.note, limits.preamble) + limits.closing + limits.usage_note
-    additions += limits.synthetic * tally.unanswered + limits.digest * tally.digests
-    total = limits.overhead + additions + tally.total - taken + tokens + correction
-    return total <= min(limits.trigger, limits.budget) and (limits.items_max is None or items <= limits.items_max)
-
-
-def check_room(session: Session, items: Sequence[Item], view: Fold, plan: SummaryPlan, summary: Compaction | None = None) -> int:
+def check_room(session: Session, replay: Replay, plan: SummaryPlan, summary: Compaction | None = None) -> int:
     """Return the cost of the trimmed request with the summary.
 
     Args:
         session: The log.
-        items: Its current items.
-        view: The fold of its view. It is not changed.
+        replay: The replay of its view. It is not changed.
         plan: The plan of the summary.
         summary: The summary; None for the shortest possible one.
 
     Raises:
         CompactionError: With the summary the request is over the budget, and larger than without it.
     """
+    items = replay.items
     if summary is None:
         summary = _compaction(SHORTEST_SUMMARY, replaced_ids(plan.units, items, session), items[-1], session)
-    trial = copied_fold(view)
+    trial = replay.view.draft()
+    trial.log = replay.view.log.copy()
     trial.limits = replace(trial.limits, clamp_messages=False)  # a summary is not worth the user's newest words
-    measured = plan.settings.measurer.measure(summary)
-    trial.measures = _MeasuresWithSummary(view.measures, len(view), summary, measured.tokens)
-    places = session.positions(summary.replaces)
-    trial.add(summary, measured, replaces=places[: bisect_left(places, len(view))])
-    trial.conclude()
-    if trial.total > max(view.limits.budget, view.total):
+    positions = [at for at in session.positions(summary.replaces) if at < len(trial)]
+    trial.append(NewItem(summary, plan.settings.measurer.measure(summary), replaces=positions), starts=False)
+    total = decide(trial).total
+    if total > max(trial.limits.budget, replay.decided.total):
         raise CompactionError("the protected items leave no room for a summary")
-    return trial.total
-
-
-class _MeasuresWithSummary:
-    """The items of a log and one that it does not have yet: strategies look at all items of a view."""
-
-    def __init__(self, measures: Measures, length: int, summary: Compaction, tokens: int) -> None:
-        self._measures = measures
-        self._length = length
-        self._summary = summary
-        self._tokens = tokens
-
-    def __getitem__(self, place: int) -> Item:
-        return self._summary if place == self._length else self._measures[place]
-
-    def unchanged(self, place: int) -> int:
-        return self._tokens if place == self._length else self._measures.unchanged(place)
-
-    def cleared(self, place: int, cut: Cut | None = None) -> int:
-        return self._measures.cleared(place, cut)
-
-    def line_price(self, place: int) -> LinePrice:
-        return self._measures.line_price(place)
-
-    def section(self, place: int, lines: Sequence[int]) -> int:
-        return self._measures.section(place, lines)
-
-    def shortened(self, place: int, limit: int) -> Cut:
-        return self._measures.shortened(place, limit)
+    return total
 
 
 def _compaction(text: str, ids: Sequence[str], last: Item, session: Session) -> Compaction:

@@ -5,11 +5,9 @@ The numbered steps are in the package's charter (`__init__.py`); this file is st
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
-from operator import attrgetter
 from typing import NamedTuple
 
 from session.edits import is_structural
@@ -20,8 +18,7 @@ from session.session import Session
 from session.summary import is_own_summary
 from session.units import HELD, KIND_CALL
 
-from ..trimming.fold import Fold
-from ..views.tracker import SessionTracker
+from ..decision.view import View
 
 KEPT_PARTS = 4
 """Inside turns, the newest units stay: up to 1/4 of the room that the items which cannot be summarised leave below the trigger."""
@@ -29,9 +26,6 @@ WORTHWHILE_PARTS = 8
 """Units with at least 1/8 of the trigger's tokens, or of `max_context_items`, are worth a summary."""
 MIN_UNITS = 2
 """Fewest units that a summary inside turns stands for, and that a strategy must choose."""
-
-
-_ID = attrgetter("id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,71 +57,70 @@ class SummaryUnit(NamedTuple):
     """A unit to be summarised.
 
     Attributes:
-        place: Position of its first visible item.
+        first: Position of its first visible item.
         last: Position of the item that joined it last: its age.
-        source_place: Position of its content in the conversation. For an earlier summary, the last item that it stands for.
+        source_index: Position of its content in the conversation. For an earlier summary, the last item that it stands for.
         items: Its visible items.
         ids: Items that the new summary stands for because of it: the whole unit, and everything that an earlier summary stood for.
         tokens: Tokens of its visible items.
         is_summary: True for an earlier summary.
     """
 
-    place: int
+    first: int
     last: int
-    source_place: int
+    source_index: int
     items: tuple[Item, ...]
     ids: frozenset[str]
     tokens: int
     is_summary: bool
 
 
-def select_units(tracker: SessionTracker, session: Session, rule: SelectionRule) -> tuple[SummaryUnit, ...]:
+def select_units(view: View, session: Session, rule: SelectionRule) -> tuple[SummaryUnit, ...]:
     """Return the units to summarise, in the order of the conversation. Empty if there is too little, or no summary may be appended now.
 
     Earlier summaries are included, wherever they stand.
 
     Args:
-        tracker: The log, replayed without trimming: its visible items are those that no summary stands for.
+        view: The log without a trim: its visible items are those that no summary stands for.
         session: The log.
         rule: The rule of selection.
     """
-    if not can_append_summary(tracker.fold, tracker.items, is_response_complete=rule.is_forced):
+    if not can_append_summary(view, is_response_complete=rule.is_forced):
         return ()
-    units = summarisable_units(tracker, session)
+    units = summarisable_units(view, session)
     candidates = tuple(unit for unit in units if not (rule.keep_user_messages and _starts_turn(unit.items[0])))
     if rule.chosen is not None:
         selected = _chosen_units(candidates, rule, rule.chosen)
     else:
-        selected = _older_turns(tracker, candidates, rule)
+        selected = _older_turns(view, candidates, rule)
         if not _is_worthwhile(selected, rule):
-            selected = _oldest_units(tracker.fold, candidates, rule) or selected
-    return tuple(sorted(selected, key=lambda unit: unit.source_place))
+            selected = _oldest_units(view, candidates, rule) or selected
+    return tuple(sorted(selected, key=lambda unit: unit.source_index))
 
 
 def _chosen_units(candidates: Sequence[SummaryUnit], rule: SelectionRule, chosen: Collection[int]) -> Sequence[SummaryUnit]:
     """Return the units that a strategy chose, with the earlier summaries."""
-    units = [unit for unit in candidates if unit.is_summary or unit.place in chosen]
+    units = [unit for unit in candidates if unit.is_summary or unit.first in chosen]
     return units if sum(not unit.is_summary for unit in units) >= rule.min_count else ()
 
 
-def _older_turns(tracker: SessionTracker, candidates: Sequence[SummaryUnit], rule: SelectionRule) -> Sequence[SummaryUnit]:
+def _older_turns(view: View, candidates: Sequence[SummaryUnit], rule: SelectionRule) -> Sequence[SummaryUnit]:
     """Return the units older than the newest turns, with the earlier summaries. Empty if these are too few turns."""
-    items = tracker.items[:]
-    turn_starts = [place for place in tracker.fold.visible if _starts_turn(items[place])]
+    turn_starts = [at for at in view.visible() if _starts_turn(view.log.items[at])]
     keep_turns = max(rule.keep_turns, 1)
     kept_from = turn_starts[-keep_turns] if len(turn_starts) >= keep_turns else 0
     units = [unit for unit in candidates if unit.is_summary or unit.last < kept_from]
-    turns = {bisect_right(turn_starts, unit.place) for unit in units if not unit.is_summary}
+    turns = {bisect_right(turn_starts, unit.first) for unit in units if not unit.is_summary}
     turns.discard(0)  # items before the first turn do not form a turn
     return units if len(turns) >= rule.min_count else ()
 
 
-def _oldest_units(fold: Fold, candidates: Sequence[SummaryUnit], rule: SelectionRule) -> Sequence[SummaryUnit]:
+def _oldest_units(view: View, candidates: Sequence[SummaryUnit], rule: SelectionRule) -> Sequence[SummaryUnit]:
     """Return all but the newest units, wherever turns begin, with the earlier summaries. Empty if it is too little for a summary.
 
     The newest units stay, up to a part of the room for tokens and of the limit of items, so that the model sees its latest steps.
     """
-    room = max(0, rule.trigger - (fold.counted - sum(unit.tokens for unit in candidates)))
+    room = max(0, rule.trigger - (view.counted - sum(unit.tokens for unit in candidates)))
     kept_tokens, kept_items = room // KEPT_PARTS, None if rule.items_max is None else rule.items_max // KEPT_PARTS
     by_age = sorted((unit for unit in candidates if not unit.is_summary), key=lambda unit: unit.last)
     while by_age:
@@ -151,35 +144,28 @@ def _is_worthwhile(units: Sequence[SummaryUnit], rule: SelectionRule) -> bool:
     )
 
 
-def summarisable_units(tracker: SessionTracker, session: Session) -> Iterator[SummaryUnit]:
+def summarisable_units(view: View, session: Session) -> Iterator[SummaryUnit]:
     """Yield the units that a summary may stand for, in the order of their first items.
 
-    SYSTEM items, instructions, pinned items, a kept first message and the frontier are left out, with the units that contain them. So are
-    compactions that only their provider can read.
+    SYSTEM items, instructions, pinned items, a kept first message, the frontier, and calls without an output are left out, with the units
+    that contain them. So are compactions that only their provider can read.
     """
-    fold, items = tracker.fold, tracker.items[:]
-    groups = fold.groups
-    heads, last, protection = groups.head, groups.last, groups.unit_protection
-    seen_heads: set[int] = set()
-    for place in fold.visible:
-        head = heads[place]
-        if protection[head] == HELD or head in seen_heads or fold.is_spared(head):
+    log, groups = view.log, view.log.groups
+    for head in dict.fromkeys(groups.head[at] for at in view.visible()):
+        first, members = log.items[head], list(groups.members(head))
+        if groups.unit_protection[head] == HELD or view.is_spared(head) or is_sealed(first):
             continue
-        first, members = items[head], [head]
-        if last[head] != head:
-            seen_heads.add(head)
-            members = list(groups.members(head))
-        if any(is_structural(items[member]) for member in members) or is_sealed(first):
+        if any(is_structural(log.items[at]) for at in members):
             continue
-        places = fold.visible_among(members)
-        summarised_places = _summarised_places(first, fold, session) if isinstance(first, Compaction) else ()
+        visible = view.visible(members)
+        summarised = _summarised_indices(first, view, session) if isinstance(first, Compaction) else ()
         yield SummaryUnit(
-            place,
-            last[head],
-            max(summarised_places, default=place),
-            tuple([items[visible] for visible in places]),
-            frozenset(map(_ID, map(items.__getitem__, (*members, *summarised_places)))),
-            sum(map(fold.tokens, places)),
+            visible[0],
+            groups.last[head],
+            max(summarised, default=visible[0]),
+            tuple(log.items[at] for at in visible),
+            frozenset(log.items[at].id for at in (*members, *summarised)),
+            sum(map(view.costs.__getitem__, visible)),
             is_own_summary(first),
         )
 
@@ -192,28 +178,26 @@ def replaced_ids(units: Collection[SummaryUnit], items: Sequence[Item], session:
         items: The log's items.
         session: The log. It may have grown since.
     """
-    places = session.positions(frozenset[str]().union(*(unit.ids for unit in units)))
-    return tuple(map(_ID, map(items[:].__getitem__, places[: bisect_left(places, len(items))])))
+    return tuple(items[at].id for at in session.positions(frozenset[str]().union(*(unit.ids for unit in units))) if at < len(items))
 
 
-def can_append_summary(fold: Fold, items: Sequence[Item], *, is_response_complete: bool) -> bool:
+def can_append_summary(view: View, *, is_response_complete: bool) -> bool:
     """True if a summary may be appended now: no response is unfinished, and there is no new summary since the last response.
 
     A response is complete once its calls have outputs, or if it has no calls and ends in a text. A response that ends in a server-side
     call is paused and not complete.
 
     Args:
-        fold: The log's fold.
-        items: The log's items.
+        view: The view of the log.
         is_response_complete: True if a response at the end of the log is complete, whatever it looks like.
     """
-    groups = fold.groups
+    groups, items = view.log.groups, view.log.items
     if groups.in_response and not (is_response_complete or (isinstance(items[-1], Message) and not _is_paused(items[-1]))):
         return False
     frontier = range(groups.frontier, len(items))
-    if any(is_own_summary(items[place]) for place in frontier):
+    if any(is_own_summary(items[at]) for at in frontier):
         return False
-    open_calls = [place for place in frontier if groups.kind[place] == KIND_CALL and not groups.answered[place]]
+    open_calls = [at for at in frontier if groups.kind[at] == KIND_CALL and not groups.answered[at]]
     return not open_calls or groups.last_user > open_calls[-1]  # a later user message means that nobody waits for these calls
 
 
@@ -222,12 +206,10 @@ def _is_paused(message: Message) -> bool:
     return isinstance(blocks, list) and bool(blocks) and isinstance(blocks[-1], dict) and is_server_call(blocks[-1])
 
 
-def _summarised_places(summary: Compaction, fold: Fold, session: Session) -> list[int]:
+def _summarised_indices(summary: Compaction, view: View, session: Session) -> list[int]:
     """Return the positions of the items that an earlier summary stands for. Items that were pinned since are left out."""
-    groups, places = fold.groups, session.positions(summary.replaces)
-    places = places[: bisect_left(places, len(groups))]
-    protections = map(groups.unit_protection.__getitem__, map(groups.head.__getitem__, places))
-    return list(compress(places, map(HELD.__ne__, protections)))
+    groups = view.log.groups
+    return [at for at in session.positions(summary.replaces) if at < len(view) and groups.unit_protection[groups.head[at]] != HELD]
 
 
 def _starts_turn(item: Item) -> bool:

@@ -14,9 +14,9 @@ from session.parts import Document, Image, Part, Text
 from session.providers.additions import ADDED, escaped, handoff_note, summary_text
 from session.providers.native_compaction import sealed_text
 
-from ..trimming.edited_output import original_of
-from ..trimming.extracts import GAP, section, texts_of
-from ..trimming.placeholders import (
+from ..decision.edits import LinePrice, Measured
+from ..decision.extracts import GAP, section, texts_of
+from ..decision.placeholders import (
     CLEARED,
     MARK,
     arguments_once_cleared,
@@ -25,12 +25,12 @@ from ..trimming.placeholders import (
     cut_text,
     image_placeholder,
     longest_text,
+    middle_cut,
+    original_of,
     output_placeholder,
     output_text,
 )
-from ..trimming.plan import Cut
-from ..trimming.shortened_text import middle_cut
-from ..trimming.view_totals import LinePrice, Measured
+from ..decision.plan import Cut
 from .anthropic_options import argument_texts
 from .counter import TokenCounter
 from .ctok_counter import CtokCounter
@@ -201,7 +201,7 @@ class Measurer:
         return self._call_tokens(call, arguments) if tokens is None or arguments != call.arguments else tokens
 
     def line_price(self, item: Item) -> LinePrice:
-        """Return what the lines of the item cost (`trimming/extracts.py`). Images do not count."""
+        """Return what the lines of the item cost (`decision/extracts.py`). Images do not count."""
         memo = self._memo(item)
         if memo.line_price is None:
             tokens = memo.measured.tokens - sum(memo.images)

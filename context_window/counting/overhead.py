@@ -11,9 +11,9 @@ from session.providers.additions import CLOSING, INTERRUPTED, PREAMBLE, USAGE_NO
 from session.removed import ID_LENGTH, MAX_COUNT, Removed
 from session.sanitize import clean
 
+from ..decision.extracts import HEAD
 from ..models.facts import tools_preamble
 from ..tools import Tool, tool_texts
-from ..trimming.extracts import HEAD
 from . import anthropic_options, openai_options
 from .anthropic_options import NO_OPTIONS, RequestOptions, options_tokens, preamble_tokens, tool_tokens
 from .counter import TokenCounter

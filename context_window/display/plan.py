@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..decision.plan import Action, Plan
+from ..decision.plan_text import DONE, Run, action_totals, never_sent_lines, overhead_stands_out, runs, tight_budget
 from ..errors import FEWER_TOOLS, OUTSIDE_ITEMS
-from ..trimming.plan import Action, Plan
-from ..trimming.plan_text import DONE, Run, action_totals, never_sent_lines, overhead_stands_out, runs, tight_budget
 from .charts import length_bar
 from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
 from .lines import Column, Line, Span, fit, flow, table, width_of, wrapped

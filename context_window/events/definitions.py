@@ -15,9 +15,9 @@ from typing import ClassVar, Literal, TypeAlias
 
 from session.usage import Usage
 
+from ..decision.plan import smallest_budget
 from ..errors import FEWER_TOOLS, OUTSIDE_ITEMS, BudgetError
 from ..model_errors import PartKind
-from ..trimming.plan import smallest_budget
 
 logger = logging.getLogger(__name__)
 

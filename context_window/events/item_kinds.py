@@ -1,4 +1,4 @@
-"""The kinds of items, and short descriptions of items without their content."""
+"""The kinds of items."""
 
 from __future__ import annotations
 
@@ -41,16 +41,3 @@ def kind_of(item: Item) -> Kind:
             return "config update"
         case _:
             return "reasoning"
-
-
-def describe(item: Item) -> str:
-    """Return a description of an item without its content: `Read output`, `user message`, `Bash call`."""
-    match item:
-        case FunctionCallOutput():
-            return f"{item.name} output"
-        case FunctionCall():
-            return f"{item.name} call"
-        case Message():
-            return "summary" if item.is_summary else f"{item.role} message"
-        case _:
-            return item.type.replace("_", " ")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from ..trimming.limits import BOUNDLESS, portion
+from ..decision.limits import BOUNDLESS, portion
 from .definitions import Event, Kinds, OverBudget, ThresholdCrossed, Trimmed
 
 Thresholds: TypeAlias = tuple[tuple[float, int], ...]

@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from ..model_errors import PromptTooLongError
 from ..recall import recall_tool
-from ..views.view_figures import ViewFigures
+from ..usage.view_figures import ViewFigures
 from .windows import Windows
 from .wire_format import Conversation, Json, WireFormat
 from .written_bodies import WrittenBodies

@@ -18,7 +18,7 @@ from session.transcripts.values import count_at, object_at
 
 from ..events.definitions import Kind
 from ..spend.money import cost_of
-from ..views.view_figures import ViewFigures
+from ..usage.view_figures import ViewFigures
 from .unmanaged import Cost, LeftOut, cost_without_management, prompt_tokens
 from .wire_format import Json
 

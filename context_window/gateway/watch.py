@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 
-from ..views.view_figures import ViewFigures
+from ..usage.view_figures import ViewFigures
 from .history import History
 from .relay import OpenAnswer
 from .usage_reader import UsageReader

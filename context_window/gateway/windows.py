@@ -17,7 +17,7 @@ from ..integrations.past_refusals import RefusalMemory
 from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
 from ..settings.context_window import ContextWindow
-from ..views.view_figures import ViewFigures
+from ..usage.view_figures import ViewFigures
 from .cache_marks import Unmarked, without_marks
 from .known_lists import KnownLists
 from .own_refusals import OwnRefusals

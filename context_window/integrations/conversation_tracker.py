@@ -27,8 +27,8 @@ from ..requests.client_errors import model_error
 from ..strategies import summarize_of
 from ..threads import in_thread
 from ..tools import Tool, tool_texts
+from ..usage.view_figures import ViewFigures
 from ..validation import as_whole, check_amount
-from ..views.view_figures import ViewFigures
 from .message_adapter import MessageAdapter
 from .message_hashes import MessageHashes, extend_hash, hash_messages, snapshot, unchanged
 from .past_refusals import PastRefusal, RefusalMemory, continues, first_of, refusal_now, refusals_of, start_of

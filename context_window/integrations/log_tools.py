@@ -16,11 +16,11 @@ from session.parts import Text
 from session.session import Session
 from session.transcripts import read_transcript
 
+from ..decision.placeholders import shown_id
+from ..decision.plan import describe
 from ..errors import ContextWindowError
-from ..events.item_kinds import describe
 from ..printable import printable
 from ..recall import content_of, recall_tool
-from ..trimming.placeholders import shown_id
 
 if TYPE_CHECKING:
     from session.items import Item

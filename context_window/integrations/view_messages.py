@@ -27,7 +27,7 @@ from session.session import Session
 from session.session_log import conversions_of
 from session.units import grouping, is_answer
 
-from ..trimming.placeholders import unnamed
+from ..decision.placeholders import unnamed
 from .message_adapter import MessageAdapter
 from .tracked_conversation import NOTHING_PICKED, PartialCopy, TrackedConversation
 

@@ -22,8 +22,8 @@ from session.usage import Usage
 from ..errors import BudgetError
 from ..manager import ContextWindowManager
 from ..model_errors import PartRefusedError, PromptTooLongError
+from ..sessions import check_session
 from ..threads import in_thread
-from ..views.trackers import check_session
 from .interceptor import Interceptor, with_interceptors
 from .model import CUT_OFF, PAUSES, Answer, Model, OnText, check_answer
 from .retries import RefusalRetries

@@ -16,14 +16,13 @@ from session.image_check import image_problem
 from session.images import image_size
 from session.parts import Document, Image
 
+from ..decision.plan import Action, Decision, describe
+from ..decision.plan_text import DONE
 from ..display.plan import PlanDisplay, plan_draw
 from ..display.render import Draw
 from ..display.usage import usage_draw
 from ..errors import CompactionError, UnknownModelError
-from ..events.item_kinds import describe
 from ..recall import content_of
-from ..trimming.plan import Action, Decision
-from ..trimming.plan_text import DONE
 from .chat import Chat, ChatError
 from .file_kinds import binary_kind
 from .render import definition_list, dim, parts_text, text_block, text_table

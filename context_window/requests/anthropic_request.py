@@ -12,11 +12,10 @@ from session.session import Session
 from ..counting.anthropic_options import COUNTED_OPTIONS
 from ..errors import BudgetError
 from ..model_errors import PartRefusedError, PromptTooLongError
+from ..sessions import LoweredBudget, Sessions, log_of
 from ..settings.active_settings import ActiveSettings
 from ..tools import Tool, anthropic_tools
 from ..validation import as_whole
-from ..views.session_state import LoweredBudget, log_of
-from ..views.trackers import SessionTrackers
 from .part_refusals import PartRefusals
 from .payload import RequestOptions, payload_of
 
@@ -29,9 +28,9 @@ MARGIN = 20
 class AnthropicRequests:
     """Makes requests of views, and lowers a session's budget after a prompt was refused as too long."""
 
-    def __init__(self, active: ActiveSettings, trackers: SessionTrackers, refusals: PartRefusals) -> None:
+    def __init__(self, active: ActiveSettings, sessions: Sessions, refusals: PartRefusals) -> None:
         self._active = active
-        self._trackers = trackers
+        self._sessions = sessions
         self._refusals = refusals
 
     def options(self, model: str, max_tokens: int, tools: Iterable[Tool], extra: Mapping[str, Any]) -> RequestOptions:
@@ -52,7 +51,7 @@ class AnthropicRequests:
             BudgetError: The view is empty, or the options leave no room for the answer.
         """
         settings = self._active.current
-        return payload_of(view, options, self._trackers.cost(session, settings), settings.budget.expected_error)
+        return payload_of(view, options, self._sessions.cost(session, settings), settings.budget.expected_error)
 
     def accept_refusal(self, session: Session, refusal: PromptTooLongError | PartRefusedError) -> bool:
         """Change the session's views after a refusal; return True if the next view differs from the refused one.
@@ -70,13 +69,13 @@ class AnthropicRequests:
         return self._lower(log, refusal)
 
     def _lower(self, log: Session, refusal: PromptTooLongError) -> bool:
-        settings, state = self._active.current, self._trackers.state(log)
-        cost, before = self._trackers.cost(log, settings), state.lowered
+        settings, state = self._active.current, self._sessions.state(log)
+        cost, before = self._sessions.cost(log, settings), state.lowered
         tokens = lower_budget(cost, as_whole(refusal.tokens), as_whole(refusal.limit))
         state.lowered = LoweredBudget(tokens, settings.budget)
         is_smaller = False
         try:
-            is_smaller = self._trackers.cost(log, settings) < cost
+            is_smaller = self._sessions.cost(log, settings) < cost
         finally:
             if not is_smaller:
                 state.lowered = before

@@ -1,6 +1,6 @@
 """`PartRefusals`: finds the images and documents that a refusal is about, and has views show notes in their place.
 
-The refused parts of a session are stored as `RefusedParts` (`trimming/refused_parts.py`).
+The refused parts of a session are stored as `RefusedParts` (`decision/refused_parts.py`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from session.providers.openai_responses import write as openai_responses
 from session.session import Session
 from session.units import is_answer
 
+from ..decision.placeholders import original_place
+from ..decision.refused_parts import source_of_part
 from ..events.definitions import Listener, PartRefused, emit
 from ..model_errors import ModelError, PartKind, PartRefusedError, PlaceApi
+from ..sessions import Sessions, log_of
 from ..settings.active_settings import ActiveSettings
-from ..trimming.placeholders import original_place
-from ..trimming.refused_parts import source_of_part
-from ..views.session_state import log_of
-from ..views.trackers import SessionTrackers
 from .client_errors import refusal_phrase
 
 Medium: TypeAlias = Image | Document
@@ -44,9 +43,9 @@ _FETCHED = re.compile(r"\bdownload\b|\bURL\b", re.IGNORECASE)
 class PartRefusals:
     """Turns refused images and documents into notes in all later views of their session."""
 
-    def __init__(self, active: ActiveSettings, trackers: SessionTrackers, on_event: Listener | None) -> None:
+    def __init__(self, active: ActiveSettings, sessions: Sessions, on_event: Listener | None) -> None:
         self._active = active
-        self._trackers = trackers
+        self._sessions = sessions
         self._on_event = on_event
 
     def withdraw(self, session: Session) -> None:
@@ -55,9 +54,9 @@ class PartRefusals:
         Raises:
             BudgetError: This is not a session.
         """
-        self._trackers.state(session)
+        self._sessions.state(session)
         log = log_of(session)
-        state = self._trackers.state(log)
+        state = self._sessions.state(log)
         with state.lock:
             refused = state.refused_parts(log)
             if refused.guesses:
@@ -71,23 +70,23 @@ class PartRefusals:
             sent_view: The view that was sent; None for the one that `process_session` returns.
             refusal: The refusal.
         """
-        state = self._trackers.state(log)
+        state = self._sessions.state(log)
         with state.lock:
             settings = self._active.current
-            tracker = self._trackers.view(log, state, settings)
-            parts, is_guess = parts_meant(tracker.view(log) if sent_view is None else sent_view, refusal)
-            noted_before = {(item.id, place) for item, place in tracker.refused_parts()}
+            replay = self._sessions.view(log, state, settings)
+            parts, is_guess = parts_meant(replay.session_view(log) if sent_view is None else sent_view, refusal)
+            noted_before = {(item.id, place) for item, place in replay.refused_parts()}
             before = state.refused_parts(log)
             sources = {source for part in parts if (source := source_of_part(part)) is not None} - before.since.keys()
             if not sources:
                 return False
             state.refused = before.adding(sources, log, guessed=is_guess)
             try:
-                tracker = self._trackers.view(log, state, settings)
+                replay = self._sessions.view(log, state, settings)
+                total, notes = replay.decided.total, replay.refused_parts()
             except BaseException:
                 state.refused = before
                 raise
-            total, notes = tracker.fold.total, tracker.refused_parts()
         budget = settings.budget
         new = [(item, place) for item, place in notes if (item.id, place) not in noted_before]
         events = (_refusal_event(log.id, total, budget.tokens, item, place, refusal) for item, place in new)

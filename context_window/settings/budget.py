@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..calibration.rule import CalibrationRule
 from ..counting.counter import TokenCounter
 from ..counting.overhead import RequestOverhead
 from ..counting.select import select_counter
+from ..decision.limits import BOUNDLESS, Limits, portion
 from ..errors import BudgetError
 from ..models import Model, describe_model, find_model
 from ..strategies import advisers_of, is_final
-from ..trimming.calibration_rule import CalibrationRule
-from ..trimming.limits import BOUNDLESS, Limits, portion
 from ..validation import check_amount
 from .context_window import ContextWindow
 

@@ -10,11 +10,11 @@ from math import ceil
 from session.session import Session
 from session.summarizers import Summarizer, Summarizing, as_summarizer
 
+from ..decision.limits import BOUNDLESS
+from ..decision.strategy_api import Strategy
+from ..decision.tool_rules import ToolRules, check_rules
 from ..errors import BudgetError
 from ..strategies import Extract, check_strategy, is_final
-from ..trimming.limits import BOUNDLESS
-from ..trimming.strategy_api import Strategy
-from ..trimming.tool_rules import ToolRules, check_rules
 from ..validation import check_amount, check_ratio, exact_fraction
 from .shares import Shares
 
@@ -62,7 +62,7 @@ class ContextWindow:
         note_usage_at: Part of the budget, such as 0.8. The first request that uses it ends with a constant line that tells the model. The
             line stays there until a trim makes room. None: the model is not told. Windows below about 500 tokens have no room for it.
         clear_superseded: True to clear a result before others if its file was read again in full, or written, later. Which tools read and
-            write files is known by their names (`context_window/trimming/file_access.py`) and by their rules.
+            write files is known by their names (`context_window/decision/file_access.py`) and by their rules.
         images_kept: Newest image parts that stay if there are too many.
         images_max: Older image parts are replaced if there are more than this; None: the same as `images_kept`.
         strategy: The trimming strategy: one of `context_window.strategies`, or a function of (units, budget). None: `PriorityTrim()`, but

@@ -12,10 +12,10 @@ from ..counting.counter import TokenCounter
 from ..counting.item_tokens import Measurer
 from ..counting.overhead import RequestOverhead, request_overhead
 from ..counting.provider_count import ProviderCounter
+from ..decision.limits import Limits
 from ..events.view_changes import Thresholds, thresholds_at
 from ..models import describe_model
 from ..tools import Tool
-from ..trimming.limits import Limits
 from .budget import Budget, limits_of, resolve_budget
 from .context_window import ContextWindow
 

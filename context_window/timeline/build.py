@@ -10,7 +10,7 @@ from session.items import AgentConfigUpdate, Compaction, Item, MessageCategory
 from session.session import Session
 from session.transcripts.reported_requests import Request
 
-from ..events.item_kinds import describe
+from ..decision.plan import describe
 from ..settings.budget import Budget
 from ..settings.usage_snapshot import rows_of
 from ..spend.money import cost_of

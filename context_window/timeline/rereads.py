@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from session.items import FunctionCall, FunctionCallOutput, Item
 
-from ..trimming.file_access import file_access, is_writer
+from ..decision.tool_rules import file_access, is_writer
 
 
 @dataclass(slots=True)

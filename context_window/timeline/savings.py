@@ -12,16 +12,16 @@ So the model is that of `benchmarks/replay` at the prices of each request. Compa
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from session.transcripts.reported_requests import Request
 
+from ..decision.view import View
 from ..spend.money import cost_of, rates_of
-from ..trimming.fold import Fold
 from .build import RequestEvent
-from .prefix_sums import PrefixSums
 from .walk import WindowState
 
 
@@ -54,7 +54,7 @@ class Savings:
 
 
 @dataclass(frozen=True, slots=True)
-class ViewState:
+class ViewWindow:
     """A view when the model was called.
 
     Attributes:
@@ -77,33 +77,22 @@ class ViewWalk:
         states: The view at each request.
     """
 
-    def __init__(self, size: int) -> None:
-        """
-        Args:
-            size: Number of the log's items.
-        """
-        self.states: list[ViewState] = []
-        self._sums = PrefixSums(size, 0)
-        self._now: list[int] = []
+    def __init__(self) -> None:
+        self.states: list[ViewWindow] = []
+        self._costs: array[int] = array("q")
         self._removed = 0
 
-    def on_request(self, fold: Fold, _: int) -> None:
+    def on_request(self, view: View, _: int) -> None:
         """Keep the figures of the view at a request."""
-        start, changed = len(self._now), None
-        for place in sorted(fold.take_changed()):
-            tokens = fold.tokens(place) if fold.hidden_reason(place) is None else 0
-            if place < start and tokens != self._now[place]:
-                changed = place if changed is None else changed
-                self._sums.add(place, tokens - self._now[place])
-                self._now[place] = tokens
-        for place in range(start, len(fold)):
-            tokens = fold.tokens(place) if fold.hidden_reason(place) is None else 0
-            self._now.append(tokens)
-            self._sums.add(place, tokens)
-        stable = None if changed is None else self._sums.first(changed)
-        if fold.tally.removed != self._removed:
-            stable, self._removed = 0, fold.tally.removed
-        self.states.append(ViewState(fold.counted, fold.overhead, stable, fold.tally.altered > fold.tally.summarised_items))
+        common = len(self._costs)
+        stable = None
+        if self._costs != view.costs[:common]:
+            changed = next(at for at in range(common) if self._costs[at] != view.costs[at])
+            stable = sum(view.costs[:changed])
+        if view.removed != self._removed:
+            stable, self._removed = 0, view.removed
+        self._costs = view.costs[:]
+        self.states.append(ViewWindow(view.counted, view.overhead, stable, len(view.edits) > view.replaced))
 
 
 def savings_of(events: Sequence[RequestEvent], states: Sequence[WindowState], views: ViewWalk, budget: int) -> Savings:

@@ -1,11 +1,11 @@
-"""Keeps the sums of a fold at each request while a session is read once. Counts nothing itself."""
+"""Keeps the sums of a view at each request while a session is read once. Counts nothing itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..trimming.fold import Fold
-from ..trimming.plan import Reason
+from ..decision.plan import Reason
+from ..decision.view import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,64 +55,42 @@ class WindowWalk:
         self.final: WindowState | None = None
         self.tokens: list[int] = []
         self.ranks: list[int] = []
-        self._now: list[int] = []  # by position: tokens now, -1 if the item is not in the window
-        self._undo: list[tuple[int, int]] = []  # changes of `_now` since the last `end` began
-        self._changed: set[int] = set()  # positions that had changed since the last request when `end` was called
-        self._kept = 0  # number of items at the last request
+        self._window: list[int] = []  # by position: tokens at the last request, -1 if the item was not in the window
+        self._changes = 0  # how often the request had been changed then
 
-    def on_request(self, fold: Fold, _: int) -> None:
+    def on_request(self, view: View, _: int) -> None:
         """Keep the sums at a request."""
-        self._take_back_end()
-        self.states.append(self._state(fold, self._changed | fold.take_changed()))
-        self._changed, self._kept = set(), len(self._now)
+        self.states.append(self._state(view))
 
-    def end(self, fold: Fold) -> None:
-        """Keep the sums at the end of the log. If the log grows, the walk may go on."""
-        self._take_back_end()
-        self._changed |= fold.take_changed()
-        self._undo = []
-        self.final = self._state(fold, self._changed)
-        self.ranks = list(fold.groups.rank)
+    def end(self, view: View) -> None:
+        """Keep the sums at the end of the log."""
+        self.final = self._state(view)
+        self.ranks = list(view.log.groups.rank)
 
-    def _take_back_end(self) -> None:
-        """Forget the end of the log: the next request counts from the request before it."""
-        if self.final is not None:
-            for place, tokens in reversed(self._undo):
-                self._now[place] = tokens
-            del self._now[self._kept :], self.tokens[self._kept :]
-            self.final, self._undo = None, []
-
-    def _state(self, fold: Fold, changed: set[int]) -> WindowState:
-        """Return the sums. The work is in proportion to the items that are new or changed since the last call."""
-        start, length = len(self._now), len(fold)
-        changes, hidden, tokens_lost = [], 0, 0
-        for place in sorted(changed):
-            if place >= start:
-                continue
-            reason = fold.hidden_reason(place)
-            tokens, before = (fold.tokens(place) if reason is None else -1), self._now[place]
-            if tokens == before:
-                continue
-            changes.append((place, tokens))
-            self._undo.append((place, before))
-            self._now[place] = tokens
-            if reason is not None:
-                hidden += before
-                tokens_lost += before if reason not in (Reason.COMPACTED, Reason.REPLACED_PROMPT) else 0
-        largest = largest_tokens = -1
-        for place in range(start, length):
-            tokens = fold.tokens(place) if fold.hidden_reason(place) is None else -1
-            self._now.append(tokens)
-            self.tokens.append(max(0, tokens))
-            if tokens > largest_tokens:
-                largest, largest_tokens = place, tokens
+    def _state(self, view: View) -> WindowState:
+        """Return the sums at a request. Items that were seen before are looked at again only if the request changed before its end."""
+        start, length = len(self._window), len(view)
+        first = start if view.changes == self._changes else 0
+        window = [tokens if is_shown else -1 for tokens, is_shown in zip(view.costs[first:], view.shown[first:], strict=True)]
+        changes = [(at, after) for at, (before, after) in enumerate(zip(self._window[first:], window, strict=False)) if before != after]
+        window = self._window[:first] + window
+        self._changes = view.changes
+        hidden = tokens_lost = 0
+        for at, tokens in changes:
+            if tokens < 0:
+                hidden += self._window[at]
+                is_lost = view.edits[at].gone not in (Reason.COMPACTED, Reason.REPLACED_PROMPT)
+                tokens_lost += self._window[at] if is_lost else 0
+        largest = max(range(start, length), key=window.__getitem__, default=-1)
+        self.tokens += [max(0, tokens) for tokens in window[start:]]
+        self._window = window
         return WindowState(
             length,
-            tuple(fold.tally.tokens),
-            fold.overhead,
-            fold.correction,
-            largest,
-            max(0, largest_tokens),
+            tuple(view.tokens),
+            view.overhead,
+            view.correction,
+            largest if largest >= 0 and window[largest] >= 0 else -1,
+            max(0, window[largest]) if largest >= 0 else 0,
             hidden,
             tokens_lost,
             tuple(changes),

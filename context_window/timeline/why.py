@@ -13,7 +13,7 @@ from session.session import Session
 from session.transcripts.reported_requests import Request
 from session.units import PRIORITY
 
-from ..events.item_kinds import describe
+from ..decision.plan import describe
 from ..spend.money import Rates, cost_of, rates_of
 from .build import RequestEvent
 from .lifetimes import Lifetimes

@@ -1,8 +1,7 @@
-"""Computes statistics and reports from a session's tracker. Counts nothing itself."""
+"""Computes statistics and reports from a session's replay. Counts nothing itself."""
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,16 +13,15 @@ from session.parts import Document, Image, Part
 from session.session import Session
 from session.units import PRIORITY
 
-from ..counting.item_tokens import Measurer
-from ..events.item_kinds import describe
+from ..decision.limits import portion
+from ..decision.placeholders import CLEARED, MARK
+from ..decision.plan import Reason, describe
+from ..decision.replay import Replay
+from ..decision.view import View
 from ..settings.budget import Budget
 from ..settings.resolved import Settings
 from ..settings.shares import Shares
 from ..settings.usage_snapshot import UsageFigures, rows_of
-from ..trimming.limits import portion
-from ..trimming.placeholders import CLEARED, MARK
-from ..trimming.plan import Reason
-from ..views.tracker import SessionTracker
 from .report import (
     LargeItem,
     Row,
@@ -37,175 +35,117 @@ LARGEST = 5
 """Number of largest items in a report."""
 
 
-def stats_on(census: SessionTracker, budget: Budget) -> SessionStats:
+def stats_on(census: Replay, budget: Budget) -> SessionStats:
     """Return the statistics of a session, without the provider's count.
 
     Args:
-        census: The session's tracker that trims nothing.
+        census: The replay of the session that trims nothing.
         budget: The budget and the counter.
     """
-    fold = census.fold
-    rows = rows_of(fold.tally.tokens, fold.overhead, fold.correction)
+    view, feed = census.decided, census.feed
+    rows, total = rows_of(view.tokens, view.overhead, view.correction), view.total
     return SessionStats(
-        total_tokens=fold.total,
+        total_tokens=total,
         per_category={category.value: tokens for category, tokens in rows.by_category.items()},
-        items={category.value: items for category, items in zip(PRIORITY, fold.tally.items, strict=True)},
-        message_count=census.message_count,
-        item_count=sum(fold.tally.items),
-        image_count=fold.tally.images,
+        items={category.value: items for category, items in zip(PRIORITY, view.items, strict=True)},
+        message_count=sum(isinstance(item, Message) for item in census.items),
+        item_count=sum(view.items),
+        image_count=view.images,
         overhead_tokens=rows.overhead,
         budget=budget.tokens,
-        available_tokens=budget.tokens - fold.total,
-        over_budget=fold.total > budget.tokens,
+        available_tokens=budget.tokens - total,
+        over_budget=total > budget.tokens,
         counter=budget.counter.name,
         expected_error=budget.expected_error,
         counter_problem=budget.counter_problem,
-        reported_tokens=census.report_feed.reported,
-        settled_tokens=census.report_feed.saved_total,
+        reported_tokens=feed.reported,
+        settled_tokens=feed.saved_total,
         provider_tokens=None,
     )
 
 
-class ReportSums:
-    """The sums of a report, kept up to date: an update costs the items that are new or changed, as a fold's does."""
+def report_on(
+    session: Session, census: Replay, figures: UsageFigures, settings: Settings, shares: Shares, title: str = ""
+) -> UsageReport:
+    """Return the report on a session or view.
 
-    def __init__(self, measurer: Measurer) -> None:
-        """
-        Args:
-            measurer: Measures images.
-        """
-        self._measurer = measurer
-        self._tokens = array("q")  # by position: tokens of the item in the request, -1 if it is not there
-        self._compacted: dict[int, int] = {}  # by position: tokens of an item that a summary replaces
-        self._tools: dict[str, tuple[Counter[str], Counter[str], Counter[str]]] = {}  # its sums; by call id, cleared items and extracts
-        self._sums: Counter[str] = Counter()
+    Args:
+        session: The session or view.
+        census: Its replay that trims nothing.
+        figures: Its usage figures.
+        settings: The settings in use.
+        shares: The shares of the budget.
+        title: The report's title.
+    """
+    view, rows, budget = census.decided, figures.rows, settings.budget
+    items, sent = census.items, view.visible()
+    images = [tokens for at in sent for tokens in settings.measurer.image_tokens(items[at])]
+    compacted = [at for at, edit in view.edits.items() if edit.gone is Reason.COMPACTED]
+    digests = [at for at in sent if is_digest(items[at])]
+    return UsageReport(
+        session_id=session.id,
+        title=title,
+        rows=tuple(
+            Row(category, tokens, portion(share, budget.tokens), items_of_category)
+            for category, tokens, share, items_of_category in zip(PRIORITY, rows.tokens, shares.exact, view.items, strict=True)
+        ),
+        overhead=rows.overhead,
+        budget=budget.tokens,
+        window=budget.window,
+        reserve=budget.reserve,
+        tools=_tool_rows(view, [items[at] for at in digests]),
+        largest=tuple(
+            LargeItem(items[at].id, describe(items[at]), PRIORITY[view.log.groups.rank[at]], view.costs[at])
+            for at in nlargest(LARGEST, sent, key=view.costs.__getitem__)
+        ),
+        images=len(images),
+        image_tokens=sum(images),
+        items=len(sent),
+        messages=sum(isinstance(items[at], Message) for at in sent),
+        compacted_items=len(compacted),
+        compacted_tokens=sum(settings.measurer.measure(items[at]).tokens for at in compacted),
+        extracts=sum(len(digested(items[at])) for at in digests),
+        extract_tokens=sum(view.costs[at] for at in digests),
+        counter=budget.counter.name,
+        model=budget.model,
+        expected_error=budget.expected_error,
+        counter_problem=budget.counter_problem,
+        reported_tokens=figures.reported,
+        settled_tokens=figures.settled,
+        provider_tokens=figures.provider,
+        unknown=sum(map(unknown_count, _items_since_response(view) if figures.reported is not None else map(items.__getitem__, sent))),
+        unlogged=None if figures.reported is not None or figures.settled is not None else unlogged_tokens(session.metadata),
+    )
 
-    def update(self, census: SessionTracker) -> None:
-        """Take the changes since the last call.
 
-        Args:
-            census: The session's tracker that trims nothing: the same at every call. Nobody else takes its fold's changes.
-        """
-        length, fold = len(self._tokens), census.fold
-        for place in sorted(fold.take_changed()):
-            if place < length:
-                self._add(census.items[place], place, -1)
-                self._read(census, place)
-                self._add(census.items[place], place, 1)
-        for place in range(length, len(fold)):
-            self._tokens.append(0)
-            self._read(census, place)
-            self._add(census.items[place], place, 1)
+def _items_since_response(view: View) -> list[Item]:
+    """Return the items of the view after the last response. The provider's report includes unknown parts before it."""
+    items = view.log.items
+    answers = [
+        at for at, item in enumerate(items) if isinstance(item, FunctionCall) or (isinstance(item, Message) and item.role == "assistant")
+    ]
+    return [items[at] for at in view.visible(range(answers[-1] + 1 if answers else 0, len(view)))]
 
-    def _read(self, census: SessionTracker, place: int) -> None:
-        fold = census.fold
-        reason = fold.hidden_reason(place)
-        self._tokens[place] = fold.tokens(place) if reason is None else -1
-        self._compacted.pop(place, None)
-        if reason is Reason.COMPACTED:
-            self._compacted[place] = self._measurer.measure(census.items[place]).tokens
 
-    def _add(self, item: Item, place: int, sign: int) -> None:
-        """Add the item to the sums, or take it out again."""
-        sums, tokens = self._sums, self._tokens[place]
-        if place in self._compacted:
-            sums["compacted tokens"] += sign * self._compacted[place]
-        if tokens < 0:
-            return
-        sums["items"] += sign
-        sums["messages"] += sign * isinstance(item, Message)
-        if images := self._measurer.image_tokens(item):
-            sums["images"] += sign * len(images)
-            sums["image tokens"] += sign * sum(images)
-        sums["unknown"] += sign * unknown_count(item)
-        if is_digest(item):
-            self._add_digest(item, tokens, sign)
+def _tool_rows(view: View, digests: Sequence[Item]) -> tuple[ToolRow, ...]:
+    """Return a row per tool, the dearest first: its tokens and calls, and how many of its calls were cleared, or have an extract."""
+    tokens, calls = Counter[str](), Counter[str]()
+    cleared: dict[str, set[str]] = {}
+    extracts: dict[str, set[str]] = {}
+    for at in view.visible():
+        item = view.log.items[at]
         if isinstance(item, FunctionCall | FunctionCallOutput):
-            tool, cleared, _ = self._tools.setdefault(item.name, (Counter(), Counter(), Counter()))
-            tool["items"] += sign
-            tool["tokens"] += sign * tokens
-            tool["calls"] += sign * isinstance(item, FunctionCall)
+            tokens[item.name] += view.costs[at]
+            calls[item.name] += isinstance(item, FunctionCall)
             if item.extra.get(MARK) == CLEARED:
-                cleared[item.call_id] += sign
-
-    def _add_digest(self, digest: Item, tokens: int, sign: int) -> None:
-        """Add a digest to the sums, or take it out again."""
-        entries = digested(digest)
-        self._sums["extracts"] += sign * len(entries)
-        self._sums["extract tokens"] += sign * tokens
-        for entry in entries:
-            tool, call_id = entry.get("name"), entry.get("call_id")
-            if isinstance(tool, str) and isinstance(call_id, str):
-                self._tools.setdefault(tool, (Counter(), Counter(), Counter()))[2][call_id] += sign
-
-    def report(
-        self, session: Session, census: SessionTracker, figures: UsageFigures, *, budget: Budget, shares: Shares, title: str = ""
-    ) -> UsageReport:
-        """Return the report on the session or view.
-
-        Args:
-            session: The session or view.
-            census: As in `update`.
-            figures: Its usage figures.
-            budget: The budget and the counter.
-            shares: The shares of the budget.
-            title: The report's title.
-        """
-        fold, items, sums, rows = census.fold, census.items, self._sums, figures.rows
-        largest = nlargest(LARGEST, range(len(self._tokens)), key=self._tokens.__getitem__)
-        return UsageReport(
-            session_id=session.id,
-            title=title,
-            rows=tuple(
-                Row(category, tokens, portion(share, budget.tokens), items_of_category)
-                for category, tokens, share, items_of_category in zip(PRIORITY, rows.tokens, shares.exact, fold.tally.items, strict=True)
-            ),
-            overhead=rows.overhead,
-            budget=budget.tokens,
-            window=budget.window,
-            reserve=budget.reserve,
-            tools=self._tool_rows(),
-            largest=tuple(
-                LargeItem(items[place].id, describe(items[place]), PRIORITY[fold.groups.rank[place]], self._tokens[place])
-                for place in largest
-                if self._tokens[place] >= 0
-            ),
-            images=sums["images"],
-            image_tokens=sums["image tokens"],
-            items=sums["items"],
-            messages=sums["messages"],
-            compacted_items=len(self._compacted),
-            compacted_tokens=sums["compacted tokens"],
-            extracts=sums["extracts"],
-            extract_tokens=sums["extract tokens"],
-            counter=budget.counter.name,
-            model=budget.model,
-            expected_error=budget.expected_error,
-            counter_problem=budget.counter_problem,
-            reported_tokens=figures.reported,
-            settled_tokens=figures.settled,
-            provider_tokens=figures.provider,
-            unknown=sums["unknown"] if figures.reported is None else self._unknown_since_response(items),
-            unlogged=None if figures.reported is not None or figures.settled is not None else unlogged_tokens(session.metadata),
-        )
-
-    def _unknown_since_response(self, items: Sequence[Item]) -> int:
-        """Return the unknown parts after the last response. The provider's report includes those before it."""
-        count = 0
-        for place in reversed(range(len(self._tokens))):
-            item = items[place]
-            if isinstance(item, FunctionCall) or (isinstance(item, Message) and item.role == "assistant"):
-                break
-            count += unknown_count(item) if self._tokens[place] >= 0 else 0
-        return count
-
-    def _tool_rows(self) -> tuple[ToolRow, ...]:
-        rows = (
-            ToolRow(name, sums["tokens"], sums["calls"], *(sum(count > 0 for count in changed.values()) for changed in (cleared, extracts)))
-            for name, (sums, cleared, extracts) in self._tools.items()
-            if sums["items"] or any(count > 0 for count in extracts.values())
-        )
-        return tuple(sorted(rows, key=lambda row: (-row.tokens, row.name)))
+                cleared.setdefault(item.name, set()).add(item.call_id)
+    for entry in (entry for digest in digests for entry in digested(digest)):
+        tool, call_id = entry.get("name"), entry.get("call_id")
+        if isinstance(tool, str) and isinstance(call_id, str):
+            extracts.setdefault(tool, set()).add(call_id)
+    names = dict.fromkeys((*tokens, *extracts))
+    rows = (ToolRow(name, tokens[name], calls[name], *(len(changed.get(name, ())) for changed in (cleared, extracts))) for name in names)
+    return tuple(sorted(rows, key=lambda row: (-row.tokens, row.name)))
 
 
 def recounted(figures: UsageFigures, before: Settings, after: Settings) -> UsageFigures:
@@ -222,15 +162,15 @@ def recounted(figures: UsageFigures, before: Settings, after: Settings) -> Usage
         return figures
     session = figures.contents.frozen()
     old, new = (_untrimmed(session, settings) for settings in (before, after))
-    rows = zip(figures.tokens, old.fold.tally.tokens, new.fold.tally.tokens, strict=True)
+    rows = zip(figures.tokens, old.decided.tokens, new.decided.tokens, strict=True)
     tokens = tuple(new_count + amount - old_count if amount >= old_count else amount for amount, old_count, new_count in rows)
-    return replace(figures, tokens=tokens, overhead=new.fold.overhead, correction=0, reported=None, settled=None, provider=None)
+    return replace(figures, tokens=tokens, overhead=new.decided.overhead, correction=0, reported=None, settled=None, provider=None)
 
 
-def _untrimmed(session: Session, settings: Settings) -> SessionTracker:
-    tracker = SessionTracker(session, settings.limits.boundless(), settings.measurer)
-    tracker.update(session)
-    return tracker
+def _untrimmed(session: Session, settings: Settings) -> Replay:
+    replay = Replay(session, settings.limits.boundless(), settings.measurer)
+    replay.update(session)
+    return replay
 
 
 def unknown_count(item: Item) -> int:

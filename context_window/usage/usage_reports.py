@@ -12,23 +12,22 @@ from session.usage import Usage
 
 from ..calibration.report_feed import has_request_usage
 from ..calibration.reports import Calibration, Report
+from ..decision.replay import Replay
 from ..errors import BudgetError
+from ..sessions import SentView, Sessions, SessionState, length_before_answer, log_of
 from ..settings.active_settings import ActiveSettings
 from ..settings.usage_snapshot import SessionContents
-from ..views.session_state import SentView, SessionState, length_before_answer, log_of
-from ..views.tracker import SessionTracker
-from ..views.trackers import SessionTrackers
 
 ADVICE = "pass a Usage(input_tokens=…), or the usage object of the provider's client"
 
 
 class UsageReports:
-    """Matches reported usage to the request that it is about, and hands it to the session's tracker."""
+    """Matches reported usage to the request that it is about, and hands it to the session's replay."""
 
-    def __init__(self, calibration: Calibration, active: ActiveSettings, trackers: SessionTrackers) -> None:
+    def __init__(self, calibration: Calibration, active: ActiveSettings, sessions: Sessions) -> None:
         self._calibration = calibration
         self._active = active
-        self._trackers = trackers
+        self._sessions = sessions
         self._last_view: SessionContents | None = None
 
     def note_view(self, state: SessionState, length: int, view: SentView, contents: SessionContents) -> None:
@@ -85,37 +84,37 @@ class UsageReports:
         log, items = log_of(session), session.items
         if log is not source_of(session):
             return log, session.id, _last_id(items, length_before_answer(items))
-        state = self._trackers.state(log)
+        state = self._sessions.state(log)
         with state.lock:
             return log, session.id, _last_id(items, state.request_length(items))
 
     def _sent_view(self, log: Session, length: int) -> SentView | None:
         """Return the view that was returned when the log had this length."""
-        state = self._trackers.state(log)
+        state = self._sessions.state(log)
         with state.lock:
             return state.sent.get(length)
 
     def _apply(self, log: Session, length: int | None, report: Report) -> None:
-        """Give the report to the view's tracker if that has already seen the answer."""
-        state = self._trackers.state(log)
+        """Give the report to the view's replay if that has already seen the answer."""
+        state = self._sessions.state(log)
         with state.lock:
             if state.census is not None:
-                state.census.report_feed.has_reports = True
-            view = state.view
-            if view is None or length is None or length >= len(view.fold) or has_request_usage(view.items[length]):
+                state.census.feed.has_reports = True
+            replay = state.view
+            if replay is None or length is None or length >= len(replay.view) or has_request_usage(replay.items[length]):
                 return
-            if view.can_update(log) and _is_unchanged_since(view, length):
-                view.report_feed.use(report, view.items[length].agent_id)
+            if replay.can_update(log) and _is_unchanged_since(replay, length):
+                replay.use_report(report, replay.items[length].agent_id)
             else:
                 state.view = None
 
 
-def _is_unchanged_since(view: SessionTracker, length: int) -> bool:
+def _is_unchanged_since(replay: Replay, length: int) -> bool:
     """True if a report applied now has the same effect as one applied when the response to this request arrived."""
-    fold = view.fold
-    if fold.groups.response_starts[-1:] != [length] or not view.report_feed.takes_report:
+    view = replay.view
+    if view.log.groups.response_starts[-1:] != [length] or not replay.feed.takes_report(view):
         return False
-    return not any(isinstance(item, AgentConfigUpdate) for item in view.items[length : len(fold)])
+    return not any(isinstance(item, AgentConfigUpdate) for item in replay.items[length : len(view)])
 
 
 def _last_id(items: Sequence[Item], length: int) -> str:

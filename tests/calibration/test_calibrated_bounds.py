@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from context_window.counting.counter import CallableCounter
 from context_window.counting.item_tokens import Measurer
 from context_window.counting.tiktoken_counter import TiktokenCounter
-from context_window.trimming.calibration_rule import CalibrationRule
+from context_window.calibration.rule import CalibrationRule
 from session import Session
 from session.items import (
     AgentConfigUpdate,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
 from context_window.calibration.reported_totals import ReportedTotals
-from context_window.views.tracker import SessionTracker
+from context_window.decision.replay import Replay
 from session.items import Compaction, Message
 from session.parts import Image, Text
 from session.session import Session
@@ -48,13 +48,13 @@ class Request:
         return self.bound is not None and self.bound >= self.cost
 
 
-def totals_of(tracker: SessionTracker) -> ReportedTotals:
+def totals_of(tracker: Replay) -> ReportedTotals:
     totals = tracker.fold.totals
     assert isinstance(totals, ReportedTotals)
     return totals
 
 
-def request_of(tracker: SessionTracker, cost: int) -> Request:
+def request_of(tracker: Replay, cost: int) -> Request:
     fold = tracker.fold
     anchor = totals_of(tracker).anchor
     bound = None if anchor is None else fold.total
@@ -203,11 +203,11 @@ def test_nothing_is_learned_from_the_recorded_cost_of_a_view() -> None:
     assert len(totals_of(tracker).increments) == 1
 
 
-def tracker_of(manager: ContextWindowManager, session: Session) -> SessionTracker:
+def tracker_of(manager: ContextWindowManager, session: Session) -> Replay:
     return manager._trackers.view(session, manager._trackers.state(session), manager._settings.current)
 
 
-def reported_turns(*reports: int) -> SessionTracker:
+def reported_turns(*reports: int) -> Replay:
     """A tracker of turns of 200 tokens each, whose requests were reported so."""
     session = Session()
     for tokens in reports:

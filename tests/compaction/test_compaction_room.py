@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from context_window import Message, PromptTooLongError, Session, Usage
 from context_window.compaction import compactor
 from context_window.compaction.summary_check import SummaryPlan, check_room, has_ample_room
-from context_window.views.tracker import SessionTracker
+from context_window.decision.replay import Replay
 from tests.support.compacting import Watched, Writer, compactions, managed
 
 REFUSAL = PromptTooLongError("prompt is too long")
@@ -61,7 +61,7 @@ def test_the_event_has_the_cost_of_the_view_and_it_stays_within_the_budget(
 def test_where_there_is_certainly_room_a_trial_finds_it_without_a_trim(percent: int, budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = []
 
-    def checked(tracker: SessionTracker, session: Session, plan: SummaryPlan) -> bool:
+    def checked(tracker: Replay, session: Session, plan: SummaryPlan) -> bool:
         has_room = has_ample_room(tracker, session, plan)
         if has_room:
             assert check_room(session, tracker.items, tracker.fold, plan) <= tracker.fold.limits.trigger

@@ -17,8 +17,8 @@ from context_window import ContextWindow, ContextWindowManager, Session, Tiktoke
 from context_window.counting import CallableCounter
 from context_window.counting.item_tokens import COUNTERS_REMEMBERED, Measurer, sealed_tokens
 from context_window.trimming.apply import shape
-from context_window.trimming.placeholders import image_placeholder
-from context_window.trimming.plan import Action
+from context_window.decision.placeholders import image_placeholder
+from context_window.decision.plan import Action
 from session.items import (
     AgentConfigUpdate,
     AgentHandoff,

@@ -30,7 +30,7 @@ from context_window.display.plan import PlanDisplay, plan_renderable, plan_text
 from context_window.display.usage import tenths, usage_ansi, usage_lines, usage_renderable, usage_text
 from context_window.models import describe_model
 from context_window.printable import printable
-from context_window.trimming.plan_text import runs
+from context_window.decision.plan_text import runs
 from context_window.usage.report import LargeItem, Row, ToolRow
 from session.usage import Usage
 from tests.support.screens import ESCAPES, long_session, read_report

@@ -25,7 +25,7 @@ from context_window import (
 )
 from context_window.events.definitions import Event, OverBudget, ThresholdCrossed, Trimmed
 from context_window.events.view_changes import ViewChanges, thresholds_at
-from context_window.trimming.plan import Reason
+from context_window.decision.plan import Reason
 from tests.support.counting import Letters
 from tests.support.strategies import sessions
 from tests.support.twin import cost

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
 from context_window.trimming.apply import apply
-from context_window.trimming.plan import Action, Reason
+from context_window.decision.plan import Action, Reason
 from session.items import Compaction, MessageCategory, Reasoning
 from tests.support.checks import check_sums, protected
 from tests.support.counting import Letters

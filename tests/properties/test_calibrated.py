@@ -10,9 +10,9 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window.calibration.reported_totals import ReportedTotals
-from context_window.trimming.calibration_rule import CalibrationRule
-from context_window.trimming.limits import Limits
-from context_window.views.tracker import SessionTracker
+from context_window.calibration.rule import CalibrationRule
+from context_window.decision.limits import Limits
+from context_window.decision.replay import Replay
 from session.items import Message
 from session.session import Session
 from session.usage import Usage
@@ -47,7 +47,7 @@ def test_calibrated_twin(data: st.DataObject) -> None:
     whole, bounds = data.draw(calibrated())
     every = data.draw(st.sampled_from((1, 7, 7, 11, 60)))  # the slow twin takes the square of what it compares
     log = copy_of(whole)
-    tracker, facts = SessionTracker(log, bounds, MEASURER), Facts()
+    tracker, facts = Replay(log, bounds, MEASURER), Facts()
     for item in whole.items:
         log.append(item)
         if len(log.items) >= whole.settled and data.draw(st.integers(1, every)) == 1:  # a view is there as a whole
@@ -81,10 +81,10 @@ def test_calibrated_twin_of_a_small_log(turns: list[tuple[int, ...]], question: 
         turn(log, *figures)
     log.add_message("user", "q" * question)
     bounds = Limits(100_000, 100_000, 65_000, (Fraction(1, 4),) * 4, drops_thinking=True, calibration=CalibrationRule(prior_score=100))
-    compare(SessionTracker(log, bounds, MEASURER), log, Facts())
+    compare(Replay(log, bounds, MEASURER), log, Facts())
 
 
-def compare(tracker: SessionTracker, log: Session, facts: Facts) -> None:
+def compare(tracker: Replay, log: Session, facts: Facts) -> None:
     outcome = again(tracker, log)
     twin = fold_anchored(log, tracker.fold.limits, facts)
     assert list(outcome.view.items) == twin.view()

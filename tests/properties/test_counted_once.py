@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
 from context_window.counting.item_tokens import Measurer
-from context_window.trimming.placeholders import output_placeholder
+from context_window.decision.placeholders import output_placeholder
 from session.items import FunctionCallOutput, Item
 from session.parts import Part
 from session.session import Session

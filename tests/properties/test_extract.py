@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from context_window.recall import recall
 from context_window.strategies import Extract
 from context_window.trimming.apply import apply
-from context_window.trimming.extracts import GAP, HEAD, texts_of
-from context_window.trimming.limits import Limits
-from context_window.trimming.line_choice import choose_lines
-from context_window.trimming.plan import Action
+from context_window.decision.extracts import GAP, HEAD, texts_of
+from context_window.decision.limits import Limits
+from context_window.decision.line_choice import choose_lines
+from context_window.decision.plan import Action
 from context_window.trimming.strategy_units import UnitsInView
-from context_window.views.tracker import SessionTracker
+from context_window.decision.replay import Replay
 from session.identity import is_digest
 from session.items import Compaction, Item, Message
 from session.parts import Text
@@ -36,7 +36,7 @@ def test_twin(data: st.DataObject) -> None:
     strategy = data.draw(EXTRACTING)
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
     log = copy_of(whole)
-    tracker = SessionTracker(log, bounds, MEASURER)
+    tracker = Replay(log, bounds, MEASURER)
     for item in whole.items:
         log.append(item)
         if item is whole.items[-1] or data.draw(st.integers(0, 7)) == 7:
@@ -171,7 +171,7 @@ def test_lines_do_not_come_back(seed: int, calls: int, budget: int) -> None:
     """nothing taken comes back by itself: a later extract of an item has lines of the earlier one only"""
     bounds = decided_by(Extract(tail=0, fresh=0.5), Limits(budget, budget, budget * 65 // 100, (Fraction(1, 4),) * 4))
     log = Session([Message("user", "Why?")])
-    tracker = SessionTracker(log, bounds, MEASURER)
+    tracker = Replay(log, bounds, MEASURER)
     earlier: dict[int, set[int]] = {}
     for number in range(calls):
         call = log.add_function_call("read", {})

@@ -8,7 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
-from context_window.trimming.plan import Reason
+from context_window.decision.plan import Reason
 from session.items import Message, MessageCategory
 from session.session import Session
 from tests.support.checks import check_oldest_first, free_tokens

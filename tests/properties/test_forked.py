@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from context_window import ContextWindow, ContextWindowManager
 from context_window.calibration.reports import Reports
 from context_window.events.definitions import Event, PartUnusable
-from context_window.trimming.calibration_rule import CalibrationRule
-from context_window.trimming.limits import Limits
-from context_window.views.tracker import SessionTracker
+from context_window.calibration.rule import CalibrationRule
+from context_window.decision.limits import Limits
+from context_window.decision.replay import Replay
 from context_window.views.tracker_copies import copied_for_fork
 from session.items import FunctionCall, FunctionCallOutput, Message, MessageCategory
 from session.parts import Image, Text
@@ -56,7 +56,7 @@ def test_a_fork_is_decided_as_its_log_is(data: st.DataObject) -> None:
     parent = copy_of(log)
     for item in log.items[: data.draw(st.integers(log.settled, len(log.items)))]:  # a view comes as a whole
         parent.append(item)
-    tracker = SessionTracker(parent, bounds, MEASURER)
+    tracker = Replay(parent, bounds, MEASURER)
     again(tracker, parent)
     if data.draw(st.booleans()):
         tracker.plan()
@@ -80,7 +80,7 @@ def test_a_pin_is_decided_as_its_log_is(data: st.DataObject) -> None:
     """after pins, unpins and appends the view and the plan equal those of a log never seen"""
     log, bounds = log_and_limits(data)
     session = copy_of(log)
-    tracker = SessionTracker(session, bounds, MEASURER)
+    tracker = Replay(session, bounds, MEASURER)
     for item in log.items:
         session.append(item)
         if not data.draw(st.booleans()):
@@ -94,7 +94,7 @@ def test_a_pin_is_decided_as_its_log_is(data: st.DataObject) -> None:
             if tracker.follow_pin(session):
                 event("followed")
             else:
-                tracker = SessionTracker(session, bounds, MEASURER)
+                tracker = Replay(session, bounds, MEASURER)
             assert tracker.can_update(session)
     assert same(again(tracker, session), session)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.trimming.plan import Action, Reason
+from context_window.decision.plan import Action, Reason
 from session.items import Message
 from session.parts import Image, Text
 from tests.support.checks import is_shortest, parts_of

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.views.tracker import SessionTracker
+from context_window.decision.replay import Replay
 from session.items import Item, Message
 from session.providers.anthropic import to_anthropic
 from session.providers.google import to_google
@@ -96,7 +96,7 @@ def test_views_of_a_log_that_grows(data: st.DataObject) -> None:
     log = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, log.items))))
     session, steps = copy_of(log), data.draw(st.integers(1, 4))
-    tracker = SessionTracker(session, bounds, MEASURER)
+    tracker = Replay(session, bounds, MEASURER)
     for place, item in enumerate(log.items, 1):
         session.append(item)
         if place % steps == 0:

@@ -9,8 +9,8 @@ from fractions import Fraction
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from context_window.trimming.limits import Limits
-from context_window.trimming.placeholders import MARK
+from context_window.decision.limits import Limits
+from context_window.decision.placeholders import MARK
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.session import Session
 from tests.support.harness import can_go_on, process, trim

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.trimming.placeholders import image_placeholder
-from context_window.trimming.plan import Action, Reason
+from context_window.decision.placeholders import image_placeholder
+from context_window.decision.plan import Action, Reason
 from session.items import FunctionCallOutput, Item, Message, MessageCategory
 from session.parts import Image, Part, Text
 from session.session import Session

@@ -9,8 +9,8 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window.trimming.frontier import fair_parts
-from context_window.trimming.limits import Limits
-from context_window.trimming.plan import Action
+from context_window.decision.limits import Limits
+from context_window.decision.plan import Action
 from session.items import FunctionCall, FunctionCallOutput
 from session.parts import Image
 from session.session import Session

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.trimming.plan import Action, Reason
+from context_window.decision.plan import Action, Reason
 from session.items import Compaction, MessageCategory
 from session.session import Session
 from tests.support.checks import check_oldest_first, protected

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.trimming.plan import Action, Reason
+from context_window.decision.plan import Action, Reason
 from session.items import FunctionCall, FunctionCallOutput, MessageCategory
 from tests.support.checks import protected
 from tests.support.harness import ladder, process, trim

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.trimming.limits import Limits
-from context_window.trimming.plan import Action, Reason
+from context_window.decision.limits import Limits
+from context_window.decision.plan import Action, Reason
 from session.items import FunctionCall, FunctionCallOutput, Message, MessageCategory, Reasoning
 from session.session import Session
 from tests.support.harness import trim

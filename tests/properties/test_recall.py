@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from context_window import ContextWindow, ContextWindowManager
 from context_window.errors import RecallError
 from context_window.recall import content_of, recall, recall_tool
-from context_window.trimming.placeholders import part_id
-from context_window.trimming.plan import Action, Decision
+from context_window.decision.placeholders import part_id
+from context_window.decision.plan import Action, Decision
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from session.parts import Image, Part, Text
 from session.session import Session

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from context_window.recall import recall
 from context_window.trimming.apply import apply
-from context_window.trimming.limits import Limits
-from context_window.trimming.placeholders import original_place, refused_placeholder
-from context_window.trimming.plan import Action, Decision, Reason
-from context_window.trimming.refused_parts import RefusedParts, Source, source_of_part
-from context_window.views.tracker import SessionTracker
+from context_window.decision.limits import Limits
+from context_window.decision.placeholders import original_place, refused_placeholder
+from context_window.decision.plan import Action, Decision, Reason
+from context_window.decision.refused_parts import RefusedParts, Source, source_of_part
+from context_window.decision.replay import Replay
 from session.items import Item, parts_of_item
 from session.parts import Document, Image, Part, Text
 from session.providers import validate_anthropic
@@ -48,11 +48,11 @@ def refusals(draw: st.DrawFn, log: Session) -> RefusedParts:
 
 
 def process(log: Session, bounds: Limits, refused: RefusedParts) -> Outcome:
-    return again(SessionTracker(log, bounds, MEASURER, refused=refused), log)
+    return again(Replay(log, bounds, MEASURER, refused=refused), log)
 
 
 def trim(log: Session, bounds: Limits, refused: RefusedParts) -> Outcome:
-    return again(SessionTracker(log, bounds, MEASURER, one_shot=True, refused=refused), log)
+    return again(Replay(log, bounds, MEASURER, one_shot=True, refused=refused), log)
 
 
 def is_refused(part: Part, refused: RefusedParts) -> bool:
@@ -115,7 +115,7 @@ def test_a_view_with_notes_is_the_same_however_often_and_when_it_is_asked_for(da
     refused = RefusedParts(dict.fromkeys(refused.since, 0))  # a part that was refused later changes views from then on
     bounds = data.draw(limits(sum(map(cost, whole.items))))
     log = copy_of(whole)
-    tracker = SessionTracker(log, bounds, MEASURER, refused=refused)
+    tracker = Replay(log, bounds, MEASURER, refused=refused)
     for item in whole.items:
         log.append(item)
         if data.draw(st.booleans()):
@@ -135,7 +135,7 @@ def test_a_view_with_notes_fits_where_the_log_with_notes_can(data: st.DataObject
     folded = process(log, bounds.boundless(), refused).tracker._measured_items
     for place in range(len(log.items)):
         twin.append(folded[place])
-    there = again(SessionTracker(twin, bounds, MEASURER), twin)
+    there = again(Replay(twin, bounds, MEASURER), twin)
     outcome = process(log, bounds, refused)
     assert outcome.total == there.total
     assert outcome.view.items == there.view.items
@@ -150,7 +150,7 @@ def test_notes_stay_and_views_grow_between_trims(data: st.DataObject) -> None:
     bounds = data.draw(limits(sum(map(cost, whole.items))))
     points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
     log = copy_of(whole)
-    tracker = SessionTracker(log, bounds, MEASURER, refused=refused)
+    tracker = Replay(log, bounds, MEASURER, refused=refused)
     before: dict[str, tuple[Decision, Item]] = {}
     for start, point in zip([0, *points], points, strict=False):
         for item in whole.items[start:point]:
@@ -189,7 +189,7 @@ def test_a_view_with_notes_is_valid(data: st.DataObject) -> None:
 def test_openai_media_places_are_those_of_the_request(data: st.DataObject) -> None:
     """the same for OpenAI's two APIs: every image and file of the request has its part, at the place that an error would name"""
     log = data.draw(sessions())
-    view = again(SessionTracker(log, data.draw(limits(sum(map(cost, log.items)))), MEASURER), log).view
+    view = again(Replay(log, data.draw(limits(sum(map(cost, log.items)))), MEASURER), log).view
     chat = [message.get("content") for message in to_openai_chat(view, reasoning_model=data.draw(st.booleans()))]
     responses_items = [item.get("content", item.get("output")) for item in to_openai_responses(view)]
     for contents, places in ((chat, openai_chat.media_places(view)), (responses_items, openai_responses.media_places(view))):
@@ -210,7 +210,7 @@ def test_openai_media_places_are_those_of_the_request(data: st.DataObject) -> No
 def test_media_places_are_those_of_the_request(data: st.DataObject) -> None:
     """exactly the part that is named: merged messages, preamble, tool results, notes and cache marks included"""
     log = data.draw(sessions())
-    view = again(SessionTracker(log, data.draw(limits(sum(map(cost, log.items)))), MEASURER), log).view
+    view = again(Replay(log, data.draw(limits(sum(map(cost, log.items)))), MEASURER), log).view
     messages, _ = to_anthropic(view, caching=data.draw(st.booleans()))
     places = media_places(view)
     on_the_wire: dict[tuple[int, ...], dict[str, Any]] = {}

@@ -17,7 +17,7 @@ from context_window.counting.select import select_counter
 from context_window.models import describe_model
 from context_window.settings import budget
 from context_window.trimming.apply import apply
-from context_window.trimming.plan import Action, Reason
+from context_window.decision.plan import Action, Reason
 from session.items import Message
 from session.providers.openai_chat import to_openai_chat
 from session.removed import ID_LENGTH, MAX_COUNT, Removed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.views.tracker import SessionTracker
+from context_window.decision.replay import Replay
 from session.items import Compaction, FunctionCallOutput, Item
 from session.removed import Removed
 from tests.support.harness import MEASURER, again, copy_of
@@ -21,7 +21,7 @@ def test_sticky(data: st.DataObject) -> None:
     bounds = data.draw(limits(sum(map(cost, whole.items))))
     points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
     log = copy_of(whole)
-    tracker = SessionTracker(log, bounds, MEASURER)
+    tracker = Replay(log, bounds, MEASURER)
     before: list[Item] = []
     line_before: Removed | None = None
     twin = Twin(list(whole.items), whole.response_breaks, bounds)

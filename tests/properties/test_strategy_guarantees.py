@@ -8,10 +8,10 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from context_window.strategies import DropOldest, parts_of
-from context_window.trimming.plan import Action, Reason
-from context_window.trimming.strategy_api import STRATEGY_REASONS
+from context_window.decision.plan import Action, Reason
+from context_window.decision.strategy_api import STRATEGY_REASONS
 from context_window.trimming.strategy_runner import to_summarise
-from context_window.views.tracker import SessionTracker
+from context_window.decision.replay import Replay
 from session.identity import is_digest
 from session.items import Item, MessageCategory
 from session.providers import validate_anthropic
@@ -143,7 +143,7 @@ def test_sticky(data: st.DataObject) -> None:
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
     points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
     log = copy_of(whole)
-    tracker = SessionTracker(log, bounds, MEASURER)
+    tracker = Replay(log, bounds, MEASURER)
     before: list[Item] = []
     twin = StrategicTwin(list(whole.items), whole.response_breaks, bounds, strategy=strategy)
     for start, point in zip([0, *points], points, strict=False):

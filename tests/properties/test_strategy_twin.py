@@ -8,7 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window.trimming.strategy_units import UnitsInView, budget_of
-from context_window.views.tracker import SessionTracker
+from context_window.decision.replay import Replay
 from tests.support.harness import MEASURER, again, copy_of, exact, trim
 from tests.support.strategic import StrategicTwin, decided, decided_by, strategies
 from tests.support.strategies import limits, sessions
@@ -23,7 +23,7 @@ def test_twin(data: st.DataObject) -> None:
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
     calls = data.draw(st.sampled_from(("at the end", "sometimes")))
     log = copy_of(whole)
-    tracker = SessionTracker(log, bounds, MEASURER)
+    tracker = Replay(log, bounds, MEASURER)
     for item in whole.items:
         log.append(item)
         if item is whole.items[-1] or (calls == "sometimes" and data.draw(st.integers(0, 7)) == 7):

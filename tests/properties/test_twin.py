@@ -8,7 +8,7 @@ from hypothesis import event, given, target
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
-from context_window.views.tracker import SessionTracker
+from context_window.decision.replay import Replay
 from session.session import Session
 from tests.support.counting import Letters
 from tests.support.harness import MEASURER, again, copy_of, exact, process, trim
@@ -24,7 +24,7 @@ def test_twin(data: st.DataObject) -> None:
     bounds = replace(data.draw(limits(sum(map(cost, whole.items)))), drops_thinking=data.draw(st.booleans()))
     calls = data.draw(st.sampled_from(("always", "sometimes", "at the end")))
     log = copy_of(whole)
-    tracker, facts = SessionTracker(log, bounds, MEASURER), Facts()
+    tracker, facts = Replay(log, bounds, MEASURER), Facts()
     for item in whole.items:
         log.append(item)
         if calls == "always" or (calls == "sometimes" and data.draw(st.booleans())):
@@ -45,7 +45,7 @@ def test_twin_after_edits(data: st.DataObject) -> None:
     manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=1))
     log = copy_of(whole)
     left = list(whole.items)
-    tracker: SessionTracker | None = None
+    tracker: Replay | None = None
     while left:
         edit = data.draw(EDITS)
         if edit == "grow" or not log.items:
@@ -72,7 +72,7 @@ def test_twin_after_edits(data: st.DataObject) -> None:
     assert warm.plan == cold.plan
 
 
-def compare(tracker: SessionTracker, log: Session, facts: Facts | None = None) -> Twin:
+def compare(tracker: Replay, log: Session, facts: Facts | None = None) -> Twin:
     """The twin, computed from scratch but for what the log is at each length: `facts`, as long as the log only grows."""
     outcome = again(tracker, log)
     twin = fold(log, tracker.fold.limits, facts)
@@ -92,7 +92,7 @@ def test_twin_after_a_refusal(data: st.DataObject) -> None:
     later = replace(first, budget=budget, trigger=min(first.trigger, budget), target=min(first.target, budget))
     change = data.draw(st.integers(0, len(whole.items)))
     log = copy_of(whole)
-    tracker = SessionTracker(log, first, MEASURER)
+    tracker = Replay(log, first, MEASURER)
     twin = Twin(list(whole.items), whole.response_breaks, first)
     for place, item in enumerate([*whole.items, None]):
         if place == change:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from context_window.trimming.limits import BOUNDLESS
+from context_window.decision.limits import BOUNDLESS
 from session.items import Compaction
 from session.parts import Image
 from session.session import Session

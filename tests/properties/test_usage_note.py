@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from context_window import BudgetError, ContextWindow, ContextWindowManager
 from context_window.counting.overhead import request_overhead
 from context_window.trimming.apply import apply
-from context_window.views.tracker import SessionTracker
+from context_window.decision.replay import Replay
 from session import Message, Session
 from session.providers.additions import USAGE_NOTE
 from session.providers.anthropic import from_anthropic, to_anthropic
@@ -59,7 +59,7 @@ def test_the_line_stays_until_a_trim_makes_room(data: st.DataObject) -> None:
     whole = data.draw(sessions())
     bounds = replace(data.draw(limits(sum(map(cost, whole.items)))), usage_note=25)
     log, noted_before, taken_before = copy_of(whole), None, -1
-    tracker = SessionTracker(log, bounds, MEASURER)
+    tracker = Replay(log, bounds, MEASURER)
     for point in [response[0] for response in responses(list(whole.items), whole.response_breaks)]:
         for item in whole.items[len(log.items) : point]:
             log.append(item)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.trimming.plan import Action, Reason
+from context_window.decision.plan import Action, Reason
 from tests.support.harness import ladder, process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost

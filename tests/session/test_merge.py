@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.trimming.extracts import digest
+from context_window.decision.extracts import digest
 from session import (
     Compaction,
     FormatError,

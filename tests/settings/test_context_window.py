@@ -17,7 +17,7 @@ from context_window import (
     Shares,
     TokenBudget,
 )
-from context_window.trimming.limits import portion
+from context_window.decision.limits import portion
 from context_window.validation import check_amount
 from session.items import MessageCategory
 from tests.support.numpy_like import Array, Whole

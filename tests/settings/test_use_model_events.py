@@ -19,7 +19,7 @@ from context_window import (
 )
 from context_window.events.definitions import CounterFellBack, Event
 from context_window.settings.resolved import NOT_CLAUDE
-from context_window.trimming.plan import Cut
+from context_window.decision.plan import Cut
 from context_window.views.session_state import shows_less
 from tests.support.counting import Letters
 from tests.support.managing import ids, session_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from context_window.trimming.placeholders import MARK, changed
-from context_window.trimming.plan import Action, Cut
+from context_window.decision.placeholders import MARK, changed
+from context_window.decision.plan import Action, Cut
 from session.identity import is_digest
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.parts import Image

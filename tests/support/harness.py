@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from context_window.counting.item_tokens import Measurer
-from context_window.trimming.limits import BOUNDLESS, Limits
-from context_window.trimming.plan import Plan
+from context_window.decision.limits import BOUNDLESS, Limits
+from context_window.decision.plan import Plan
 from context_window.views.item_decisions import ItemDecisions
-from context_window.views.tracker import SessionTracker
+from context_window.decision.replay import Replay
 from session.session import Session
 from session.session_log import recorded_total
 from session.units import grouping, is_answer, request_points
@@ -25,7 +25,7 @@ class Outcome:
     log: Session
     view: Session
     plan: Plan
-    tracker: SessionTracker
+    tracker: Replay
 
     @property
     def total(self) -> int:
@@ -49,10 +49,10 @@ class Outcome:
 
 def process(session: Session, limits: Limits) -> Outcome:
     """As `process_session` from cold."""
-    return again(SessionTracker(session, limits, MEASURER), session)
+    return again(Replay(session, limits, MEASURER), session)
 
 
-def again(tracker: SessionTracker, session: Session) -> Outcome:
+def again(tracker: Replay, session: Session) -> Outcome:
     """As another call of `process_session`. A plan that goes on from the last one equals one from nothing."""
     tracker.update(session)
     view, earlier = tracker.view(session), tracker._decisions
@@ -79,7 +79,7 @@ def can_go_on(log: Session, view: Session) -> bool:
 
 def trim(session: Session, limits: Limits) -> Outcome:
     """As `trim_session`."""
-    return again(SessionTracker(session, exact(limits), MEASURER, one_shot=True), session)
+    return again(Replay(session, exact(limits), MEASURER, one_shot=True), session)
 
 
 def ladder(session: Session, limits: Limits) -> Iterator[Outcome]:

@@ -20,9 +20,9 @@ from itertools import pairwise
 
 from context_window.counting.item_tokens import Measurer
 from context_window.settings.context_window import ContextWindow
-from context_window.trimming.calibration_rule import CalibrationRule
-from context_window.trimming.limits import BOUNDLESS, Limits
-from context_window.views.tracker import SessionTracker
+from context_window.calibration.rule import CalibrationRule
+from context_window.decision.limits import BOUNDLESS, Limits
+from context_window.decision.replay import Replay
 from session.session import Session
 from session.units import grouping
 
@@ -154,7 +154,7 @@ def estimates_along(session: Session, measurer: Measurer, rule: CalibrationRule)
     limits = Limits(BOUNDLESS, BOUNDLESS, BOUNDLESS, ContextWindow().shares.exact, images_max=BOUNDLESS, calibration=rule)
     log = Session(metadata=dict(session.metadata))
     log.restore_seams(session.response_breaks, 0)
-    tracker = SessionTracker(log, limits, measurer)
+    tracker = Replay(log, limits, measurer)
     estimates = []
     starts = set(grouping(session).response_starts)
     for place, item in enumerate(session.items):
@@ -164,6 +164,6 @@ def estimates_along(session: Session, measurer: Measurer, rule: CalibrationRule)
     return [*estimates, _estimate(tracker, log)]
 
 
-def _estimate(tracker: SessionTracker, log: Session) -> Estimate | None:
+def _estimate(tracker: Replay, log: Session) -> Estimate | None:
     tracker.update(log)
     return Estimate(tracker.report_feed.estimate, tracker.fold.total) if tracker.report_feed.is_anchored else None

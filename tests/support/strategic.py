@@ -21,9 +21,9 @@ from context_window.strategies import (
     is_final,
     parts_of,
 )
-from context_window.trimming.limits import Limits
-from context_window.trimming.plan import Action, Reason
-from context_window.trimming.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget
+from context_window.decision.limits import Limits
+from context_window.decision.plan import Action, Reason
+from context_window.decision.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget
 from session.items import Message, MessageCategory
 from session.session import Session
 from tests.support.extracting import EXTRACTING, SlowChoice

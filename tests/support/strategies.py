@@ -12,9 +12,9 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from context_window.trimming.extracts import HEAD
-from context_window.trimming.limits import BOUNDLESS, Limits
-from context_window.trimming.tool_rules import ToolRule
+from context_window.decision.extracts import HEAD
+from context_window.decision.limits import BOUNDLESS, Limits
+from context_window.decision.tool_rules import ToolRule
 from session.items import (
     AgentConfigUpdate,
     AgentHandoff,

@@ -16,12 +16,12 @@ from functools import cache
 from typing import Any, Self, TypeVar
 
 from context_window.counting.text_truncation import longest_cut
-from context_window.trimming.extracts import digest, section
-from context_window.trimming.file_access import FileAccess, file_access
-from context_window.trimming.limits import Limits
-from context_window.trimming.placeholders import MARK, changed, cleared, cleared_call, cut_text, longest_text
-from context_window.trimming.plan import Cut
-from context_window.trimming.tool_rules import ToolRule
+from context_window.decision.extracts import digest, section
+from context_window.decision.tool_rules import FileAccess, file_access
+from context_window.decision.limits import Limits
+from context_window.decision.placeholders import MARK, changed, cleared, cleared_call, cut_text, longest_text
+from context_window.decision.plan import Cut
+from context_window.decision.tool_rules import ToolRule
 from session.items import (
     AgentConfigUpdate,
     AgentHandoff,

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from context_window.trimming import trim as steps
-from context_window.trimming.limits import portion
-from context_window.trimming.plan import Reason
+from context_window.decision.limits import portion
+from context_window.decision.plan import Reason
 from context_window.trimming.view_state import ViewState
 
 

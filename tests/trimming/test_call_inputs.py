@@ -9,8 +9,8 @@ import pytest
 
 from context_window import BudgetError, ContextWindow, ContextWindowManager
 from context_window.trimming.apply import apply
-from context_window.trimming.plan import Action, Reason
-from context_window.trimming.shortened_text import LONG_VALUE
+from context_window.decision.plan import Action, Reason
+from context_window.decision.placeholders import LONG_VALUE
 from session import FunctionCall, FunctionCallOutput, Session
 from session.items import Item
 from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses

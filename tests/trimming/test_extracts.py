@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from context_window.trimming.extracts import HEAD, digest, lines_of, texts_of
-from context_window.trimming.terms import LINE, NAME, NUMBER, PATH, names_in, weight_of
+from context_window.decision.extracts import HEAD, digest, lines_of, texts_of
+from context_window.decision.terms import LINE, NAME, NUMBER, PATH, names_in, weight_of
 from session.identity import is_same
 from session.items import FunctionCall, FunctionCallOutput, Message, MessageCategory
 from session.parts import Image

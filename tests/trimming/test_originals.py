@@ -7,9 +7,9 @@ import json
 import pytest
 
 from context_window.counting.item_tokens import Measurer
-from context_window.trimming.edited_output import WAS, original_of
-from context_window.trimming.placeholders import changed, cleared, output_text
-from context_window.trimming.plan import Cut
+from context_window.decision.placeholders import WAS, original_of
+from context_window.decision.placeholders import changed, cleared, output_text
+from context_window.decision.plan import Cut
 from session import Document, FunctionCallOutput, Image, Session
 from session.parts import Text
 from tests.support.counting import Letters

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager, Session
 from context_window.recall import recall, recall_tool
-from context_window.trimming.edited_output import WAS
-from context_window.trimming.placeholders import (
+from context_window.decision.placeholders import WAS
+from context_window.decision.placeholders import (
     CLEARED,
     MARK,
     changed,
@@ -29,7 +29,7 @@ from context_window.trimming.placeholders import (
     shown_id,
     value_marker,
 )
-from context_window.trimming.shortened_text import LONG_VALUE, middle_cut, shortened, shortened_arguments
+from context_window.decision.placeholders import LONG_VALUE, middle_cut, shortened, shortened_arguments
 from session.items import FunctionCall, FunctionCallOutput, ItemBase, Message
 from session.parts import Document, Image, Text
 from session.providers.anthropic import to_anthropic

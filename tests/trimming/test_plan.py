@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
 from context_window.trimming.apply import apply, shape
-from context_window.trimming.limits import BOUNDLESS, Limits, goal_of, portion
-from context_window.trimming.placeholders import changed, cleared, image_placeholder, output_placeholder
-from context_window.trimming.plan import Action, Cut, Decision, Plan, Reason
-from context_window.trimming.plan_text import (
+from context_window.decision.limits import BOUNDLESS, Limits, goal_of, portion
+from context_window.decision.placeholders import changed, cleared, image_placeholder, output_placeholder
+from context_window.decision.plan import Action, Cut, Decision, Plan, Reason
+from context_window.decision.plan_text import (
     ActionTotals,
     Run,
     action_totals,

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
-from context_window.trimming.limits import Limits
-from context_window.trimming.plan import Action, Reason
+from context_window.decision.limits import Limits
+from context_window.decision.plan import Action, Reason
 from session.items import (
     FunctionCall,
     FunctionCallOutput,

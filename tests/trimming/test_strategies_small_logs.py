@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from context_window import DropOldest, PriorityTrim, Session, SlidingWindow, Summarize
-from context_window.trimming.limits import Limits
+from context_window.decision.limits import Limits
 from context_window.trimming.strategy_runner import to_summarise
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from tests.support.checks import frontier

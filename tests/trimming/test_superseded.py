@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from context_window import BudgetError, ContextWindow, ContextWindowManager, ToolRule
 from context_window.display.plan import plan_text
-from context_window.trimming.file_access import FileAccess, file_access
-from context_window.trimming.plan import Action, Reason
+from context_window.decision.tool_rules import FileAccess, file_access
+from context_window.decision.plan import Action, Reason
 from session import FunctionCall, FunctionCallOutput, Session
 from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions

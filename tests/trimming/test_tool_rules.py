@@ -10,8 +10,8 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window import BudgetError, ContextWindow, ContextWindowManager, ToolRule
-from context_window.trimming.plan import Action, Reason
-from context_window.trimming.tool_rules import rule_for
+from context_window.decision.plan import Action, Reason
+from context_window.decision.tool_rules import rule_for
 from session import FunctionCall, FunctionCallOutput, Session
 from tests.support.checks import protected
 from tests.support.harness import ladder, trim

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from context_window.trimming.limits import Limits
-from context_window.trimming.placeholders import cleared
-from context_window.views.tracker import SessionTracker
+from context_window.decision.limits import Limits
+from context_window.decision.placeholders import cleared
+from context_window.decision.replay import Replay
 from session.items import (
     AgentHandoff,
     Compaction,
@@ -258,7 +258,7 @@ def test_the_fold_agrees_with_its_twin(name: str, images_kept: int, *, binds_thi
             budget, budget, budget * 2 // 3, SHARES, images_kept, images_kept, preamble=9, synthetic=5, binds_thinking=binds_thinking
         )
         log = copy_of(Session(id="s"))
-        tracker = SessionTracker(log, bounds, MEASURER)
+        tracker = Replay(log, bounds, MEASURER)
         for item, twin in zip(items, folds(items, bounds, facts), strict=True):
             log.append(item)
             outcome = again(tracker, log)
@@ -277,7 +277,7 @@ def test_the_fold_agrees_with_its_twin_if_items_are_too_many(name: str, percent:
         target = max(1, most * percent // 100)
         bounds = Limits(9_999, 9_999, 9_999, shares, 9, 9, items_max=most, items_target=target)
         log = copy_of(Session(id="s"))
-        tracker = SessionTracker(log, bounds, MEASURER)
+        tracker = Replay(log, bounds, MEASURER)
         for item, twin in zip(items, folds(items, bounds, facts), strict=True):
             log.append(item)
             assert list(again(tracker, log).view.items) == twin.view()
@@ -292,7 +292,7 @@ def test_the_fold_agrees_with_its_twin_if_a_view_is_used_as_a_log(name: str) -> 
     for settled in range(len(items) + 1):
         log = Session(items, id="s")
         log.restore_seams(frozenset(), settled)
-        assert list(again(SessionTracker(log, bounds, MEASURER), log).view.items) == fold(log, bounds, FACTS[name]).view()
+        assert list(again(Replay(log, bounds, MEASURER), log).view.items) == fold(log, bounds, FACTS[name]).view()
 
 
 def test_an_item_that_returns_in_the_form_it_had_is_the_same_object() -> None:
@@ -302,7 +302,7 @@ def test_an_item_that_returns_in_the_form_it_had_is_the_same_object() -> None:
     for budget in range(150, 700, 10):
         bounds = Limits(budget, budget, budget * 2 // 3, SHARES, 1, 1)
         log = copy_of(Session(id="s"))
-        tracker = SessionTracker(log, bounds, MEASURER)
+        tracker = Replay(log, bounds, MEASURER)
         latest: dict[str, tuple[Item, int]] = {}  # by id: the item as it was shown last, and the length of the log then
         for item in items:
             log.append(item)

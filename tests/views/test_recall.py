@@ -12,9 +12,9 @@ import pytest
 
 from context_window import BudgetError, ContextWindow, ContextWindowManager, RecallError, Session
 from context_window.recall import recall, recall_tool
-from context_window.trimming.extracts import digest
-from context_window.trimming.placeholders import SHOWN, changed, cleared, image_placeholder
-from context_window.trimming.plan import Cut
+from context_window.decision.extracts import digest
+from context_window.decision.placeholders import SHOWN, changed, cleared, image_placeholder
+from context_window.decision.plan import Cut
 from session.items import FunctionCall, FunctionCallOutput, Message
 from session.parts import Image, Text
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from context_window.counting.item_tokens import Measurer
 from context_window.settings.shares import Shares
-from context_window.trimming.limits import Limits
-from context_window.trimming.plan import Action, Decision, Plan
-from context_window.views.tracker import SessionTracker
+from context_window.decision.limits import Limits
+from context_window.decision.plan import Action, Decision, Plan
+from context_window.decision.replay import Replay
 from session.items import Compaction, Item, Message
 from session.session import Session
 from tests.support.counting import Letters
@@ -69,10 +69,10 @@ def test_a_tracker_does_not_follow_another_session() -> None:
 
 def test_a_one_shot_trim_of_a_session_that_grows_meanwhile_decides_at_the_end_alone() -> None:
     session = conversation()
-    tracker = SessionTracker(session, TIGHT, MEASURER, one_shot=True)
+    tracker = Replay(session, TIGHT, MEASURER, one_shot=True)
     for number in range(12, 24):
         turn(session, number)
-    fresh = again(SessionTracker(session, TIGHT, MEASURER, one_shot=True), session)
+    fresh = again(Replay(session, TIGHT, MEASURER, one_shot=True), session)
     assert list(again(tracker, session).view.items) == list(fresh.view.items)
 
 
@@ -99,7 +99,7 @@ def test_an_interrupted_tracker_is_not_updated() -> None:
     for answers in count(1):
         session = conversation(6)
         counter = Failing(answers)
-        tracker = SessionTracker(session, TIGHT, Measurer(counter))
+        tracker = Replay(session, TIGHT, Measurer(counter))
         try:
             tracker.update(session)
         except OSError:
@@ -119,7 +119,7 @@ def test_a_returned_view_never_changes(data: st.DataObject) -> None:
     session = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, session.items))))
     log = copy_of(session)
-    tracker = SessionTracker(log, bounds, MEASURER)
+    tracker = Replay(log, bounds, MEASURER)
     given_out: list[tuple[Session, list[Item]]] = []
     fresh = count()
     for item in session.items:
@@ -140,7 +140,7 @@ def test_a_returned_view_never_changes(data: st.DataObject) -> None:
 
 def test_views_between_two_trims_share_one_list() -> None:
     session = conversation(0)
-    tracker = SessionTracker(session, ROOMY, MEASURER)
+    tracker = Replay(session, ROOMY, MEASURER)
     views = []
     for number in range(60):
         turn(session, number)
@@ -154,7 +154,7 @@ def test_views_between_two_trims_share_one_list() -> None:
 def test_an_output_cleared_is_the_same_object_in_every_later_view() -> None:
     """A caller may store something per item, such as its tokens, and must find it again."""
     session = conversation()
-    tracker = SessionTracker(session, ROOMY, MEASURER)
+    tracker = Replay(session, ROOMY, MEASURER)
     cleared: dict[str, Item] = {}
     repeats = 0
     for number in range(12, 40):
@@ -176,7 +176,7 @@ def test_a_session_that_fits_again_is_returned_itself() -> None:
     session.add_message("assistant", "a" * 20, "a1", 0.0)
     session.add_message("user", "q" * 20, "u2", 0.0)
     session.add_function_call("tool", "{}", "c")
-    tracker = SessionTracker(session, replace(TIGHT, budget=150, trigger=150, target=130, synthetic=40), MEASURER)
+    tracker = Replay(session, replace(TIGHT, budget=150, trigger=150, target=130, synthetic=40), MEASURER)
     trimmed = again(tracker, session)
     assert [item.id for item in trimmed.view.items][:3] == ["a0", "a1", "u2"]
     assert trimmed.plan.breaks == trimmed.view.response_breaks == {"a1"}
@@ -211,7 +211,7 @@ def test_has_hidden_more(data: st.DataObject) -> None:
     session = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, session.items))))
     log = copy_of(session)
-    tracker = SessionTracker(log, bounds, MEASURER)
+    tracker = Replay(log, bounds, MEASURER)
     again(tracker, log)
     assert tracker.take_has_hidden_more() is None
     before: dict[str, Decision] = {}
@@ -235,7 +235,7 @@ def test_a_reduced_item_that_comes_back_is_not_newly_hidden() -> None:
     session.add_message("user", "q" * 500, "u1", 0.0)
     session.add_message("assistant", "a", "a0", 0.0)
     bounds = replace(TIGHT, budget=1000, trigger=1000, target=300, clamp_messages=False)
-    tracker = SessionTracker(session, bounds, MEASURER)
+    tracker = Replay(session, bounds, MEASURER)
     assert [item.id for item in again(tracker, session).view.items] == ["u1", "a0"]
     assert tracker.take_has_hidden_more() is None
     session.add_function_output("tool", "late", "c1")
@@ -260,13 +260,13 @@ def test_the_sums_of_a_plan_are_those_of_its_decisions(data: st.DataObject) -> N
     for item in log.items:
         session.append(item)
         if tracker is None:
-            tracker = SessionTracker(session, bounds, MEASURER)
+            tracker = Replay(session, bounds, MEASURER)
         tracker.update(session)
         if data.draw(st.booleans()):
             check_sums_of_plan(session, tracker)
 
 
-def check_sums_of_plan(session: Session, tracker: SessionTracker) -> Plan:
+def check_sums_of_plan(session: Session, tracker: Replay) -> Plan:
     """Check the sums of a plan against a count of all its decisions."""
     plan, fold = tracker.plan(), tracker.fold
     assert plan.protected == sum(list(plan)[place].before for place in fold.protected_places())
@@ -277,7 +277,7 @@ def check_sums_of_plan(session: Session, tracker: SessionTracker) -> Plan:
 
 def test_a_summary_that_a_later_one_replaces_has_no_place_in_a_plan() -> None:
     session = conversation(2)
-    tracker = SessionTracker(session, ROOMY, MEASURER)
+    tracker = Replay(session, ROOMY, MEASURER)
     places = []
     for number in range(2, 7):
         session.append(Compaction("so far", tuple(item.id for item in session.items[1:-4])))

@@ -1,7 +1,4 @@
-"""`CalibrationRule`: the constants of the bound that `context_window/calibration/` computes.
-
-It is in this package because `Limits` holds it: one value describes a view completely.
-"""
+"""`CalibrationRule`: the constants of the upper bound from reported usage. `Limits` holds them: one value describes a view completely."""
 
 from __future__ import annotations
 

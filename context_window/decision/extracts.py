@@ -31,8 +31,7 @@ from session.parts import Document, Image, Text
 from session.printable import short_name
 from session.removed import short_id
 
-from .edited_output import WAS
-from .placeholders import DIGEST, MARK, NAME_SHOWN, TAKEN, media_words
+from .placeholders import DIGEST, MARK, NAME_SHOWN, TAKEN, WAS, media_words
 from .plan import Cut
 
 GAP = "\n…\n"

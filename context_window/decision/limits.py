@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from .calibration_rule import CalibrationRule
+from ..calibration.rule import CalibrationRule
 from .strategy_api import Advisers
 from .tool_rules import ToolRules
 

@@ -30,7 +30,6 @@ from session.json_strings import string_values
 from session.parts import Text
 
 from .extracts import Line, lines_of, texts_of
-from .view_totals import Measures
 
 PATH, NAME, LINE, NUMBER = 1.6, 1.0, 0.2, 0.25
 """The value of a term by its class."""
@@ -108,19 +107,19 @@ class TermIndex:
         """Return an index that has read nothing yet. Reading makes it the same."""
         return TermIndex()
 
-    def read(self, measures: Measures, length: int, visible: Iterable[int]) -> None:
-        """Read the log up to this length, and remember the terms of these items."""
+    def read(self, log: Sequence[Item], tokens: Sequence[int], visible: Iterable[int]) -> None:
+        """Read the log, with the tokens of its items, and remember the terms of the visible ones."""
         items = self._items
-        for place in range(self.length, length):
-            items[place] = self._read(measures[place])
-            self._crowds.append(self._count_uses(place, measures[place], items[place].all()))
-            self._tokens += measures.unchanged(place)
+        for index in range(self.length, len(log)):
+            items[index] = self._read(log[index])
+            self._crowds.append(self._count_uses(index, log[index], items[index].all()))
+            self._tokens += tokens[index]
             self._tokens_up_to.append(self._tokens)
-        self._items = {place: items[place] if place in items else self._read(measures[place]) for place in visible}
+        self._items = {index: items[index] if index in items else self._read(log[index]) for index in visible}
 
-    def __getitem__(self, place: int) -> ItemTerms:
+    def __getitem__(self, index: int) -> ItemTerms:
         """Return the terms of one of the items that were named to `read`."""
-        return self._items[place]
+        return self._items[index]
 
     @property
     def length(self) -> int:
@@ -132,17 +131,17 @@ class TermIndex:
         age = self._tokens - self._tokens_up_to[term.last]
         return term.weight * (1 + term.uses) / sqrt((1 + DECAY * age / window) * (1 + self._crowds[term.last]))
 
-    def _count_uses(self, place: int, item: Item, terms: Iterable[Term]) -> int:
+    def _count_uses(self, index: int, item: Item, terms: Iterable[Term]) -> int:
         """Note which terms an item has, and return their number."""
         is_call = isinstance(item, FunctionCall)
         is_answer = is_call or (isinstance(item, Message) and item.role == "assistant")
-        is_user = isinstance(item, Message) and item.role == "user" and not (is_digest(item) or self._is_result(place))
+        is_user = isinstance(item, Message) and item.role == "user" and not (is_digest(item) or self._is_result(index))
         self._has_calls = self._has_calls or is_call
         self._follows_answer = is_answer
         crowd = 0
         for term in terms:
             crowd += 1
-            term.last = place
+            term.last = index
             term.uses += is_answer
             if is_user and not term.by_user:
                 term.by_user, term.weight = True, 2 * term.weight
@@ -150,9 +149,9 @@ class TermIndex:
                 term.by_call, term.weight = True, 2 * term.weight
         return crowd
 
-    def _is_result(self, place: int) -> bool:
-        """True if a message of the user's role at this place is the result of a command: in a log without calls, it follows an answer."""
-        return self._follows_answer and not self._has_calls and place > 2
+    def _is_result(self, index: int) -> bool:
+        """True if a message of the user's role here is the result of a command: in a log without calls, it follows an answer."""
+        return self._follows_answer and not self._has_calls and index > 2
 
     def _read(self, item: Item) -> ItemTerms:
         texts = texts_of(item)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from session.items import MessageCategory
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory
 from session.removed import Removed
 
 
@@ -32,6 +32,7 @@ class Reason(Enum):
     PINNED = "pinned"
     SUMMARY = "stands for earlier items"
     FRONTIER = "the model is about to read it, or to answer it"
+    WAITING = "its output is still to come"
     FIRST_MESSAGE = "the first message, which states the task"
     KEPT_BY_RULE = "a rule of its tool keeps it"
     OVER_SHARE = "over budget, and its category over its share"
@@ -104,6 +105,19 @@ class Decision:
     superseded_by: str | None = None
     lines: tuple[int, ...] | None = None
     digest_before: int | None = None
+
+
+def describe(item: Item) -> str:
+    """Return a description of an item without its content: `Read output`, `user message`, `Bash call`."""
+    match item:
+        case FunctionCallOutput():
+            return f"{item.name} output"
+        case FunctionCall():
+            return f"{item.name} call"
+        case Message():
+            return "summary" if item.is_summary else f"{item.role} message"
+        case _:
+            return item.type.replace("_", " ")
 
 
 def smallest_budget(kept_tokens: int) -> int:

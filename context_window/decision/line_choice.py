@@ -23,14 +23,15 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TypeAlias
 
-from session.units import KIND_CALL, KIND_OUTPUT
+from session.units import KIND_OUTPUT
 
-from .digests import Excerpt
+from .edits import LinePrice
 from .extracts import uncut_lines
 from .terms import Term, TermIndex
-from .view_state import ViewState
-from .view_totals import LinePrice
+from .view import View
 
+Excerpts: TypeAlias = Mapping[int, tuple[tuple[int, ...], int]]
+"""What a digest shows of items: by position the numbers of its lines, in rising order, and the tokens of these with their heading."""
 WHOLE = -1
 """Stands for a line: all of a unit."""
 Entry: TypeAlias = tuple[float, int, int, bool]
@@ -54,7 +55,7 @@ class Candidate:
     is_whole: bool = False
 
 
-def choose_lines(view: ViewState, heads: Sequence[int], room: int) -> dict[int, Mapping[int, Excerpt]]:
+def choose_lines(view: View, heads: Sequence[int], room: int) -> dict[int, Excerpts]:
     """Return the units of which something stays, by head, and what stays of their items, by position.
 
     A unit that stays whole has no positions. Of other units, items that are missing leave.
@@ -64,51 +65,51 @@ def choose_lines(view: ViewState, heads: Sequence[int], room: int) -> dict[int, 
         heads: The units to choose from. They are in the view.
         room: Tokens that they may have together.
     """
-    view.refresh_visible()
-    index = view.terms
-    index.read(view.measures, len(view), view.visible)
+    log, index = view.log, view.log.terms
+    visible = view.visible()
+    index.read(log.items, [tokens + log.free.get(at, 0) for at, tokens in enumerate(log.tokens)], visible)
     candidates = {head: _candidate(view, head) for head in heads}
-    choice = _LineChoice(view, index, candidates)
+    choice = _LineChoice(view, visible, candidates)
     choice.take(room)
-    remaining: dict[int, Mapping[int, Excerpt]] = {}
+    remaining: dict[int, Excerpts] = {}
     for head, candidate in candidates.items():
-        lines = {place: tuple(sorted(choice.chosen[place])) for place in candidate.lines if place in choice.chosen}
-        excerpts = {place: Excerpt(numbers, view.measures.section(place, numbers)) for place, numbers in lines.items()}
-        is_worthwhile = any(map(view.digests.has, lines)) or sum(excerpt.tokens for excerpt in excerpts.values()) < candidate.tokens
+        lines = {at: tuple(sorted(choice.chosen[at])) for at in candidate.lines if at in choice.chosen}
+        excerpts = {at: (numbers, log.measures.section_tokens(log.items[at], numbers)) for at, numbers in lines.items()}
+        is_in_digest = any(view.edit(at).lines is not None for at in lines)
+        is_worthwhile = is_in_digest or sum(tokens for _, tokens in excerpts.values()) < candidate.tokens
         if lines or candidate.is_whole:
             remaining[head] = excerpts if is_worthwhile else {}
     return remaining
 
 
-def _candidate(view: ViewState, head: int) -> Candidate:
+def _candidate(view: View, head: int) -> Candidate:
     """Return a unit with its lines that the view shows."""
-    candidate, groups = Candidate(), view.groups
-    places = view.visible_among(list(groups.members(head)))
-    is_waiting = any(groups.kind[place] == KIND_CALL and not groups.answered[place] for place in places)
-    lines = {place: numbers for place in places if not view.has_summary(place) and (numbers := shown_lines(view, place))}
-    candidate.tokens = sum(map(view.tokens, places))
-    if lines and not is_waiting and sum(view.measures.section(place, ()) for place in lines) < candidate.tokens:
+    candidate, log, indices = Candidate(), view.log, view.members(head)
+    lines = {at: numbers for at in indices if not log.summarised[at] and (numbers := shown_lines(view, at))}
+    candidate.tokens = sum(map(view.costs.__getitem__, indices))
+    if lines and not log.is_waiting(head) and sum(log.measures.section_tokens(log.items[at], ()) for at in lines) < candidate.tokens:
         candidate.lines = lines
     else:
-        candidate.terms = dict.fromkeys(term for place in places for term in shown_terms(view, place))
+        candidate.terms = dict.fromkeys(term for at in indices for term in shown_terms(view, at))
     return candidate
 
 
-def shown_lines(view: ViewState, place: int) -> Sequence[int]:
+def shown_lines(view: View, index: int) -> Sequence[int]:
     """Return the numbers of the lines that the view shows of an item."""
-    if view.hidden_reason(place) is not None or view.is_cleared(place):
+    edit = view.edit(index)
+    if edit.gone is not None or edit.is_cleared:
         return ()
-    if (extract := view.digests.lines.get(place)) is not None:
-        return extract
-    lines, cut = view.terms[place].lines, view.cut(place)
-    return range(len(lines)) if cut is None else uncut_lines(view.measures[place], lines, cut)
+    if edit.lines is not None:
+        return edit.lines
+    lines = view.log.terms[index].lines
+    return range(len(lines)) if edit.cut is None else uncut_lines(view.log.items[index], lines, edit.cut)
 
 
-def shown_terms(view: ViewState, place: int) -> Iterable[Term]:
+def shown_terms(view: View, index: int) -> Iterable[Term]:
     """Return the terms that the view shows of an item."""
-    terms = view.terms[place]
-    rest = () if view.is_cleared(place) and view.groups.kind[place] == KIND_OUTPUT else terms.rest
-    return [*rest, *(term for number in shown_lines(view, place) for term in terms.of_lines[number])]
+    terms = view.log.terms[index]
+    rest = () if view.edit(index).is_cleared and view.log.groups.kind[index] == KIND_OUTPUT else terms.rest
+    return [*rest, *(term for number in shown_lines(view, index) for term in terms.of_lines[number])]
 
 
 class _LineChoice:
@@ -118,16 +119,16 @@ class _LineChoice:
         chosen: By position of an item, the numbers of its lines that were taken.
     """
 
-    def __init__(self, view: ViewState, index: TermIndex, candidates: Mapping[int, Candidate]) -> None:
+    def __init__(self, view: View, visible: Sequence[int], candidates: Mapping[int, Candidate]) -> None:
         self.chosen: dict[int, list[int]] = {}
-        self._index = index
-        self._measures = view.measures
+        self._log = view.log
+        self._index: TermIndex = view.log.terms
         self._window = max(1, view.limits.trigger)
         self._candidates = candidates
-        self._heads = head = view.groups.head
+        self._heads = head = view.log.groups.head
         self._prices: dict[int, tuple[LinePrice, int]] = {}  # by position: of the lines of the item, and of its heading
-        unchosen = (place for place in view.visible if head[place] not in candidates)
-        self._values = dict.fromkeys((term for place in unchosen for term in shown_terms(view, place)), 0.0)  # of terms in view: 0
+        unchosen = (at for at in visible if head[at] not in candidates)
+        self._values = dict.fromkeys((term for at in unchosen for term in shown_terms(view, at)), 0.0)  # of terms in view: 0
 
     def take(self, room: int) -> None:
         """Take lines until the next one does not fit."""
@@ -135,8 +136,8 @@ class _LineChoice:
         heapify(heap)
         while heap:
             _, newness, number, was_open = heap[0]
-            place = -newness
-            entry = self._entry(place, number) if was_open == (place in self.chosen) else None
+            at = -newness
+            entry = self._entry(at, number) if was_open == (at in self.chosen) else None
             if entry is None:
                 heappop(heap)  # its line has another entry since the item was opened, or gains nothing any more
                 continue
@@ -144,51 +145,51 @@ class _LineChoice:
             if heap[0] < entry:
                 continue
             heappop(heap)
-            price = self._price(place, number)
+            price = self._price(at, number)
             if price > room:
                 return
             room -= price
-            self._take(heap, place, number)
+            self._take(heap, at, number)
 
-    def _take(self, heap: list[Entry], place: int, number: int) -> None:
+    def _take(self, heap: list[Entry], at: int, number: int) -> None:
         """Take a line, or a whole unit."""
-        candidate = self._candidates[self._heads[place]]
+        candidate = self._candidates[self._heads[at]]
         if number == WHOLE:
             candidate.is_whole = True
             self._values.update(dict.fromkeys(candidate.terms, 0.0))
             return
-        self._values.update(dict.fromkeys(self._index[place].of_lines[number], 0.0))
-        if place in self.chosen:
-            self.chosen[place].append(number)
+        self._values.update(dict.fromkeys(self._index[at].of_lines[number], 0.0))
+        if at in self.chosen:
+            self.chosen[at].append(number)
             return
-        self.chosen[place] = [number]
-        self._values.update(dict.fromkeys(self._index[place].rest, 0.0))
-        for entry in self._entries(place, candidate.lines[place]):
+        self.chosen[at] = [number]
+        self._values.update(dict.fromkeys(self._index[at].rest, 0.0))
+        for entry in self._entries(at, candidate.lines[at]):
             heappush(heap, entry)
 
     def _entries_of(self, head: int, candidate: Candidate) -> Iterator[Entry]:
         """Yield the first entries of a unit."""
         if candidate.lines:
-            for place, numbers in candidate.lines.items():
-                yield from self._entries(place, numbers)
+            for at, numbers in candidate.lines.items():
+                yield from self._entries(at, numbers)
         elif (entry := self._entry(head, WHOLE)) is not None:
             yield entry
 
-    def _entries(self, place: int, numbers: Iterable[int]) -> Iterator[Entry]:
+    def _entries(self, at: int, numbers: Iterable[int]) -> Iterator[Entry]:
         """Yield the entries of an item's lines that gain something and were not taken."""
-        lines, of_lines, _ = self._index[place]
-        (price, heading), chosen = self._price_of_lines(place), self.chosen.get(place)
+        lines, of_lines, _ = self._index[at]
+        (price, heading), chosen = self._price_of_lines(at), self.chosen.get(at)
         frame, is_open = (0, True) if chosen else (heading, False)
         for number in numbers:
             if (terms := of_lines[number]) and not (chosen and number in chosen) and (gain := self._gain(terms)):
                 _, start, end = lines[number]
-                yield (-gain / max(1, frame + price.of(end - start)), -place, number, is_open)
+                yield (-gain / max(1, frame + price.of(end - start)), -at, number, is_open)
 
-    def _entry(self, place: int, number: int) -> Entry | None:
+    def _entry(self, at: int, number: int) -> Entry | None:
         """Return the entry that a line or a whole unit has now; None if it gains nothing."""
-        terms = self._candidates[place].terms if number == WHOLE else self._index[place].of_lines[number]
+        terms = self._candidates[at].terms if number == WHOLE else self._index[at].of_lines[number]
         gain = self._gain(terms)
-        return (-gain / self._price(place, number), -place, number, place in self.chosen) if gain else None
+        return (-gain / self._price(at, number), -at, number, at in self.chosen) if gain else None
 
     def _gain(self, terms: Iterable[Term]) -> float:
         """Return the sum of the values of these terms."""
@@ -200,17 +201,18 @@ class _LineChoice:
             gain += value
         return gain
 
-    def _price(self, place: int, number: int) -> int:
+    def _price(self, at: int, number: int) -> int:
         """Return the price of a line, or of a whole unit."""
         if number == WHOLE:
-            return max(1, self._candidates[place].tokens)
-        _, start, end = self._index[place].lines[number]
-        price, heading = self._price_of_lines(place)
-        return max(1, price.of(end - start) + (0 if place in self.chosen else heading))
+            return max(1, self._candidates[at].tokens)
+        _, start, end = self._index[at].lines[number]
+        price, heading = self._price_of_lines(at)
+        return max(1, price.of(end - start) + (0 if at in self.chosen else heading))
 
-    def _price_of_lines(self, place: int) -> tuple[LinePrice, int]:
+    def _price_of_lines(self, at: int) -> tuple[LinePrice, int]:
         """Return what the lines of an item cost, and its heading."""
-        known = self._prices.get(place)
+        known = self._prices.get(at)
         if known is None:
-            known = self._prices[place] = self._measures.line_price(place), self._measures.section(place, ())
+            item, measures = self._log.items[at], self._log.measures
+            known = self._prices[at] = measures.line_price(item), measures.section_tokens(item, ())
         return known

@@ -1,0 +1,42 @@
+"""`RULES`, and `decide`: what a view becomes when the model is called now. Pure: a decision that nobody keeps has changed nothing.
+
+How the decisions at all calls follow from one another is in `replay.py`.
+"""
+
+from __future__ import annotations
+
+from .digests import Digests
+from .frontier import Frontier, Unread
+from .images import Images
+from .priority import ItemLimit, TokenLimit
+from .request_texts import RequestTexts
+from .strategy import Strategies
+from .summaries import Summaries
+from .usage_note import UsageNote
+from .view import Rule, View
+
+RULES: tuple[Rule, ...] = (
+    Summaries(),
+    Images(),
+    Strategies(),
+    ItemLimit(),
+    UsageNote(),
+    Unread(),
+    TokenLimit(),
+    Frontier(),
+    RequestTexts(),
+    Digests(),
+)
+"""All rules, in the order in which they decide. A new rule is a file, and a line here."""
+
+
+def decide(view: View) -> View:
+    """Return the view for a request at the end of the log: the same object if nothing is taken or added."""
+    decided = view
+    for rule in RULES:
+        decided = rule.decide(decided)
+    if decided.changes != view.changes:
+        for rule in RULES:
+            decided = rule.settle(decided)
+    is_unchanged = decided.changes == view.changes and decided.usage_noted == view.usage_noted
+    return view if is_unchanged else decided

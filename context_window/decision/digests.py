@@ -1,0 +1,24 @@
+"""Rule: lines of older items stand in digests. Which lines, strategies choose (`strategy.py`); their text is in `extracts.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from session.items import Item
+
+from .extracts import digest
+from .view import Rule, View
+
+
+class Digests(Rule):
+    """The digests of a view: messages in the user's voice, each before the first of its items or the response which that one is in."""
+
+    def cost(self, view: View) -> int:
+        """Return the tokens of the frames of digests. Their lines count as their items."""
+        return view.limits.digest * len(view.digests)
+
+    def additions(self, view: View) -> Iterable[tuple[int, int, Item]]:
+        """Yield the digests. Each has the id of its first item."""
+        for before in view.digests:
+            indices = view.digest_items(before)
+            yield before, indices[0], digest([(view.log.items[at], view.edits[at].lines or ()) for at in indices])

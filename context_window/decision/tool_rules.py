@@ -1,0 +1,237 @@
+"""Rules for the results of single tools: what settings state, which file a call reads or writes, and what rules keep or clear early.
+
+What follows from it for a trim is in `priority.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from itertools import islice
+from posixpath import normpath
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from session.items import FunctionCall, FunctionCallOutput
+from session.json_strings import object_of
+from session.units import NONE
+
+from ..errors import BudgetError
+from ..validation import check_amount
+from .placeholders import CLEARED, MARK
+
+if TYPE_CHECKING:
+    from .edits import Edit
+
+Clearing: TypeAlias = Literal["normal", "first", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRule:
+    """Treatment of one tool's results by a trim. Results are the outputs of its calls, and long values in the calls' arguments.
+
+        ContextWindow(tool_rules={"list_files": ToolRule(clear="first", keep_last=1), "read_plan": ToolRule(clear="never")})
+
+    A name may be a pattern, which covers every tool that matches and has no rule of its own name:
+
+        ContextWindow(tool_rules={"mcp__github__*": ToolRule(clear="first"), "mcp__github__get_issue": ToolRule(keep_last=3)})
+
+    A result that a rule keeps is not cleared, and its unit is not dropped while anything else can be. If the view does not fit
+    otherwise, the unit is dropped, the oldest first: only pinned items stay whatever happens.
+
+    Attributes:
+        clear: "normal" to clear by age. "first" to clear before the results of other tools. "never" to keep every result.
+        keep_last: Number of newest results of each tool to keep, counted among those that the view shows in full.
+        reads: For `clear_superseded`: the argument with the path of the file that the tool reads. None if the name of the tool decides.
+        writes: The argument with the path of the file that it writes as a whole.
+    """
+
+    clear: Clearing = "normal"
+    keep_last: int = 0
+    reads: str | None = None
+    writes: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.clear not in get_args(Clearing):
+            raise BudgetError("ToolRule.clear", self.clear, 'pass "normal", "first" or "never"')
+        object.__setattr__(self, "keep_last", check_amount("ToolRule.keep_last", self.keep_last, least=0))
+        for name in ("reads", "writes"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, str) and value):
+                raise BudgetError(f"ToolRule.{name}", value, "pass the name of the argument that holds the path of the file, or None")
+        if self.reads is not None and self.writes is not None:
+            raise BudgetError("ToolRule.writes", self.writes, "pass `reads` or `writes`, not both")
+
+    @property
+    def keeps(self) -> bool:
+        """True if the rule keeps some results or all."""
+        return self.clear == "never" or self.keep_last > 0
+
+
+ToolRules: TypeAlias = Mapping[str, ToolRule]
+"""Rules by the name of the tool, or by a pattern of names such as `mcp__github__*`."""
+
+
+def rule_for(tool: str, rules: ToolRules) -> ToolRule | None:
+    """Return the rule with exactly this name, otherwise the first one whose pattern matches it, otherwise None.
+
+    Args:
+        tool: Name of the tool.
+        rules: Rules by name or pattern. `*` stands for any characters, `?` for one, and `[…]` for one of several; case counts.
+    """
+    exact = rules.get(tool)
+    return exact if exact is not None else next((rule for pattern, rule in rules.items() if fnmatchcase(tool, pattern)), None)
+
+
+def check_rules(rules: object) -> dict[str, ToolRule]:
+    """Return a copy of the rules.
+
+    Raises:
+        BudgetError: They are not a mapping from names of tools to rules.
+    """
+    if isinstance(rules, Mapping) and all(isinstance(name, str) and isinstance(rule, ToolRule) for name, rule in rules.items()):
+        return dict(rules)
+    raise BudgetError("tool_rules", rules, 'pass rules by the name of the tool, such as {"read_file": ToolRule(keep_last=3)}')
+
+
+# The files of calls
+
+READERS = frozenset(
+    ("read", "readfile", "read_file", "read_text_file", "fs_read", "view", "view_file", "viewfile", "open_file", "cat", "get_file_contents")
+)
+"""Names of tools that return the content of a file, in lower case."""
+WRITERS = frozenset(("write", "writefile", "write_file", "write_to_file", "create", "create_file", "save_file", "fs_write"))
+"""Names of tools that write a whole file."""
+EDITORS = frozenset(("str_replace_based_edit_tool", "str_replace_editor", "text_editor", "editor"))
+"""Names of tools whose argument `command` is the name of one of the others: `view` or `create`."""
+PATHS = ("path", "file_path", "filepath", "filePath", "filename", "file_name", "file", "absolute_path", "target_file", "uri")
+"""Arguments that name the file; the first one that is a text counts."""
+HARMLESS = frozenset(("command", "description", "encoding", "explanation"))
+"""Other arguments with which a read is still in full. Any other may choose a part of the file, such as `offset` or `view_range`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileAccess:
+    """A file that a call reads or writes.
+
+    Attributes:
+        path: Its path, without `.` and double slashes.
+        replaces: True if results of earlier calls about the file are no longer needed: it was read in full, or written.
+    """
+
+    path: str
+    replaces: bool
+
+
+def file_access(tool: str, arguments: str, rule: ToolRule | None = None) -> FileAccess | None:
+    """Return the file that a call reads or writes; None if it does neither.
+
+    Args:
+        tool: Name of the tool. A prefix that ends in `__` or `.` is left out: `mcp__files__read_file` is `read_file`.
+        arguments: Its arguments, as JSON.
+        rule: The rule for the tool; its `reads` and `writes` come before the names that are known here.
+    """
+    name = tool.rpartition("__")[2].rpartition(".")[2].lower()
+    known_by_rule = rule is not None and (rule.reads or rule.writes)
+    if not (known_by_rule or name in READERS or name in WRITERS or name in EDITORS):
+        return None
+    values = object_of(arguments)
+    if values is None:
+        return None
+    if rule is not None and known_by_rule:
+        return _access(values, (rule.writes or rule.reads or "",), writes=rule.writes is not None)
+    if name in EDITORS:
+        name = str(values.get("command")).lower()
+    return _access(values, PATHS, writes=name in WRITERS) if name in READERS or name in WRITERS else None
+
+
+def is_writer(tool: str, arguments: str) -> bool:
+    """True if the tool writes a whole file, by the names that are known here.
+
+    Args:
+        tool: As for `file_access`.
+        arguments: As for `file_access`.
+    """
+    name = tool.rpartition("__")[2].rpartition(".")[2].lower()
+    if name in EDITORS:
+        name = str((object_of(arguments) or {}).get("command")).lower()
+    return name in WRITERS
+
+
+def _access(values: Mapping[str, object], names: tuple[str, ...], *, writes: bool) -> FileAccess | None:
+    named = next(((name, value) for name in names if isinstance(value := values.get(name), str) and value.strip()), None)
+    if named is None:
+        return None
+    other_names = (name for name, value in values.items() if value is not None and name != named[0])
+    return FileAccess(normpath(named[1]), replaces=writes or all(name in HARMLESS for name in other_names))
+
+
+# Results
+
+
+@dataclass
+class RuledResults:
+    """The results of a log that do not go by their age alone. A result is an output and the call that it answers, by position."""
+
+    _output_of: dict[int, int] = field(default_factory=dict)  # by position of an output that a rule may keep, and of its call
+    _outputs: dict[str, list[int]] = field(default_factory=dict)  # by tool: those outputs, in order
+    _tools: dict[int, str] = field(default_factory=dict)  # by position of such an output
+    _rules: dict[str, ToolRule] = field(default_factory=dict)  # of these tools
+    first: set[int] = field(default_factory=set)  # results whose rule says that they are cleared before others
+    _by_file: dict[str, list[int]] = field(default_factory=dict)  # by file: results about it that nothing supersedes yet
+    _superseders: dict[int, int] = field(default_factory=dict)  # by position of an output or call: the first output that supersedes it
+
+    def add(
+        self, call: int, made: FunctionCall, output: int, answer: FunctionCallOutput, rules: ToolRules, *, clear_superseded: bool
+    ) -> None:
+        """Take the output of a call, which is new in the log."""
+        rule = rule_for(made.name, rules)
+        if clear_superseded and not answer.is_error and (access := file_access(made.name, made.arguments, rule)) is not None:
+            results = self._by_file.setdefault(access.path, [])
+            if access.replaces:
+                self._superseders.update(dict.fromkeys(results, output))
+                results.clear()
+            results += (call, output)
+        if rule is None or answer.extra.get(MARK) == CLEARED:
+            return
+        if rule.clear == "first":
+            self.first.update((call, output))
+        if rule.keeps:
+            self._output_of[call] = self._output_of[output] = output
+            self._tools[output] = made.name
+            self._rules[made.name] = rule
+            self._outputs.setdefault(made.name, []).append(output)
+
+    def is_kept(self, index: int, edits: Mapping[int, Edit]) -> bool:
+        """True if a rule keeps this result or the call that it belongs to: it is in the view, and must not be cleared."""
+        output = self._output_of.get(index)
+        if output is None or ((edit := edits.get(output)) is not None and edit.gone is not None):
+            return False
+        tool = self._tools[output]
+        rule = self._rules[tool]
+        whole = (other for other in reversed(self._outputs[tool]) if _is_whole(edits.get(other)))
+        return rule.clear == "never" or output in islice(whole, rule.keep_last)
+
+    def kept(self, edits: Mapping[int, Edit]) -> list[int]:
+        """Return the outputs that the view shows in full and a rule keeps, in order."""
+        return sorted(output for output in self._tools if _is_whole(edits.get(output)) and self.is_kept(output, edits))
+
+    def superseder(self, index: int) -> int:
+        """Return the position of the first output that supersedes this result, -1 if there is none: its file was read or written later."""
+        return self._superseders.get(index, NONE)
+
+    def is_superseded(self, index: int, edits: Mapping[int, Edit]) -> bool:
+        """True if an output that supersedes this result is in the view."""
+        later = self.superseder(index)
+        while later != NONE and (edit := edits.get(later)) is not None and edit.gone is not None:
+            later = self.superseder(later)
+        return later != NONE
+
+    def early(self, edits: Mapping[int, Edit]) -> list[int]:
+        """Return the results that are cleared before others now."""
+        return [index for index in self.first | self._superseders.keys() if index in self.first or self.is_superseded(index, edits)]
+
+
+def _is_whole(edit: Edit | None) -> bool:
+    """True if the view shows the output in full."""
+    return edit is None or (edit.gone is None and not edit.is_shortened)

@@ -1,0 +1,46 @@
+"""`ViewFigures`: the figures of a session's latest view."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ..decision.view import View
+from ..events.definitions import Kinds
+from ..events.item_kinds import kind_of, kinds_of
+from ..settings.usage_snapshot import Rows, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class ViewFigures:
+    """The figures of a view. Amounts are tokens.
+
+    Attributes:
+        rows: Tokens by category, and of the request outside its items. They sum to the view's total.
+        budget: Tokens that the request may cost.
+        freed: Tokens by which the view is smaller than the log; without items for which a summary stands.
+        kinds: Items that the view hides or shows in a smaller form, by kind.
+    """
+
+    rows: Rows
+    budget: int
+    freed: int
+    kinds: Kinds
+
+
+def figures_of(view: View) -> ViewFigures:
+    """Return the figures of a decided view. Nothing is counted for it."""
+    rows = rows_of(view.tokens, view.overhead, view.correction)
+    return ViewFigures(rows, view.limits.budget, freed(view), reduced_kinds(view))
+
+
+def freed(view: View) -> int:
+    """Return the tokens by which the view is smaller than all items of the log for which no summary stands in it."""
+    return view.log.total - view.replaced_tokens - sum(view.tokens)
+
+
+def reduced_kinds(view: View) -> Kinds:
+    """Return the items that the view hides or shows in a smaller form, by kind, without those that a summary stands for."""
+    log = view.log
+    reduced = (at for at, edit in view.edits.items() if edit.gone is None or not log.summarised[at])
+    return kinds_of(Counter(kind_of(log.items[at]) for at in reduced))
