@@ -28,6 +28,8 @@ RULES: tuple[Rule, ...] = (
     Digests(),
 )
 """All rules, in the order in which they decide. A new rule is a file, and a line here."""
+TEXT_RULES = tuple(rule for rule in RULES if type(rule).cost is not Rule.cost)
+"""Those that add texts to a request."""
 
 
 def decide(view: View) -> View:

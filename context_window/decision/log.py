@@ -74,6 +74,7 @@ class Log:
         images: Their images, by position.
         media: Positions of items with images or documents.
         summarised: 1 if a summary stands for the item.
+        replaced: Number of these items.
         moved: Summaries that are shown before another position than their own (rule 8), each with that position.
         turn_start: Position of the user's message that ended the last turn, if reasoning is dropped with its turn.
         terms: The terms of the log. Read when lines are first chosen.
@@ -91,6 +92,7 @@ class Log:
     images: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     media: list[int] = field(default_factory=list)
     summarised: bytearray = field(default_factory=bytearray)
+    replaced: int = 0
     moved: dict[int, int] = field(default_factory=dict)
     turn_start: int = NONE
     terms: TermIndex = field(default_factory=TermIndex)
@@ -124,9 +126,10 @@ class Log:
             self.media.append(position)
         if new.replaces or new.is_summarised:
             own = [position] if new.is_summarised and groups.kind[position] != KIND_ORPHAN else []
-            arrival.summarised = [at for at in (*new.replaces, *own) if not self.summarised[at]]
+            arrival.summarised = [at for at in dict.fromkeys((*new.replaces, *own)) if not self.summarised[at]]
             for at in arrival.summarised:
                 self.summarised[at] = 1
+            self.replaced += len(arrival.summarised)
         arrival.replaced_prompts = groups.replaced[replaced:]
         if groups.kind[position] == KIND_OUTPUT:
             arrival.answered = groups.last_answered

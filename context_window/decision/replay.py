@@ -17,7 +17,7 @@ from session.units import KIND_ORPHAN, NONE
 from ..calibration.report_feed import ReportFeed
 from ..calibration.reported_totals import ReportedTotals
 from ..calibration.reports import Report, Reports
-from .decide import RULES, decide
+from .decide import TEXT_RULES, decide
 from .edits import Edit, Measures, shows_less
 from .limits import BOUNDLESS, Limits
 from .log import Log, NewItem
@@ -67,7 +67,7 @@ class Replay:
         self.model: object = session.metadata.get("model")
         self._decides_from = BOUNDLESS if one_shot else session.settled
         totals = ReportedTotals(limits.calibration, self._decides_from)
-        self.view = View(Log(limits, measures, had_note=session.removed is not None), limits, totals, RULES)
+        self.view = View(Log(limits, measures, had_note=session.removed is not None), limits, totals, TEXT_RULES)
         self.feed = ReportFeed(totals, Reports() if reports is None else reports)
         self._noted_at: dict[int, list[int]] = {}  # by length of the log at a refusal: items that became notes then
         self._awaited: set[str] = set()  # ids that summaries name and that come later: a view shows a summary before what it replaces

@@ -18,8 +18,9 @@ class Summaries(Rule):
 
     def decide(self, view: View) -> View:
         """Return the view without these units."""
-        log, groups = view.log, view.log.groups
-        draft = view
+        log, groups, draft = view.log, view.log.groups, view
+        if log.replaced == view.replaced:
+            return view
         for at in compress(range(len(view)), map(int.__and__, log.summarised, view.shown)):
             head = groups.head[at]
             if not draft.shown[at] or groups.unit_protection[head] == HELD:

@@ -33,6 +33,14 @@ class Totals(Protocol):
             removed: Local tokens taken from the items before the mark since it was set. Negative if some came back.
         """
 
+    def untrimmed_correction(self, view: View, costs: Sequence[int]) -> int:
+        """Return the same for a request from which nothing was taken.
+
+        Args:
+            view: The view.
+            costs: By position in the log, the local tokens of each item of that request; -1 if the item is not in it.
+        """
+
 
 class View:
     """The view of a log so far. Amounts are tokens.
