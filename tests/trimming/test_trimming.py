@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 
 import pytest
+from hypothesis import settings
 
 from context_window.trimming.limits import Limits
 from context_window.trimming.placeholders import cleared
@@ -26,7 +26,7 @@ from tests.support.checks import check_sums
 from tests.support.harness import MEASURER, again, copy_of
 from tests.support.twin import Facts, cost, fold, folds
 
-BUDGETS = 40 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 6
+BUDGETS = 40 if settings().max_examples >= 1_000 else 6
 """Budgets of a log in one test. Tests of the same log begin at different budgets, so that together they try ten times as many."""
 IMAGES_KEPT = (0, 1, 3, 8, 99)
 SHARES = (Fraction("0.1"), Fraction("0.35"), Fraction("0.5"), Fraction("0.05"))
