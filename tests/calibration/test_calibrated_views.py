@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
 from context_window.calibration.reported_totals import ReportedTotals
-from context_window.views.tracker import SessionTracker
 from session.items import Compaction, Message
 from session.parts import Image, Text
 from session.session import Session
@@ -21,6 +20,7 @@ from session.transcripts import read_transcripts
 from session.units import grouping
 from session.usage import Usage
 from tests.support.counting import Letters
+from tests.support.engine import Engine
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 
 Truth = Callable[[int, int], int]
@@ -48,15 +48,15 @@ class Request:
         return self.bound is not None and self.bound >= self.cost
 
 
-def totals_of(tracker: SessionTracker) -> ReportedTotals:
-    totals = tracker.fold.totals
+def totals_of(engine: Engine) -> ReportedTotals:
+    totals = engine.fold.totals
     assert isinstance(totals, ReportedTotals)
     return totals
 
 
-def request_of(tracker: SessionTracker, cost: int) -> Request:
-    fold = tracker.fold
-    anchor = totals_of(tracker).anchor
+def request_of(engine: Engine, cost: int) -> Request:
+    fold = engine.fold
+    anchor = totals_of(engine).anchor
     bound = None if anchor is None else fold.total
     return Request(bound, cost, bool(fold.tally.altered), anchor is not None and anchor.is_exact)
 
@@ -195,12 +195,12 @@ def test_nothing_is_learned_from_the_recorded_cost_of_a_view() -> None:
     session.append(Message("user", "r" * 96))
     session.append(Message("assistant", "a" * 96, usage=Usage(400, 0, 0, 100)))
     manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=10_000))
-    tracker = tracker_of(manager, session)
-    assert (tracker.report_feed.reported, len(totals_of(tracker).increments)) == (400, 0)
+    engine = tracker_of(manager, session)
+    assert (engine.report_feed.reported, len(totals_of(engine).increments)) == (400, 0)
     session.append(Message("user", "r" * 96))
     session.append(Message("assistant", "a" * 96, usage=Usage(700, 0, 0, 100)))
-    tracker = tracker_of(manager, session)
-    assert len(totals_of(tracker).increments) == 1
+    engine = tracker_of(manager, session)
+    assert len(totals_of(engine).increments) == 1
 
 
 def tracker_of(manager: ContextWindowManager, session: Session) -> SessionTracker:
@@ -208,7 +208,7 @@ def tracker_of(manager: ContextWindowManager, session: Session) -> SessionTracke
 
 
 def reported_turns(*reports: int) -> SessionTracker:
-    """A tracker of turns of 200 tokens each, whose requests were reported so."""
+    """A engine of turns of 200 tokens each, whose requests were reported so."""
     session = Session()
     for tokens in reports:
         session.append(Message("user", "q" * 96))

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from context_window import Message, PromptTooLongError, Session, Usage
 from context_window.compaction import compactor
 from context_window.compaction.summary_check import SummaryPlan, check_room, has_ample_room
-from context_window.views.tracker import SessionTracker
 from tests.support.compacting import Watched, Writer, compactions, managed
+from tests.support.engine import Engine
 
 REFUSAL = PromptTooLongError("prompt is too long")
 
@@ -61,11 +61,11 @@ def test_the_event_has_the_cost_of_the_view_and_it_stays_within_the_budget(
 def test_where_there_is_certainly_room_a_trial_finds_it_without_a_trim(percent: int, budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = []
 
-    def checked(tracker: SessionTracker, session: Session, plan: SummaryPlan) -> bool:
-        has_room = has_ample_room(tracker, session, plan)
+    def checked(engine: Engine, session: Session, plan: SummaryPlan) -> bool:
+        has_room = has_ample_room(engine, session, plan)
         if has_room:
-            assert check_room(session, tracker.items, tracker.fold, plan) <= tracker.fold.limits.trigger
-            assert tracker.report_feed.is_anchored
+            assert check_room(session, engine.items, engine.fold, plan) <= engine.limits.trigger
+            assert engine.report_feed.is_anchored
         answers.append(has_room)
         return has_room
 

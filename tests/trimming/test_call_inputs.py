@@ -7,13 +7,12 @@ import json
 
 import pytest
 
-from context_window import BudgetError, ContextWindow, ContextWindowManager
+from context_window import Action, BudgetError, ContextWindow, ContextWindowManager, Reason
 from context_window.trimming.apply import apply
-from context_window.trimming.plan import Action, Reason
-from context_window.trimming.shortened_text import LONG_VALUE
 from session import FunctionCall, FunctionCallOutput, Session
 from session.items import Item
 from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
+from tests.support.engine import LONG_VALUE
 
 TEXT = "def function():\n    return 1\n" * 60
 

@@ -10,20 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window import ContextWindow, ContextWindowManager
+from context_window import Action, ContextWindow, ContextWindowManager, Decision, Plan, Reason
 from context_window.trimming.apply import apply, shape
-from context_window.trimming.limits import BOUNDLESS, Limits, goal_of, portion
-from context_window.trimming.placeholders import changed, cleared, image_placeholder, output_placeholder
-from context_window.trimming.plan import Action, Cut, Decision, Plan, Reason
-from context_window.trimming.plan_text import (
-    ActionTotals,
-    Run,
-    action_totals,
-    headline,
-    runs,
-    text,
-    values,
-)
+from context_window.trimming.limits import portion
+from context_window.trimming.plan_text import text, values
 from session.items import (
     AgentHandoff,
     FunctionCall,
@@ -35,6 +25,21 @@ from session.items import (
 from session.parts import Document, Image, Text
 from session.session import Session
 from session.session_log import recorded_total
+from tests.support.engine import (
+    BOUNDLESS,
+    ActionTotals,
+    Cut,
+    Limits,
+    Run,
+    action_totals,
+    changed,
+    cleared,
+    goal_of,
+    headline,
+    image_placeholder,
+    output_placeholder,
+    runs,
+)
 
 SYSTEM, CONTEXT, DIALOG, OUTPUT = MessageCategory
 

@@ -10,10 +10,10 @@ from itertools import product
 import pytest
 
 from context_window import DropOldest, PriorityTrim, Session, SlidingWindow, Summarize
-from context_window.trimming.limits import Limits
 from context_window.trimming.strategy_runner import to_summarise
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from tests.support.checks import frontier
+from tests.support.engine import Limits
 from tests.support.harness import process, trim
 from tests.support.managing import ids
 from tests.support.strategic import decided_by

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window import BudgetError, ContextWindow, ContextWindowManager, ToolRule
+from context_window import Action, BudgetError, ContextWindow, ContextWindowManager, Reason, ToolRule
 from context_window.display.plan import plan_text
-from context_window.trimming.file_access import FileAccess, file_access
-from context_window.trimming.plan import Action, Reason
 from session import FunctionCall, FunctionCallOutput, Session
+from tests.support.engine import FileAccess, file_access
 from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost

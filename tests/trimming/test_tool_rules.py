@@ -9,11 +9,10 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window import BudgetError, ContextWindow, ContextWindowManager, ToolRule
-from context_window.trimming.plan import Action, Reason
-from context_window.trimming.tool_rules import rule_for
+from context_window import Action, BudgetError, ContextWindow, ContextWindowManager, Reason, ToolRule
 from session import FunctionCall, FunctionCallOutput, Session
 from tests.support.checks import protected
+from tests.support.engine import rule_for
 from tests.support.harness import ladder, trim
 from tests.support.strategies import TOOLS, limits, sessions
 from tests.support.twin import answers, cost, unit_of

@@ -8,18 +8,7 @@ from typing import Any
 
 import pytest
 
-from context_window import (
-    Action,
-    BudgetError,
-    Document,
-    Image,
-    PartRefused,
-    PartRefusedError,
-    Reason,
-    Session,
-    Text,
-    Trimmed,
-)
+from context_window import Action, BudgetError, Document, Image, PartRefused, PartRefusedError, Reason, Session, Text, Trimmed
 from context_window.events.definitions import Event
 from context_window.trimming.apply import apply
 from session.items import FunctionCallOutput, Message, Reasoning, new_id, parts_of_item

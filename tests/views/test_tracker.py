@@ -1,4 +1,4 @@
-"""The tracker of a session: edits, shared views, and interrupted updates."""
+"""The engine of a session: edits, shared views, and interrupted updates."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from context_window import Action, Decision, Plan
 from context_window.counting.item_tokens import Measurer
 from context_window.settings.shares import Shares
-from context_window.trimming.limits import Limits
-from context_window.trimming.plan import Action, Decision, Plan
-from context_window.views.tracker import SessionTracker
 from session.items import Compaction, Item, Message
 from session.session import Session
 from tests.support.counting import Letters
-from tests.support.harness import MEASURER, again, copy_of, process, trim
+from tests.support.engine import Engine, Limits
+from tests.support.harness import copy_of, process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
 
@@ -56,24 +55,24 @@ def conversation(turns: int = 12) -> Session:
 )
 def test_a_tracker_follows_appends_but_not_edits(edit: object, goes_on: bool) -> None:
     session = conversation()
-    tracker = process(session, TIGHT).tracker
+    engine = process(session, TIGHT).engine
     assert callable(edit)
     edit(session)
-    assert tracker.can_update(session) is goes_on
+    assert engine.can_update(session) is goes_on
 
 
 def test_a_tracker_does_not_follow_another_session() -> None:
-    tracker = process(conversation(), TIGHT).tracker
-    assert not tracker.can_update(conversation())
+    engine = process(conversation(), TIGHT).engine
+    assert not engine.can_update(conversation())
 
 
 def test_a_one_shot_trim_of_a_session_that_grows_meanwhile_decides_at_the_end_alone() -> None:
     session = conversation()
-    tracker = SessionTracker(session, TIGHT, MEASURER, one_shot=True)
+    engine = Engine(session, TIGHT, one_shot=True)
     for number in range(12, 24):
         turn(session, number)
-    fresh = again(SessionTracker(session, TIGHT, MEASURER, one_shot=True), session)
-    assert list(again(tracker, session).view.items) == list(fresh.view.items)
+    fresh = Engine(session, TIGHT, one_shot=True).process(session)
+    assert list(engine.process(session).view.items) == list(fresh.view.items)
 
 
 # Failing counters
@@ -99,15 +98,15 @@ def test_an_interrupted_tracker_is_not_updated() -> None:
     for answers in count(1):
         session = conversation(6)
         counter = Failing(answers)
-        tracker = SessionTracker(session, TIGHT, Measurer(counter))
+        engine = Engine(session, TIGHT, Measurer(counter))
         try:
-            tracker.update(session)
+            engine.update(session)
         except OSError:
-            assert not tracker.can_update(session)
+            assert not engine.can_update(session)
         else:
             break
     assert answers > 40
-    assert tracker.can_update(session)
+    assert engine.can_update(session)
 
 
 # Shared views
@@ -119,12 +118,12 @@ def test_a_returned_view_never_changes(data: st.DataObject) -> None:
     session = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, session.items))))
     log = copy_of(session)
-    tracker = SessionTracker(log, bounds, MEASURER)
+    engine = Engine(log, bounds)
     given_out: list[tuple[Session, list[Item]]] = []
     fresh = count()
     for item in session.items:
         log.append(item)
-        view = again(tracker, log).view
+        view = engine.process(log).view
         if view is not log:
             given_out.append((view, list(view.items)))
         if given_out and data.draw(st.integers(0, 3)) == 0:
@@ -140,11 +139,11 @@ def test_a_returned_view_never_changes(data: st.DataObject) -> None:
 
 def test_views_between_two_trims_share_one_list() -> None:
     session = conversation(0)
-    tracker = SessionTracker(session, ROOMY, MEASURER)
+    engine = Engine(session, ROOMY)
     views = []
     for number in range(60):
         turn(session, number)
-        views.append(again(tracker, session).view)
+        views.append(engine.process(session).view)
     trimmed = [view for view in views if view is not session]
     lists = {id(view.lineage) for view in trimmed}
     assert len(trimmed) > 30
@@ -154,11 +153,11 @@ def test_views_between_two_trims_share_one_list() -> None:
 def test_an_output_cleared_is_the_same_object_in_every_later_view() -> None:
     """A caller may store something per item, such as its tokens, and must find it again."""
     session = conversation()
-    tracker = SessionTracker(session, ROOMY, MEASURER)
+    engine = Engine(session, ROOMY)
     cleared: dict[str, Item] = {}
     repeats = 0
     for number in range(12, 40):
-        outcome = again(tracker, session)
+        outcome = engine.process(session)
         for item in outcome.view.items:
             if item is not session.get_by_id(item.id):
                 repeats += item.id in cleared
@@ -176,15 +175,15 @@ def test_a_session_that_fits_again_is_returned_itself() -> None:
     session.add_message("assistant", "a" * 20, "a1", 0.0)
     session.add_message("user", "q" * 20, "u2", 0.0)
     session.add_function_call("tool", "{}", "c")
-    tracker = SessionTracker(session, replace(TIGHT, budget=150, trigger=150, target=130, synthetic=40), MEASURER)
-    trimmed = again(tracker, session)
+    engine = Engine(session, replace(TIGHT, budget=150, trigger=150, target=130, synthetic=40))
+    trimmed = engine.process(session)
     assert [item.id for item in trimmed.view.items][:3] == ["a0", "a1", "u2"]
     assert trimmed.plan.breaks == trimmed.view.response_breaks == {"a1"}
     session.add_function_output("tool", "ok", "c")
-    outcome = again(tracker, session)
+    outcome = engine.process(session)
     assert outcome.view is session
     assert outcome.plan.breaks == frozenset()
-    assert list(again(tracker, session).view.items) == list(process(session, tracker.fold.limits).view.items)
+    assert list(engine.process(session).view.items) == list(process(session, engine.limits).view.items)
 
 
 # Views that hide more
@@ -211,16 +210,16 @@ def test_has_hidden_more(data: st.DataObject) -> None:
     session = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, session.items))))
     log = copy_of(session)
-    tracker = SessionTracker(log, bounds, MEASURER)
-    again(tracker, log)
-    assert tracker.take_has_hidden_more() is None
+    engine = Engine(log, bounds)
+    engine.process(log)
+    assert engine.take_has_hidden_more() is None
     before: dict[str, Decision] = {}
     for item in session.items:
         log.append(item)
         if data.draw(st.booleans()):
-            changes = changes_by_id(again(tracker, log).plan)
-            replaced = {item.id for place, item in enumerate(log.items) if tracker.fold.is_replaced(place)}
-            hidden_more = tracker.take_has_hidden_more()
+            changes = changes_by_id(engine.process(log).plan)
+            replaced = {item.id for place, item in enumerate(log.items) if engine.fold.is_replaced(place)}
+            hidden_more = engine.take_has_hidden_more()
             event(f"hides more: {hidden_more}")
             assert hidden_more is any(is_less(decision, before.get(name)) for name, decision in changes.items() if name not in replaced)
             before = changes
@@ -235,20 +234,20 @@ def test_a_reduced_item_that_comes_back_is_not_newly_hidden() -> None:
     session.add_message("user", "q" * 500, "u1", 0.0)
     session.add_message("assistant", "a", "a0", 0.0)
     bounds = replace(TIGHT, budget=1000, trigger=1000, target=300, clamp_messages=False)
-    tracker = SessionTracker(session, bounds, MEASURER)
-    assert [item.id for item in again(tracker, session).view.items] == ["u1", "a0"]
-    assert tracker.take_has_hidden_more() is None
+    engine = Engine(session, bounds)
+    assert [item.id for item in engine.process(session).view.items] == ["u1", "a0"]
+    assert engine.take_has_hidden_more() is None
     session.add_function_output("tool", "late", "c1")
-    view = again(tracker, session).view
+    view = engine.process(session).view
     assert "taken out" in str(view.items[2])
-    assert tracker.take_has_hidden_more() is False
+    assert engine.take_has_hidden_more() is False
     session.add_message("user", "q" * 500, "u2", 0.0)
-    again(tracker, session)
-    assert tracker.take_has_hidden_more() is True
+    engine.process(session)
+    assert engine.take_has_hidden_more() is True
 
 
 def test_a_one_shot_tracker_has_no_previous_view() -> None:
-    assert trim(conversation(), TIGHT).tracker.take_has_hidden_more() is None
+    assert trim(conversation(), TIGHT).engine.take_has_hidden_more() is None
 
 
 @given(st.data())
@@ -256,19 +255,19 @@ def test_the_sums_of_a_plan_are_those_of_its_decisions(data: st.DataObject) -> N
     """A plan of a log that grew costs what is new. Its protected tokens and summaries are those of a count from scratch."""
     log = data.draw(sessions())
     bounds = data.draw(limits(max(400, sum(map(cost, log.items)))))
-    session, tracker = Session(id="s"), None
+    session, engine = Session(id="s"), None
     for item in log.items:
         session.append(item)
-        if tracker is None:
-            tracker = SessionTracker(session, bounds, MEASURER)
-        tracker.update(session)
+        if engine is None:
+            engine = Engine(session, bounds)
+        engine.update(session)
         if data.draw(st.booleans()):
-            check_sums_of_plan(session, tracker)
+            check_sums_of_plan(session, engine)
 
 
-def check_sums_of_plan(session: Session, tracker: SessionTracker) -> Plan:
+def check_sums_of_plan(session: Session, engine: Engine) -> Plan:
     """Check the sums of a plan against a count of all its decisions."""
-    plan, fold = tracker.plan(), tracker.fold
+    plan, fold = engine.plan(), engine.fold
     assert plan.protected == sum(list(plan)[place].before for place in fold.protected_places())
     moved = {place: before for place, before in fold.moved.items() if fold.hidden_reason(place) is None}
     assert plan.summary_places == {session.items[place].id: before for place, before in moved.items()}
@@ -277,12 +276,12 @@ def check_sums_of_plan(session: Session, tracker: SessionTracker) -> Plan:
 
 def test_a_summary_that_a_later_one_replaces_has_no_place_in_a_plan() -> None:
     session = conversation(2)
-    tracker = SessionTracker(session, ROOMY, MEASURER)
+    engine = Engine(session, ROOMY)
     places = []
     for number in range(2, 7):
         session.append(Compaction("so far", tuple(item.id for item in session.items[1:-4])))
         turn(session, number)
-        tracker.update(session)
-        places.append(len(check_sums_of_plan(session, tracker).summary_places))
+        engine.update(session)
+        places.append(len(check_sums_of_plan(session, engine).summary_places))
     assert places == [1] * 5
     assert sum(isinstance(item, Compaction) for item in session.items) == 5
