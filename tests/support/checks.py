@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from context_window import Action
 from session.identity import is_digest
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.session import Session
 from tests.support.engine import MARK, Cut, Outcome, changed, cleared, cleared_call
-from tests.support.twin import answers, category_of, cost, is_summary, never_sent, responses, unit_of
+from tests.support.twin import Twin, answers, category_of, cost, is_summary, never_sent, responses, unit_of
 
 
 def frontier(items: list[Item], breaks: frozenset[str]) -> set[int]:
@@ -113,6 +114,16 @@ def cost_cleared(item: Item) -> int:
     if isinstance(item, FunctionCallOutput):
         return cost(cleared(item))
     return cost(cleared_call(item)) if isinstance(item, FunctionCall) else cost(item)
+
+
+def twin_after(outcome: Outcome) -> Twin:
+    """Return a twin of the log in which what the plan drops and clears is gone."""
+    twin = Twin(list(outcome.log.items), outcome.log.response_breaks, outcome.limits)
+    twin.grow(len(twin.items))
+    for place, decision in enumerate(outcome.plan):
+        if decision.action in (Action.DROP, Action.CLEAR):
+            (twin.dropped if decision.action is Action.DROP else twin.cleared).add(place)
+    return twin
 
 
 def check_oldest_first(log: Session, view: Session, *, excused: Callable[[Item], bool] = lambda item: False) -> None:

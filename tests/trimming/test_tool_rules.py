@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from context_window import Action, BudgetError, ContextWindow, ContextWindowManager, Reason, ToolRule
 from session import FunctionCall, FunctionCallOutput, Session
-from tests.support.checks import protected
+from tests.support.checks import cost_cleared, protected, twin_after
 from tests.support.engine import rule_for
 from tests.support.harness import ladder, trim
 from tests.support.strategies import TOOLS, limits, sessions
@@ -125,10 +125,9 @@ def test_kept_results_go_last(data: st.DataObject) -> None:
                 assert len(whole) >= min(rule.keep_last, len(results))
             if dropped and rule.clear == "never":
                 event("dropped although it is never cleared")
-                fold = outcome.tracker.fold
-                assert fold.results is not None
-                left = [place for place in range(len(log.items)) if fold.hidden_reason(place) is None and place not in kept_back]
-                assert all(any(map(fold.results.is_kept, units[place])) for place in left)
+                twin = twin_after(outcome)
+                left = [place for place, one in enumerate(outcome.plan) if one.action is not Action.DROP and place not in kept_back]
+                assert all(any(map(twin.kept, units[place])) for place in left)
 
 
 @given(st.data())
@@ -140,14 +139,13 @@ def test_first_results_are_cleared_before_others(data: st.DataObject) -> None:
     )
     outcome = trim(log, bounds)
     kept_back = protected(list(log.items), log.response_breaks)
-    fold = outcome.tracker.fold
     calls = answers(list(log.items))
     others = [place for place, one in enumerate(outcome.plan) if one.action is Action.CLEAR and name_of(log, calls, place) != "read"]
     for place, decision in enumerate(outcome.plan):
         is_result = place in calls and calls[place] is not None and name_of(log, calls, place) == "read" and place not in kept_back
         if others and is_result and decision.action is Action.KEEP and decision.category.name == "SYSTEM_OUTPUT":
             event("a result that cannot be smaller")
-            assert fold.cleared_tokens(place) >= decision.after
+            assert cost_cleared(log.items[place]) >= decision.after
 
 
 def name_of(log: Session, calls: dict[int, int | None], place: int) -> str:
