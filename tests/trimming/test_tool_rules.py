@@ -10,7 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window import Action, BudgetError, ContextWindow, ContextWindowManager, Reason, ToolRule
-from session import FunctionCall, FunctionCallOutput, Session
+from session import FunctionCall, FunctionCallOutput, Message, MessageCategory, Session
 from tests.support.checks import cost_cleared, protected, twin_after
 from tests.support.engine import rule_for
 from tests.support.harness import ladder, trim
@@ -87,6 +87,25 @@ def test_kept_results_give_way_before_the_view_is_over_budget() -> None:
     assert not plan.over_budget
     dropped = {one.item_id: one.reason for one in plan.changes if one.action is Action.DROP}
     assert {"plan0", "read1", "plan2"} <= dropped.keys()
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_kept_results_are_dropped_one_by_one_the_lowest_category_first_and_of_it_the_oldest(newest_first: bool) -> None:
+    session = Session([Message("user", "Plan it.")], id="s")
+    for number, category in enumerate(("DIALOG", "SYSTEM_OUTPUT", "SYSTEM_OUTPUT", "CONTEXT", "SYSTEM_OUTPUT")):
+        session.append(FunctionCall("plan", "{}", f"c{number}", id=f"call{number}", category=MessageCategory(category)))
+        session.append(FunctionCallOutput("plan", "p" * 600, f"c{number}", id=f"plan{number}"))
+        session.append(Message("assistant", "Next.", id=f"a{number}"))
+    session.append(Message("user", "And now?"))
+    order = ["plan4", "plan2", "plan1", "plan0", "plan3"] if newest_first else ["plan1", "plan2", "plan4", "plan0", "plan3"]
+    counts = set()
+    for budget in range(200, 3_600, 100):
+        asked = manager(budget, tool_rules={"plan": ToolRule(clear="never")})
+        view = asked.trim_session(session, preserve_recency=not newest_first)
+        gone = [name for name in order if view.get_by_id(name) is None]
+        assert gone == order[: len(gone)], budget
+        counts.add(len(gone))
+    assert counts == set(range(6))
 
 
 def test_a_rule_that_makes_no_sense_is_an_error() -> None:
