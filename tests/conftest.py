@@ -4,6 +4,7 @@ Helpers live in `tests.support`."""
 
 import gc
 import os
+import secrets
 import sys
 import threading
 from collections.abc import Generator
@@ -15,27 +16,19 @@ from hypothesis import HealthCheck, Phase, settings
 # Asserts in helpers must explain themselves as those in tests do. Before anything imports them.
 pytest.register_assert_rewrite("tests.support")
 
+# The same examples on every run and on every machine, and no database: who sees a red test sees it again, and so does everybody else.
 # No deadline in any profile: how long an example takes says more about the machine than about the code.
-settings.register_profile("default", max_examples=30, deadline=None)
-# The same examples on every run, and no database: a red build is red again when it is looked into.
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True, database=None, print_blob=True)
+settings.register_profile("default", max_examples=30, deadline=None, derandomize=True, database=None, print_blob=True)
 # For a mutation run (CONTRIBUTING.md), where a suite must fail or pass in seconds, a few hundred times over.
 settings.register_profile(
-    "mutation", settings.get_profile("ci"), max_examples=60, phases=[Phase.explicit, Phase.generate], print_blob=False
+    "mutation", settings.get_profile("default"), max_examples=60, phases=[Phase.explicit, Phase.generate], print_blob=False
 )
 # For faults that one of these must find (tests/trimming/test_bites.py): it ends with the first example that does.
 settings.register_profile("bites", settings.get_profile("mutation"), max_examples=1_000)
-# For a night, or before a release: HYPOTHESIS_PROFILE=deep pytest tests/properties -n auto. Without the phase that climbs towards
-# targets: it takes longer than all the examples.
-settings.register_profile(
-    "deep",
-    settings.get_profile("default"),
-    max_examples=20_000,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 settings.load_profile(PROFILE)
+
+HUNT_EXAMPLES = 20_000
 
 
 def _leave_out_local_constants() -> None:
@@ -51,8 +44,7 @@ def _leave_out_local_constants() -> None:
         providers._get_local_constants = lambda: constants
 
 
-if PROFILE in ("ci", "mutation", "bites"):
-    _leave_out_local_constants()
+_leave_out_local_constants()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -71,15 +63,49 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--long`."""
+    """Adds `--long`, `--hunt` and `--examples`."""
     parser.addoption("--long", action="store_true", help="run the tests marked `long` too, and 100 random examples instead of 30")
+    parser.addoption("--hunt", nargs="?", type=int, const=-1, metavar="SEED", help="draw new examples, from this seed or a new one")
+    parser.addoption("--examples", type=int, metavar="N", help=f"random examples of each property; {HUNT_EXAMPLES:,} with --hunt")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Takes 100 examples with `--long`. Before any test is imported, since each takes the profile of that moment."""
-    if config.getoption("--long") and PROFILE in ("default", "ci"):
-        settings.register_profile("long", settings.get_profile(PROFILE), max_examples=100)
+    """Sets how many examples are drawn, and from which seed. Before any test is imported, since each takes the profile of that moment."""
+    examples = config.option.examples
+    if config.option.hunt is not None:
+        if config.option.hunt < 0:
+            config.option.hunt = secrets.randbelow(10**9)  # here in the controller of `-n`: its workers are passed the options
+        config.option.hypothesis_seed = str(config.option.hunt)
+        # Without the phase that climbs towards targets: it takes longer than all the examples.
+        settings.register_profile(
+            "hunt",
+            settings.get_profile(PROFILE),
+            max_examples=examples or HUNT_EXAMPLES,
+            derandomize=False,
+            phases=[Phase.explicit, Phase.generate, Phase.shrink],
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        )
+        settings.load_profile("hunt")
+    elif examples or (config.option.long and PROFILE == "default"):
+        settings.register_profile("long", settings.get_profile(PROFILE), max_examples=examples or 100)
         settings.load_profile("long")
+
+
+def _hunt(config: pytest.Config) -> str | None:
+    """Return a line that says how to draw the examples of this run again; None if they are the fixed ones."""
+    seed, examples = config.option.hunt, settings().max_examples
+    return None if seed is None else f"hunt: {examples:,} examples of each property; the same again: --hunt {seed} --examples {examples}"
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    return _hunt(config)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Repeats the seed at the end, where it is not scrolled away."""
+    if line := _hunt(config):
+        terminalreporter.write_line(line)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from context_window.counting.counter import CallableCounter
 from context_window.counting.item_tokens import Measurer
 from context_window.counting.tiktoken_counter import TiktokenCounter
-from context_window.calibration.rule import CalibrationRule
 from session import Session
 from session.items import (
     AgentConfigUpdate,
@@ -24,6 +23,7 @@ from session.items import (
 )
 from session.units import grouping
 from session.usage import Usage
+from tests.support.engine import CalibrationRule
 from tests.support.recordings import account_of
 from tests.support.reported import Estimate, estimate, estimates_along, exchanges_of
 from tests.support.shared import TRANSCRIPTS, needs_transcripts

@@ -7,9 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_window import Message, PromptTooLongError, Session, Usage
-from context_window.compaction import compactor
-from context_window.compaction.summary_check import SummaryPlan, check_room, has_ample_room
-from context_window.decision.replay import Replay
 from tests.support.compacting import Watched, Writer, compactions, managed
 
 REFUSAL = PromptTooLongError("prompt is too long")
@@ -54,27 +51,6 @@ def test_the_event_has_the_cost_of_the_view_and_it_stays_within_the_budget(
         total, without = talk.turn(size)
         assert total <= max(talk.budget, without)
         assert [event.tokens for event in talk.manager.compacted[before:]] in ([], [total])
-
-
-@pytest.mark.parametrize("percent", [50, 100, 250])
-@pytest.mark.parametrize("budget", [2_000, 4_000])
-def test_where_there_is_certainly_room_a_trial_finds_it_without_a_trim(percent: int, budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = []
-
-    def checked(tracker: Replay, session: Session, plan: SummaryPlan) -> bool:
-        has_room = has_ample_room(tracker, session, plan)
-        if has_room:
-            assert check_room(session, tracker.items, tracker.fold, plan) <= tracker.fold.limits.trigger
-            assert tracker.report_feed.is_anchored
-        answers.append(has_room)
-        return has_room
-
-    monkeypatch.setattr(compactor, "has_ample_room", checked)
-    for items in (None, 10):
-        talk = ReportedConversation(budget, percent, items=items, size=30)
-        for turn in range(60):
-            talk.turn(40 + 37 * turn % 200)
-    assert any(answers)
 
 
 @pytest.mark.parametrize("percent", [70, 100, 180])

@@ -5,10 +5,9 @@ from __future__ import annotations
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window import ContextWindow, ContextWindowManager
-from context_window.trimming.apply import apply
-from context_window.decision.plan import Action, Reason
+from context_window import Action, ContextWindow, ContextWindowManager, Reason
 from session.items import Compaction, MessageCategory, Reasoning
+from tests.support.carried_out import carried_out
 from tests.support.checks import check_sums, protected
 from tests.support.counting import Letters
 from tests.support.harness import process, trim
@@ -28,7 +27,7 @@ def test_accounts(data: st.DataObject) -> None:
         costs = {decision.item_id: decision.after for decision in plan if decision.action is not Action.DROP}
         assert costs == {item.id: cost(item) for item in outcome.view.items}
         check_sums(outcome)
-        applied = apply(plan, log)
+        applied = carried_out(plan, log)
         assert applied.items == outcome.view.items
         assert applied.response_breaks == outcome.view.response_breaks
 

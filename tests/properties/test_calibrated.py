@@ -9,15 +9,14 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.calibration.reported_totals import ReportedTotals
-from context_window.calibration.rule import CalibrationRule
-from context_window.decision.limits import Limits
-from context_window.decision.replay import Replay
+from context_window import Plan
 from session.items import Message
 from session.session import Session
 from session.usage import Usage
 from tests.support.anchored import fold_anchored
-from tests.support.harness import MEASURER, again, copy_of, process
+from tests.support.checks import free_tokens
+from tests.support.engine import CalibrationRule, Engine, Limits
+from tests.support.harness import copy_of, is_settled, process
 from tests.support.strategies import limits, reported, sessions
 from tests.support.twin import Facts, cost
 
@@ -47,17 +46,14 @@ def test_calibrated_twin(data: st.DataObject) -> None:
     whole, bounds = data.draw(calibrated())
     every = data.draw(st.sampled_from((1, 7, 7, 11, 60)))  # the slow twin takes the square of what it compares
     log = copy_of(whole)
-    tracker, facts = Replay(log, bounds, MEASURER), Facts()
+    engine, facts = Engine(log, bounds), Facts()
     for item in whole.items:
         log.append(item)
         if len(log.items) >= whole.settled and data.draw(st.integers(1, every)) == 1:  # a view is there as a whole
-            compare(tracker, log, facts)
-    compare(tracker, log, facts)
-    event(f"anchored: {tracker.report_feed.is_anchored}")
-    totals = tracker.fold.totals
-    assert isinstance(totals, ReportedTotals)
-    event(f"learned: {len(totals.increments)}")
-    event(f"trimmed: {bool(tracker.fold.tally.altered)}")
+            compare(engine, log, facts)
+    plan = compare(engine, log, facts)
+    event(f"anchored: {plan.calibrated}")
+    event(f"trimmed: {bool(plan.changes)}")
 
 
 def turn(log: Session, size: int, reported: int, output: int = 0) -> None:
@@ -81,15 +77,15 @@ def test_calibrated_twin_of_a_small_log(turns: list[tuple[int, ...]], question: 
         turn(log, *figures)
     log.add_message("user", "q" * question)
     bounds = Limits(100_000, 100_000, 65_000, (Fraction(1, 4),) * 4, drops_thinking=True, calibration=CalibrationRule(prior_score=100))
-    compare(Replay(log, bounds, MEASURER), log, Facts())
+    compare(Engine(log, bounds), log, Facts())
 
 
-def compare(tracker: Replay, log: Session, facts: Facts) -> None:
-    outcome = again(tracker, log)
-    twin = fold_anchored(log, tracker.fold.limits, facts)
+def compare(engine: Engine, log: Session, facts: Facts) -> Plan:
+    outcome = engine.process(log)
+    twin = fold_anchored(log, engine.limits, facts)
     assert list(outcome.view.items) == twin.view()
     assert outcome.total == twin.total()
-    assert outcome.plan.after == outcome.total
+    return outcome.plan
 
 
 @given(calibrated())
@@ -99,8 +95,7 @@ def test_calibrated_fits(drawn: tuple[Session, Limits]) -> None:
     outcome = process(log, bounds)
     assert outcome.plan.over_budget == (outcome.total > bounds.budget)
     if outcome.plan.over_budget:
-        fold = outcome.tracker.fold
-        assert all(fold.is_protected(place) for place in fold.visible)
+        assert free_tokens(log, outcome.view, cost) == 0
 
 
 @given(calibrated())
@@ -108,7 +103,7 @@ def test_calibrated_views_say_what_they_cost(drawn: tuple[Session, Limits]) -> N
     """a view within its limits, reprocessed by the same function and policy, is unchanged: reports of other requests do not count"""
     log, bounds = drawn[0], replace(drawn[1], drops_thinking=False)  # a view may lack the question that made reasoning free
     first = process(log, bounds)
-    if first.view is log or not first.is_settled:
+    if first.view is log or not is_settled(first):
         return
     second = process(first.view, bounds)
     assert second.total == first.total

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
 from context_window.counting.item_tokens import Measurer
-from context_window.decision.placeholders import output_placeholder
 from session.items import FunctionCallOutput, Item
 from session.parts import Part
 from session.session import Session
 from tests.support.counting import Letters
+from tests.support.engine import output_placeholder
 from tests.support.harness import copy_of
 from tests.support.strategies import sessions
 from tests.support.twin import cost

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from context_window import Action, Extraction, MeasuredUnit, StrategyBudget, keep_lines
 from context_window.recall import recall
 from context_window.strategies import Extract
-from context_window.trimming.apply import apply
-from context_window.decision.extracts import GAP, HEAD, texts_of
-from context_window.decision.limits import Limits
-from context_window.decision.line_choice import choose_lines
-from context_window.decision.plan import Action
-from context_window.trimming.strategy_units import UnitsInView
-from context_window.decision.replay import Replay
 from session.identity import is_digest
 from session.items import Compaction, Item, Message
 from session.parts import Text
 from session.session import Session
 from session.units import NONE, grouping
+from tests.support.carried_out import carried_out
+from tests.support.engine import GAP, HEAD, Engine, Limits, texts_of
 from tests.support.extracting import EXTRACTING, EXTRACTS, code, coded_sessions
-from tests.support.harness import MEASURER, again, copy_of, exact, process, trim
-from tests.support.strategic import decided, decided_by
+from tests.support.harness import copy_of, exact, is_settled, process, trim
+from tests.support.strategic import decided, decided_by, measured
 from tests.support.strategies import limits
 from tests.support.twin import cost
 
@@ -36,15 +35,15 @@ def test_twin(data: st.DataObject) -> None:
     strategy = data.draw(EXTRACTING)
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
     log = copy_of(whole)
-    tracker = Replay(log, bounds, MEASURER)
+    engine = Engine(log, bounds)
     for item in whole.items:
         log.append(item)
         if item is whole.items[-1] or data.draw(st.integers(0, 7)) == 7:
-            outcome = again(tracker, log)
+            outcome = engine.process(log)
             twin = decided(log, bounds, strategy)
             assert list(outcome.view.items) == twin.view()
             assert outcome.total == twin.total()
-            assert list(apply(outcome.plan, log).items) == twin.view()
+            assert list(carried_out(outcome.plan, log).items) == twin.view()
             event(f"extracts: {min(len(twin.extracts), 3)}")
             event(f"drops: {min(len(twin.dropped), 3)}")
 
@@ -130,40 +129,53 @@ def test_idempotent(data: st.DataObject) -> None:
     bounds = decided_by(data.draw(EXTRACTS), data.draw(limits(sum(map(cost, log.items)))))
     for make in (process, trim):
         outcome = make(log, bounds)
-        if outcome.is_settled:
+        if is_settled(outcome):
             assert make(outcome.view, bounds).view is outcome.view
             saved = Session.from_dict(json.loads(json.dumps(outcome.view.to_dict())))
             assert make(saved, bounds).view is saved
             event(f"has extracts: {any(decision.action is Action.EXTRACT for decision in outcome.plan)}")
 
 
+@dataclass(frozen=True)
+class Room:
+    """Keeps lines of all that is free, whatever fits.
+
+    Attributes:
+        tokens: What they may have together.
+    """
+
+    tokens: int
+    above_units: ClassVar[int] = 0
+    final: ClassVar[bool] = True
+
+    def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> list[Extraction]:
+        return [keep_lines([unit for unit in units if unit.free], self.tokens)]
+
+
 @given(st.data())
 def test_a_choice_keeps_to_its_room(data: st.DataObject) -> None:
     """`keep_lines(units, tokens)`: afterwards these units have at most that many tokens together"""
     log, room = data.draw(coded_sessions()), data.draw(st.integers(-5, 3000))
-    fold = trim(log, data.draw(limits(10**9)).boundless()).tracker.fold
-    heads = [unit.head for unit in UnitsInView(fold) if unit.free]
-    remaining = choose_lines(fold, heads, room)
-    tokens = 0
-    for head, excerpts in remaining.items():
-        whole = sum(fold.tokens(place) for place in fold.groups.members(head))
-        tokens += sum(excerpt.tokens for excerpt in excerpts.values()) if excerpts else whole
-    event(f"whole: {any(not excerpts for excerpts in remaining.values())}")
-    assert tokens <= max(0, room)
-    event(f"units: {min(len(remaining), 3)}")
+    bounds = replace(data.draw(limits(10**9)).boundless(), tool_rules={})  # what a rule keeps stays
+    before = measured(log, bounds)
+    outcome = trim(log, decided_by(Room(room), bounds))
+    decisions = {decision.item_id: decision for decision in outcome.plan}
+    free = [decisions[id] for unit in before if unit.free for id in unit.ids]
+    assert sum(decision.after for decision in free) <= max(0, room)
+    event(f"whole: {any(decision.action is Action.KEEP for decision in free)}")
 
 
 @given(st.data())
 def test_a_larger_room_keeps_what_a_smaller_one_did(data: st.DataObject) -> None:
     """lines are taken in the order of their gain per token until one does not fit: what a smaller room keeps is kept by a larger one"""
     log, room = data.draw(coded_sessions(max_steps=10)), data.draw(st.integers(0, 2000))
-    fold = trim(log, data.draw(limits(10**9)).boundless()).tracker.fold
-    heads = [unit.head for unit in UnitsInView(fold) if unit.free]
-    smaller, larger = choose_lines(fold, heads, room), choose_lines(fold, heads, room + data.draw(st.integers(1, 900)))
-    assert smaller.keys() <= larger.keys()
-    for head, chosen in smaller.items():
-        more = larger[head]
-        assert not more or all(set(excerpt.lines) <= set(more[place].lines) for place, excerpt in chosen.items())
+    bounds = replace(data.draw(limits(10**9)).boundless(), tool_rules={})  # what a rule keeps stays
+    smaller, larger = (trim(log, decided_by(Room(size), bounds)).plan for size in (room, room + data.draw(st.integers(1, 900))))
+    for less, more in zip(smaller, larger, strict=True):
+        if less.action is Action.KEEP:
+            assert more.action is Action.KEEP
+        elif less.lines is not None:
+            assert more.action is Action.KEEP or set(less.lines) <= set(more.lines or ())
 
 
 @given(st.integers(0, 99), st.integers(8, 14), st.integers(1500, 3000))
@@ -171,21 +183,18 @@ def test_lines_do_not_come_back(seed: int, calls: int, budget: int) -> None:
     """nothing taken comes back by itself: a later extract of an item has lines of the earlier one only"""
     bounds = decided_by(Extract(tail=0, fresh=0.5), Limits(budget, budget, budget * 65 // 100, (Fraction(1, 4),) * 4))
     log = Session([Message("user", "Why?")])
-    tracker = Replay(log, bounds, MEASURER)
-    earlier: dict[int, set[int]] = {}
+    engine = Engine(log, bounds)
+    earlier: dict[str, set[int]] = {}
     for number in range(calls):
         call = log.add_function_call("read", {})
         log.add_function_output("read", code(900, seed + 5 * number), call.call_id)
+        for decision in engine.process(log).plan:
+            if decision.lines is not None:
+                lines = set(decision.lines)
+                assert lines <= earlier.get(decision.item_id, lines)
+                event("chosen again" if lines < earlier.get(decision.item_id, set()) else "chosen")
+                earlier[decision.item_id] = lines
         log.add_message("assistant", "I go on.")
-        tracker.update(log)
-        fold = tracker.fold
-        fold.reopen()  # what a provisional trim took may come back
-        for place in range(len(fold)):
-            lines = fold.digests.lines.get(place)
-            if lines is not None:
-                assert set(lines) <= earlier.get(place, set(lines))
-                event("chosen again" if set(lines) < earlier.get(place, set()) else "chosen")
-                earlier[place] = set(lines)
 
 
 @given(st.integers(0, 99), st.integers(2, 6), st.integers(1500, 3000), st.integers(2, 9))

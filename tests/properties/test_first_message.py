@@ -7,12 +7,12 @@ from dataclasses import replace
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window import ContextWindow, ContextWindowManager
-from context_window.decision.plan import Reason
+from context_window import ContextWindow, ContextWindowManager, Reason
 from session.items import Message, MessageCategory
 from session.session import Session
 from tests.support.checks import check_oldest_first, free_tokens
-from tests.support.harness import Outcome, ladder, process, trim
+from tests.support.engine import Outcome
+from tests.support.harness import ladder, process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
 

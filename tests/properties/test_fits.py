@@ -6,7 +6,8 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tests.support.checks import free_tokens, is_shortest
-from tests.support.harness import Outcome, process, trim
+from tests.support.engine import Outcome
+from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import Twin, cost, twin_of
 
@@ -26,18 +27,18 @@ def test_fits(data: st.DataObject) -> None:
             assert free_tokens(log, outcome.view, cost) == 0
             assert_nothing_left_to_truncate(outcome)
             largest = max(map(cost, outcome.view.items), default=0)
-            assert [culprit.tokens for culprit in outcome.tracker.culprits()[:1]] == ([largest] if outcome.view.items else [])
+            assert [culprit.after for culprit in outcome.plan.culprits[:1]] == ([largest] if largest else [])
 
 
 def recount(outcome: Outcome) -> int:
     """The request counted anew from the view's items, and from what a converter would add to them."""
-    fresh = twin_of(outcome.view, outcome.tracker.fold.limits)
+    fresh = twin_of(outcome.view, outcome.limits)
     fresh.grow(len(fresh.items))
     return fresh.total()
 
 
 def assert_nothing_left_to_truncate(outcome: Outcome) -> None:
-    twin = Twin(list(outcome.log.items), outcome.log.response_breaks, outcome.tracker.fold.limits)
+    twin = Twin(list(outcome.log.items), outcome.log.response_breaks, outcome.limits)
     twin.grow(len(twin.items))
     assert [place for place in twin.unread_context() if outcome.view.get_by_id(twin.items[place].id)] == []
     shrinkable = [*twin.unread_outputs(), *twin.unread_calls(), *(twin.unread_messages() if twin.limits.clamp_messages else [])]

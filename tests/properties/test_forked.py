@@ -1,102 +1,73 @@
-"""Guarantee: after a fork or a pin the view is that of the log, although the tracker goes on from what was known before."""
+"""Guarantee: after a fork or a pin the view is that of the log, whatever the manager has seen before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
 
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window import ContextWindow, ContextWindowManager
-from context_window.calibration.reports import Reports
+from context_window import ContextWindow, ContextWindowManager, Extract
 from context_window.events.definitions import Event, PartUnusable
-from context_window.calibration.rule import CalibrationRule
-from context_window.decision.limits import Limits
-from context_window.decision.replay import Replay
-from context_window.views.tracker_copies import copied_for_fork
 from session.items import FunctionCall, FunctionCallOutput, Message, MessageCategory
 from session.parts import Image, Text
 from session.session import Session
 from session.usage import Usage
 from tests.support.counting import Letters
-from tests.support.extracting import EXTRACTING, coded_sessions
-from tests.support.harness import MEASURER, Outcome, again, copy_of, process
-from tests.support.strategic import decided_by
-from tests.support.strategies import limits, reported, sessions
+from tests.support.extracting import coded_sessions
+from tests.support.harness import copy_of
+from tests.support.strategies import reported, sessions
 from tests.support.twin import cost
 
 
-def same(outcome: Outcome, log: Session) -> bool:
-    """True if a tracker that went on has the view, the plan and the sums of one that has read the whole log."""
-    fresh = process(deepcopy(log), outcome.tracker.fold.limits)
-    figures = [
-        (fold.total, fold.tally.tokens, fold.tally.items, fold.log_tokens, fold.overhead, list(fold.visible))
-        for fold in (outcome.tracker.fold, fresh.tracker.fold)
-    ]
-    same_seams = outcome.view.response_breaks == fresh.view.response_breaks and outcome.view.request_ends == fresh.view.request_ends
-    return outcome.view.items == fresh.view.items and outcome.plan == fresh.plan and figures[0] == figures[1] and same_seams
-
-
-def log_and_limits(data: st.DataObject) -> tuple[Session, Limits]:
-    has_digests = data.draw(st.booleans())
-    log = data.draw(coded_sessions() if has_digests else sessions())
-    bounds = data.draw(limits(sum(map(cost, log.items))))
-    bounds = decided_by(data.draw(EXTRACTING), bounds) if has_digests else bounds
-    if data.draw(st.booleans()):
-        log, bounds = data.draw(reported(log)), replace(bounds, calibration=CalibrationRule(prior_score=100))
-    return log, bounds
-
-
 @given(st.data())
-def test_a_fork_is_decided_as_its_log_is(data: st.DataObject) -> None:
-    """after any appends to either, the views of parent and fork, and their plans, equal those of logs never seen"""
-    log, bounds = log_and_limits(data)
-    parent = copy_of(log)
-    for item in log.items[: data.draw(st.integers(log.settled, len(log.items)))]:  # a view comes as a whole
-        parent.append(item)
-    tracker = Replay(parent, bounds, MEASURER)
-    again(tracker, parent)
+def test_a_log_with_forks_and_pins_is_decided_as_one_never_seen(data: st.DataObject) -> None:
+    """after any appends, pins and forks the manager's view and plan equal those of another manager"""
+    whole = data.draw(coded_sessions() if data.draw(st.booleans()) else sessions())
     if data.draw(st.booleans()):
-        tracker.plan()
-    seen = len(parent.items)
-    for item in log.items[seen : data.draw(st.integers(seen, len(log.items)))]:
-        parent.append(item)
-    fork = parent.fork()
-    copied = copied_for_fork(tracker, parent, fork, bounds, Reports())
-    assert copied is not None
-    event(f"trimmed: {bool(tracker.fold.tally.altered)}")
-    for session, of_session in data.draw(st.permutations([(parent, tracker), (fork, copied)])):
-        for item in log.items[len(session.items) :]:
-            session.append(item)
-            if data.draw(st.booleans()):
-                assert same(again(of_session, session), session)
-        assert same(again(of_session, session), session)
+        whole = data.draw(reported(whole))
+    budget = max(1, sum(map(cost, whole.items)) * data.draw(st.integers(20, 120)) // 100)
+    window = ContextWindow(
+        max_tokens=budget,
+        strategy=data.draw(st.sampled_from((None, Extract()))),
+        note_usage_at=data.draw(st.sampled_from((None, 0.8))),
+        keep_first_message=data.draw(st.booleans()),
+    )
 
+    def managed_by() -> ContextWindowManager:
+        return ContextWindowManager("gpt-5", token_counter=Letters(), context_window=window)
 
-@given(st.data())
-def test_a_pin_is_decided_as_its_log_is(data: st.DataObject) -> None:
-    """after pins, unpins and appends the view and the plan equal those of a log never seen"""
-    log, bounds = log_and_limits(data)
-    session = copy_of(log)
-    tracker = Replay(session, bounds, MEASURER)
-    for item in log.items:
+    manager, sessions_so_far = managed_by(), [copy_of(whole)]
+    for item in whole.items:
+        session = sessions_so_far[-1]
         session.append(item)
-        if not data.draw(st.booleans()):
-            continue
-        tracker.update(session)
+        match data.draw(EDITS):
+            case "fork":
+                sessions_so_far.append(session.fork())
+            case "pin":
+                other = data.draw(st.sampled_from(session.items))
+                (session.unpin if other.pinned else session.pin)(other.id)
+            case "parent":
+                sessions_so_far[0].add_message("user", f"beside {len(session.items)}")
         if data.draw(st.booleans()):
-            assert same(again(tracker, session), session)
-        if data.draw(st.booleans()):
-            twin = data.draw(st.sampled_from(session.items))
-            (session.unpin if twin.pinned else session.pin)(twin.id)
-            if tracker.follow_pin(session):
-                event("followed")
-            else:
-                tracker = Replay(session, bounds, MEASURER)
-            assert tracker.can_update(session)
-    assert same(again(tracker, session), session)
+            same(manager, managed_by(), data.draw(st.sampled_from(sessions_so_far)))
+    for session in sessions_so_far:
+        same(manager, managed_by(), session)
+
+
+EDITS = st.sampled_from(("none", "none", "none", "none", "fork", "pin", "parent"))
+
+
+def same(manager: ContextWindowManager, other: ContextWindowManager, session: Session) -> None:
+    """Check that two managers decide alike, whatever one of them has seen before."""
+    twin = deepcopy(session)
+    view, expected = manager.process_session(session), other.process_session(twin)
+    assert view.items == expected.items
+    assert (view.response_breaks, view.request_ends) == (expected.response_breaks, expected.request_ends)
+    plan = manager.plan_session(session)
+    assert plan == other.plan_session(twin)
+    event(f"changes: {bool(plan.changes)}")
 
 
 def managed(budget: int = 400, on_event: Callable[[Event], None] | None = None) -> ContextWindowManager:

@@ -8,11 +8,12 @@ from typing import NamedTuple
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.decision.plan import Action, Reason
+from context_window import Action, Reason
 from session.items import Message
 from session.parts import Image, Text
 from tests.support.checks import is_shortest, parts_of
-from tests.support.harness import Outcome, ladder, trim
+from tests.support.engine import Outcome
+from tests.support.harness import ladder, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import Twin, cost, is_summary
 
@@ -75,7 +76,7 @@ def one_trim(data: st.DataObject, *, spares_messages: bool = False) -> Outcome:
 
 def undecided(outcome: Outcome) -> Twin:
     """The whole log with nothing decided: says what of its frontier may shrink."""
-    twin = Twin(list(outcome.log.items), outcome.log.response_breaks, outcome.tracker.fold.limits)
+    twin = Twin(list(outcome.log.items), outcome.log.response_breaks, outcome.limits)
     twin.grow(len(twin.items))
     return twin
 

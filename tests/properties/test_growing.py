@@ -10,15 +10,15 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.decision.replay import Replay
-from session.items import Item, Message
+from session.items import Item
 from session.providers.anthropic import to_anthropic
 from session.providers.google import to_google
 from session.providers.openai_chat import to_openai_chat
 from session.providers.openai_responses import to_openai_responses
 from session.session import Session
 from tests.support.any_logs import ITEMS, logs
-from tests.support.harness import MEASURER, again, copy_of, process
+from tests.support.engine import Engine
+from tests.support.harness import copy_of, process
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
 
@@ -96,20 +96,11 @@ def test_views_of_a_log_that_grows(data: st.DataObject) -> None:
     log = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, log.items))))
     session, steps = copy_of(log), data.draw(st.integers(1, 4))
-    tracker = Replay(session, bounds, MEASURER)
+    engine = Engine(session, bounds)
     for place, item in enumerate(log.items, 1):
         session.append(item)
         if place % steps == 0:
-            outcome = again(tracker, session)
+            outcome = engine.process(session)
             event(f"the view is the log: {outcome.view is session}")
             check(outcome.view, name)
             assert outcome.plan == process(session, bounds).plan
-
-
-def test_only_new_items_are_written() -> None:
-    """A check of the check above: a request of a log that grew has the objects of the last one, but for its last message."""
-    session = Session([Message("user", "a"), Message("assistant", "b"), Message("user", "c"), Message("assistant", "d")])
-    first = session.to_openai_messages()
-    session.add_message("user", "e")
-    second = session.to_openai_messages()
-    assert [message is old for message, old in zip(second, first, strict=False)] == [True, True, False, False]

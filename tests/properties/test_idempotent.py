@@ -9,11 +9,10 @@ from fractions import Fraction
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from context_window.decision.limits import Limits
-from context_window.decision.placeholders import MARK
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.session import Session
-from tests.support.harness import can_go_on, process, trim
+from tests.support.engine import MARK, Limits
+from tests.support.harness import can_go_on, is_settled, process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
 
@@ -26,8 +25,8 @@ def test_idempotent(data: st.DataObject) -> None:
     bounds = data.draw(limits(sum(map(cost, log.items))))
     for make in (process, trim):
         outcome = make(log, bounds)
-        event(f"settled: {outcome.is_settled}")
-        if outcome.is_settled:
+        event(f"settled: {is_settled(outcome)}")
+        if is_settled(outcome):
             assert make(outcome.view, bounds).view is outcome.view
             saved = Session.from_dict(json.loads(json.dumps(outcome.view.to_dict())))
             assert make(saved, bounds).view is saved

@@ -7,12 +7,12 @@ from dataclasses import replace
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.decision.placeholders import image_placeholder
-from context_window.decision.plan import Action, Reason
+from context_window import Action, Reason
 from session.items import FunctionCallOutput, Item, Message, MessageCategory
 from session.parts import Image, Part, Text
 from session.session import Session
 from tests.support.checks import frontier
+from tests.support.engine import image_placeholder
 from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import category_of, is_summary, unit_of

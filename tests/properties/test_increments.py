@@ -12,7 +12,7 @@ from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from context_window.calibration.conformal import SAMPLES_MIN, SCALE_MAX, Increment, Increments
-from context_window.calibration.rule import CalibrationRule
+from tests.support.engine import CalibrationRule
 
 Step: TypeAlias = tuple[int, int, int]
 """Reported tokens of the request before, and the increment: its local count and its reported tokens."""

@@ -8,12 +8,11 @@ from fractions import Fraction
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.trimming.frontier import fair_parts
-from context_window.decision.limits import Limits
-from context_window.decision.plan import Action
+from context_window import Action
 from session.items import FunctionCall, FunctionCallOutput
 from session.parts import Image
 from session.session import Session
+from tests.support.engine import Limits, fair_parts
 from tests.support.harness import trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost, poured

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.decision.plan import Action, Reason
+from context_window import Action, Reason
 from session.items import Compaction, MessageCategory
 from session.session import Session
-from tests.support.checks import check_oldest_first, protected
+from tests.support.checks import check_oldest_first, cost_cleared, protected
 from tests.support.harness import trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost, unit_of
@@ -42,7 +42,7 @@ def test_oldest_first(data: st.DataObject) -> None:
     for place, decision in enumerate(outcome.plan):
         free = decision.reason is Reason.FITS and place not in kept_back and decision.category is MessageCategory.SYSTEM_OUTPUT
         may_go = items[place].type == "function_call_output" or (is_call[place] and bounds.clear_call_inputs)
-        if cleared and free and may_go and outcome.tracker.fold.cleared_tokens(place) < decision.after:
+        if cleared and free and may_go and cost_cleared(items[place]) < decision.after:
             assert (units[place][-1], is_call[place], place) > max(cleared), "a newer output or call was cleared before this one"
 
 

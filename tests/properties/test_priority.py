@@ -8,15 +8,18 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.decision.plan import Action, Reason
+from context_window import Action, Reason
 from session.items import FunctionCall, FunctionCallOutput, MessageCategory
-from tests.support.checks import protected
-from tests.support.harness import ladder, process, trim
+from session.units import PRIORITY
+from tests.support.checks import cost_cleared, protected
+from tests.support.harness import ladder, trim
 from tests.support.strategies import limits, sessions
-from tests.support.twin import cost
-from tests.support.watching import watched_steps
+from tests.support.twin import cost, unit_of
 
 ORDER = (MessageCategory.SYSTEM_OUTPUT, MessageCategory.DIALOG, MessageCategory.CONTEXT)
+
+LATER = (Reason.OVER_BUDGET, Reason.UNREAD_CONTEXT, Reason.LAST_RESORT)
+"""Reasons of what is taken after pass one."""
 
 BY_AGE: dict[str, Any] = {"tool_rules": {}, "clear_superseded": False}
 
@@ -53,13 +56,19 @@ def test_priority(data: st.DataObject) -> None:
 
 @given(st.data())
 def test_pass_one_stops_at_the_share(data: st.DataObject) -> None:
-    """Pass one takes from a category only while it is above its share; pass two comes when no category is."""
+    """Pass one takes from a category only while it is above its share: without the last unit that it took, the category was above it."""
     log = data.draw(sessions())
-    bounds = data.draw(limits(sum(map(cost, log.items))))
-    with watched_steps() as steps:
-        process(log, bounds)
-        trim(log, bounds)
-    assert all(step.category > step.share for step in steps if step.reason is Reason.OVER_SHARE)
+    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None, binds_thinking=False, **BY_AGE)
+    units = unit_of(list(log.items), log.response_breaks)
+    for outcome in ladder(log, bounds):
+        plan = outcome.plan
+        for rank, category in enumerate(PRIORITY):
+            rows = [(place, decision) for place, decision in enumerate(plan) if decision.category is category]
+            taken = [place for place, decision in rows if decision.reason is Reason.OVER_SHARE]
+            if taken and all(decision.reason not in LATER for _, decision in rows):
+                event(f"pass one alone took from {category.value}")
+                largest = max(sum(plan.decisions[member].before for member in units[place]) for place in taken)
+                assert sum(decision.after for _, decision in rows) + largest > int(bounds.shares[rank] * plan.budget)
 
 
 @given(st.data())
@@ -78,4 +87,4 @@ def test_outputs_and_calls_are_cleared_before_any_is_dropped(data: st.DataObject
         item = log.get_by_id(decision.item_id)
         whole = decision.action is Action.KEEP and decision.category is MessageCategory.SYSTEM_OUTPUT and decision.item_id not in kept_back
         if whole and (isinstance(item, FunctionCallOutput) or (isinstance(item, FunctionCall) and bounds.clear_call_inputs)):
-            assert outcome.tracker.fold.cleared_tokens(log.position(item.id) or 0) >= decision.after
+            assert cost_cleared(item) >= decision.after

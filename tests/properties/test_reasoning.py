@@ -9,10 +9,10 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.decision.limits import Limits
-from context_window.decision.plan import Action, Reason
+from context_window import Action, Reason
 from session.items import FunctionCall, FunctionCallOutput, Message, MessageCategory, Reasoning
 from session.session import Session
+from tests.support.engine import Limits
 from tests.support.harness import trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost, unit_of

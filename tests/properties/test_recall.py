@@ -9,14 +9,13 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window import ContextWindow, ContextWindowManager
+from context_window import Action, ContextWindow, ContextWindowManager, Decision
 from context_window.errors import RecallError
 from context_window.recall import content_of, recall, recall_tool
-from context_window.decision.placeholders import part_id
-from context_window.decision.plan import Action, Decision
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from session.parts import Image, Part, Text
 from session.session import Session
+from tests.support.engine import part_id
 from tests.support.harness import process
 from tests.support.strategies import limits, sessions
 from tests.support.twin import answers, cost

@@ -8,13 +8,8 @@ from typing import Any
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
+from context_window import Action, Decision, Reason
 from context_window.recall import recall
-from context_window.trimming.apply import apply
-from context_window.decision.limits import Limits
-from context_window.decision.placeholders import original_place, refused_placeholder
-from context_window.decision.plan import Action, Decision, Reason
-from context_window.decision.refused_parts import RefusedParts, Source, source_of_part
-from context_window.decision.replay import Replay
 from session.items import Item, parts_of_item
 from session.parts import Document, Image, Part, Text
 from session.providers import validate_anthropic
@@ -26,8 +21,10 @@ from session.providers.openai_responses import to_openai_responses
 from session.providers.openai_responses import write as openai_responses
 from session.session import Session
 from session.units import request_points
+from tests.support.carried_out import carried_out
 from tests.support.checks import check_pairs, check_subsequence
-from tests.support.harness import MEASURER, Outcome, again, copy_of
+from tests.support.engine import Engine, RefusedParts, Source, original_place, refused_placeholder, source_of_part
+from tests.support.harness import copy_of, process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost, responses
 
@@ -45,14 +42,6 @@ def refusals(draw: st.DrawFn, log: Session) -> RefusedParts:
     assume(known)
     chosen = draw(st.lists(st.sampled_from(known), min_size=1, unique=True))
     return RefusedParts({source: draw(st.integers(0, len(log.items))) for source in chosen})
-
-
-def process(log: Session, bounds: Limits, refused: RefusedParts) -> Outcome:
-    return again(Replay(log, bounds, MEASURER, refused=refused), log)
-
-
-def trim(log: Session, bounds: Limits, refused: RefusedParts) -> Outcome:
-    return again(Replay(log, bounds, MEASURER, one_shot=True, refused=refused), log)
 
 
 def is_refused(part: Part, refused: RefusedParts) -> bool:
@@ -97,9 +86,8 @@ def test_a_view_with_notes_is_accounted_for(data: st.DataObject) -> None:
         costs = {decision.item_id: decision.after for decision in plan if decision.action is not Action.DROP}
         assert costs == {item.id: cost(item) for item in view.items}
         assert plan.after == outcome.total
-        assert outcome.tracker.fold.tally.images == sum(isinstance(part, Image) for item in view.items for part in parts_of_item(item))
-        assert apply(plan, log).items == view.items
-        assert apply(plan, log).response_breaks == view.response_breaks
+        assert carried_out(plan, log).items == view.items
+        assert carried_out(plan, log).response_breaks == view.response_breaks
         for decision in plan:
             noted = decision.action is Action.REPLACE_REFUSED
             assert noted == (decision.reason is Reason.PROVIDER_REFUSED)
@@ -115,13 +103,13 @@ def test_a_view_with_notes_is_the_same_however_often_and_when_it_is_asked_for(da
     refused = RefusedParts(dict.fromkeys(refused.since, 0))  # a part that was refused later changes views from then on
     bounds = data.draw(limits(sum(map(cost, whole.items))))
     log = copy_of(whole)
-    tracker = Replay(log, bounds, MEASURER, refused=refused)
+    engine = Engine(log, bounds, refused=refused)
     for item in whole.items:
         log.append(item)
         if data.draw(st.booleans()):
-            view = again(tracker, log).view
-            assert all(now is then for now, then in zip(again(tracker, log).view.items, view.items, strict=True))
-    assert again(tracker, log).view.items == process(log, bounds, refused).view.items
+            view = engine.process(log).view
+            assert all(now is then for now, then in zip(engine.process(log).view.items, view.items, strict=True))
+    assert engine.process(log).view.items == process(log, bounds, refused).view.items
 
 
 @given(st.data())
@@ -131,11 +119,11 @@ def test_a_view_with_notes_fits_where_the_log_with_notes_can(data: st.DataObject
     refused = data.draw(refusals(log))
     refused = RefusedParts(dict.fromkeys(refused.since, 0))
     bounds = data.draw(limits(sum(map(cost, log.items))))
+    noted = {item.id: item for item in process(log, bounds.boundless(), refused).view.items}
     twin = copy_of(log)
-    folded = process(log, bounds.boundless(), refused).tracker._measured_items
-    for place in range(len(log.items)):
-        twin.append(folded[place])
-    there = again(Replay(twin, bounds, MEASURER), twin)
+    for item in log.items:
+        twin.append(noted.get(item.id, item))
+    there = process(twin, bounds, refused)
     outcome = process(log, bounds, refused)
     assert outcome.total == there.total
     assert outcome.view.items == there.view.items
@@ -150,12 +138,12 @@ def test_notes_stay_and_views_grow_between_trims(data: st.DataObject) -> None:
     bounds = data.draw(limits(sum(map(cost, whole.items))))
     points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
     log = copy_of(whole)
-    tracker = Replay(log, bounds, MEASURER, refused=refused)
+    engine = Engine(log, bounds, refused=refused)
     before: dict[str, tuple[Decision, Item]] = {}
     for start, point in zip([0, *points], points, strict=False):
         for item in whole.items[start:point]:
             log.append(item)
-        outcome = again(tracker, log)
+        outcome = engine.process(log)
         shown = {item.id: item for item in outcome.view.items}
         for one in outcome.plan:
             if one.action is Action.DROP:
@@ -189,7 +177,7 @@ def test_a_view_with_notes_is_valid(data: st.DataObject) -> None:
 def test_openai_media_places_are_those_of_the_request(data: st.DataObject) -> None:
     """the same for OpenAI's two APIs: every image and file of the request has its part, at the place that an error would name"""
     log = data.draw(sessions())
-    view = again(Replay(log, data.draw(limits(sum(map(cost, log.items)))), MEASURER), log).view
+    view = process(log, data.draw(limits(sum(map(cost, log.items))))).view
     chat = [message.get("content") for message in to_openai_chat(view, reasoning_model=data.draw(st.booleans()))]
     responses_items = [item.get("content", item.get("output")) for item in to_openai_responses(view)]
     for contents, places in ((chat, openai_chat.media_places(view)), (responses_items, openai_responses.media_places(view))):
@@ -210,7 +198,7 @@ def test_openai_media_places_are_those_of_the_request(data: st.DataObject) -> No
 def test_media_places_are_those_of_the_request(data: st.DataObject) -> None:
     """exactly the part that is named: merged messages, preamble, tool results, notes and cache marks included"""
     log = data.draw(sessions())
-    view = again(Replay(log, data.draw(limits(sum(map(cost, log.items)))), MEASURER), log).view
+    view = process(log, data.draw(limits(sum(map(cost, log.items))))).view
     messages, _ = to_anthropic(view, caching=data.draw(st.booleans()))
     places = media_places(view)
     on_the_wire: dict[tuple[int, ...], dict[str, Any]] = {}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.decision.replay import Replay
 from session.items import Compaction, FunctionCallOutput, Item
 from session.removed import Removed
-from tests.support.harness import MEASURER, again, copy_of
+from tests.support.engine import Engine
+from tests.support.harness import copy_of
 from tests.support.strategies import limits, sessions
 from tests.support.twin import Twin, answers, cost, gives_instructions, never_sent, responses
 
@@ -21,14 +21,14 @@ def test_sticky(data: st.DataObject) -> None:
     bounds = data.draw(limits(sum(map(cost, whole.items))))
     points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
     log = copy_of(whole)
-    tracker = Replay(log, bounds, MEASURER)
+    engine = Engine(log, bounds)
     before: list[Item] = []
     line_before: Removed | None = None
     twin = Twin(list(whole.items), whole.response_breaks, bounds)
     for start, point in zip([0, *points], points, strict=False):
         for item in whole.items[start:point]:
             log.append(item)
-        shown = again(tracker, log).view
+        shown = engine.process(log).view
         view, line = list(shown.items), shown.removed
         twin.grow(point)
         taken = (len(twin.dropped), len(twin.cleared), str(twin.replaced), str(twin.cuts), len(twin.unthought))

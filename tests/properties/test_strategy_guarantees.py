@@ -7,11 +7,8 @@ import json
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
+from context_window import Action, Reason
 from context_window.strategies import DropOldest, parts_of
-from context_window.decision.plan import Action, Reason
-from context_window.decision.strategy_api import STRATEGY_REASONS
-from context_window.trimming.strategy_runner import to_summarise
-from context_window.decision.replay import Replay
 from session.identity import is_digest
 from session.items import Item, MessageCategory
 from session.providers import validate_anthropic
@@ -19,8 +16,9 @@ from session.providers.anthropic import to_anthropic
 from session.units import request_points
 from tests.properties.test_sticky import is_edit
 from tests.support.checks import check_kept, check_pairs, check_subsequence, check_sums, free_tokens, frontier, protected
+from tests.support.engine import STRATEGY_REASONS, Engine
 from tests.support.extracting import coded_sessions
-from tests.support.harness import MEASURER, again, can_go_on, copy_of, process, trim
+from tests.support.harness import can_go_on, copy_of, is_settled, process, trim
 from tests.support.strategic import NAMED, WINDOWS, StrategicTwin, decided_by, strategies
 from tests.support.strategies import limits, sessions
 from tests.support.twin import category_of, cost, never_sent, responses, twin_of, unit_of
@@ -114,7 +112,7 @@ def test_idempotent(data: st.DataObject) -> None:
     bounds = decided_by(data.draw(strategies(NAMED)), data.draw(limits(sum(map(cost, log.items)))))
     for make in (process, trim):
         outcome = make(log, bounds)
-        if outcome.is_settled:
+        if is_settled(outcome):
             assert make(outcome.view, bounds).view is outcome.view
 
 
@@ -143,13 +141,13 @@ def test_sticky(data: st.DataObject) -> None:
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
     points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
     log = copy_of(whole)
-    tracker = Replay(log, bounds, MEASURER)
+    engine = Engine(log, bounds)
     before: list[Item] = []
     twin = StrategicTwin(list(whole.items), whole.response_breaks, bounds, strategy=strategy)
     for start, point in zip([0, *points], points, strict=False):
         for item in whole.items[start:point]:
             log.append(item)
-        view = list(again(tracker, log).view.items)
+        view = list(engine.process(log).view.items)
         twin.grow(point)
         before_trim = twin.copy()
         twin.trim()
@@ -197,16 +195,3 @@ def test_a_request_is_valid(data: st.DataObject) -> None:
         sent = to_anthropic(outcome.view, caching=True)
         if sent[0]:
             assert validate_anthropic(sent) == []
-
-
-@given(st.data())
-def test_what_is_to_be_summarised_is_free_and_whole(data: st.DataObject) -> None:
-    """SUMMARISE decisions: whole units that nothing protects, the oldest; none while the log is within its limits"""
-    log = data.draw(LOGS)
-    bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
-    whole = process(log, bounds.boundless()).tracker.fold
-    places = to_summarise(whole, bounds)
-    assert not protected(list(log.items), log.response_breaks).intersection(places)
-    for unit in unit_of(list(log.items), log.response_breaks).values():
-        inside = set(unit).intersection(places)
-        assert not inside or inside == {place for place in unit if whole.hidden_reason(place) is None}

@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.trimming.strategy_units import UnitsInView, budget_of
-from context_window.decision.replay import Replay
-from tests.support.harness import MEASURER, again, copy_of, exact, trim
-from tests.support.strategic import StrategicTwin, decided, decided_by, strategies
+from context_window.strategies import PriorityTrim
+from tests.support.engine import Engine
+from tests.support.harness import copy_of, exact, trim
+from tests.support.strategic import Recorder, decided, decided_by, strategies
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
 
@@ -23,11 +23,11 @@ def test_twin(data: st.DataObject) -> None:
     bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
     calls = data.draw(st.sampled_from(("at the end", "sometimes")))
     log = copy_of(whole)
-    tracker = Replay(log, bounds, MEASURER)
+    engine = Engine(log, bounds)
     for item in whole.items:
         log.append(item)
         if item is whole.items[-1] or (calls == "sometimes" and data.draw(st.integers(0, 7)) == 7):
-            outcome = again(tracker, log)
+            outcome = engine.process(log)
             twin = decided(log, bounds, strategy)
             assert list(outcome.view.items) == twin.view()
             assert outcome.total == twin.total()
@@ -49,21 +49,19 @@ def test_one_shot_twin(data: st.DataObject) -> None:
 
 @given(st.data())
 def test_what_a_strategy_is_given_is_what_is_in_the_view(data: st.DataObject) -> None:
-    """measured units and budget in: each item of the view is in one unit, with its tokens, and with what protects it"""
+    """measured units and budget in: each item of the view is in one unit, with its tokens, and with what protects it, also after another
+    strategy has taken something"""
     log = data.draw(sessions(max_steps=12))
+    strategy = data.draw(strategies())
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), newest_first=data.draw(st.booleans()))
-    if data.draw(st.booleans()):  # as it is, with much to clear in it
-        bounds = bounds.boundless()
-    outcome = trim(log, bounds)
-    twin = StrategicTwin(list(log.items), log.response_breaks, exact(bounds))
-    twin.grow(len(log.items))
-    twin.trim()
-    fold = outcome.tracker.fold
-    units = UnitsInView(fold)
-    assert list(units) == twin.measured() == [units[place] for place in range(len(units))]
-    assert [unit.contents for unit in units] == [unit.contents for unit in twin.measured()]
-    assert units[1:] == tuple(twin.measured()[1:])
-    assert budget_of(fold, fold.limits) == twin.budget()
-    assert sum(unit.tokens for unit in units) + twin.budget().overhead == outcome.total
-    event(f"something can be cleared: {any(unit.clearing_saves for unit in units)}")
-    assert sorted(place for unit in units for place in unit.places) == list(fold.visible)
+    recorders = Recorder(), Recorder()
+    outcome = trim(log, decided_by(PriorityTrim() | strategy | recorders[0], bounds))
+    chain = PriorityTrim() | strategy | recorders[1]
+    twin = decided(log, exact(decided_by(chain, bounds)), chain, one_shot=True)
+    assert list(outcome.view.items) == twin.view()
+    assert (recorders[0].units, recorders[0].budgets) == (recorders[1].units, recorders[1].budgets)
+    for units, others, budget in zip(recorders[0].units, recorders[1].units, recorders[0].budgets, strict=True):
+        assert [unit.contents for unit in units] == [unit.contents for unit in others]
+        assert sum(unit.tokens for unit in units) + budget.overhead == budget.total
+        event(f"something can be cleared: {any(unit.clearing_saves for unit in units)}")
+        event(f"something is shortened: {any(unit.is_shortened for unit in units)}")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.decision.plan import Action
+from context_window import Action
 from tests.support.checks import check_kept
 from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions

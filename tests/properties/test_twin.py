@@ -7,11 +7,9 @@ from dataclasses import replace
 from hypothesis import event, given, target
 from hypothesis import strategies as st
 
-from context_window import ContextWindow, ContextWindowManager
-from context_window.decision.replay import Replay
 from session.session import Session
-from tests.support.counting import Letters
-from tests.support.harness import MEASURER, again, copy_of, exact, process, trim
+from tests.support.engine import Engine
+from tests.support.harness import copy_of, exact, process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import Facts, Twin, cost, fold, one_shot, responses
 
@@ -24,12 +22,12 @@ def test_twin(data: st.DataObject) -> None:
     bounds = replace(data.draw(limits(sum(map(cost, whole.items)))), drops_thinking=data.draw(st.booleans()))
     calls = data.draw(st.sampled_from(("always", "sometimes", "at the end")))
     log = copy_of(whole)
-    tracker, facts = Replay(log, bounds, MEASURER), Facts()
+    engine, facts = Engine(log, bounds), Facts()
     for item in whole.items:
         log.append(item)
         if calls == "always" or (calls == "sometimes" and data.draw(st.booleans())):
-            compare(tracker, log, facts)
-    twin = compare(tracker, log, facts)
+            compare(engine, log, facts)
+    twin = compare(engine, log, facts)
     event(f"trims: {bool(twin.dropped or twin.cleared or twin.cuts)}")
     target(float(len(twin.cleared)), label="cleared")
 
@@ -42,10 +40,9 @@ def test_twin_after_edits(data: st.DataObject) -> None:
     """An in-place edit of the log starts the fold anew: pinning, unpinning, and a new system message, between calls"""
     whole = data.draw(sessions())
     bounds = replace(data.draw(limits(sum(map(cost, whole.items)))), drops_thinking=data.draw(st.booleans()))
-    manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=1))
     log = copy_of(whole)
     left = list(whole.items)
-    tracker: Replay | None = None
+    engine = Engine(log, bounds)
     while left:
         edit = data.draw(EDITS)
         if edit == "grow" or not log.items:
@@ -61,21 +58,19 @@ def test_twin_after_edits(data: st.DataObject) -> None:
         else:
             log.pin(log.items[-1 if edit == "pin what is new" else data.draw(st.integers(0, len(log.items) - 1))].id)
         if data.draw(st.booleans()):
-            tracker = manager._trackers.updated(tracker, log, bounds, manager._settings.current)
-            compare(tracker, log)
+            compare(engine, log)
             event(f"after {edit}")
-    tracker = manager._trackers.updated(tracker, log, bounds, manager._settings.current)
-    compare(tracker, log)
+    compare(engine, log)
     cold = process(log, bounds)
-    warm = again(tracker, log)
+    warm = engine.process(log)
     assert list(warm.view.items) == list(cold.view.items)
     assert warm.plan == cold.plan
 
 
-def compare(tracker: Replay, log: Session, facts: Facts | None = None) -> Twin:
+def compare(engine: Engine, log: Session, facts: Facts | None = None) -> Twin:
     """The twin, computed from scratch but for what the log is at each length: `facts`, as long as the log only grows."""
-    outcome = again(tracker, log)
-    twin = fold(log, tracker.fold.limits, facts)
+    outcome = engine.process(log)
+    twin = fold(log, engine.limits, facts)
     assert list(outcome.view.items) == twin.view()
     assert outcome.total == twin.total()
     assert outcome.view.removed == twin.removed_line()
@@ -92,13 +87,13 @@ def test_twin_after_a_refusal(data: st.DataObject) -> None:
     later = replace(first, budget=budget, trigger=min(first.trigger, budget), target=min(first.target, budget))
     change = data.draw(st.integers(0, len(whole.items)))
     log = copy_of(whole)
-    tracker = Replay(log, first, MEASURER)
+    engine = Engine(log, first)
     twin = Twin(list(whole.items), whole.response_breaks, first)
     for place, item in enumerate([*whole.items, None]):
         if place == change:
-            again(tracker, log)
-            tracker.fold.change_limits(later)
-            again(tracker, log)
+            engine.process(log)
+            engine.change_limits(later)
+            engine.process(log)
         if item is not None:
             log.append(item)
     for response in responses(twin.items, twin.breaks):
@@ -108,7 +103,7 @@ def test_twin_after_a_refusal(data: st.DataObject) -> None:
     twin.grow(len(whole.items))
     twin.limits = later
     twin.trim()
-    outcome = again(tracker, log)
+    outcome = engine.process(log)
     assert list(outcome.view.items) == twin.view()
     assert outcome.total == twin.total()
     assert outcome.view.removed == twin.removed_line()

@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from context_window.decision.limits import BOUNDLESS
 from session.items import Compaction
 from session.parts import Image
 from session.session import Session
+from tests.support.engine import BOUNDLESS
 from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import Twin, cost, never_sent, responses

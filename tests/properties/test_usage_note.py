@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from context_window import BudgetError, ContextWindow, ContextWindowManager
 from context_window.counting.overhead import request_overhead
-from context_window.trimming.apply import apply
-from context_window.decision.replay import Replay
 from session import Message, Session
 from session.providers.additions import USAGE_NOTE
 from session.providers.anthropic import from_anthropic, to_anthropic
@@ -21,8 +19,10 @@ from session.providers.google import from_google, to_google
 from session.providers.openai_chat import from_openai_chat, to_openai_chat
 from session.providers.openai_responses import from_openai_responses, to_openai_responses
 from session.units import grouping
+from tests.support.carried_out import carried_out
 from tests.support.counting import Letters
-from tests.support.harness import MEASURER, again, copy_of, process, trim
+from tests.support.engine import Engine
+from tests.support.harness import copy_of, process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost, responses
 
@@ -42,7 +42,7 @@ def test_the_model_is_told_when_it_is_due(data: st.DataObject) -> None:
     outcome = trim(log, bounds)
     noted = outcome.view.usage_noted_after
     event(f"told: {noted is not None}")
-    assert noted == outcome.plan.usage_noted_after == apply(outcome.plan, log).usage_noted_after
+    assert noted == outcome.plan.usage_noted_after == carried_out(outcome.plan, log).usage_noted_after
     if noted is not None:
         assert outcome.total >= bounds.usage_noted_from
     elif grouping(log).is_followed and any(isinstance(item, Message) and item.text.strip() for item in to_messages(outcome.view)):
@@ -58,13 +58,14 @@ def test_the_line_stays_until_a_trim_makes_room(data: st.DataObject) -> None:
     """Between two trims it comes once, at the end of a request, and stays in its place"""
     whole = data.draw(sessions())
     bounds = replace(data.draw(limits(sum(map(cost, whole.items)))), usage_note=25)
-    log, noted_before, taken_before = copy_of(whole), None, -1
-    tracker = Replay(log, bounds, MEASURER)
+    log, noted_before, taken_before = copy_of(whole), None, None
+    engine = Engine(log, bounds)
     for point in [response[0] for response in responses(list(whole.items), whole.response_breaks)]:
         for item in whole.items[len(log.items) : point]:
             log.append(item)
-        outcome = again(tracker, log)
-        noted, taken = outcome.view.usage_noted_after, outcome.tracker.fold.tally.edits
+        outcome = engine.process(log)
+        noted = outcome.view.usage_noted_after
+        taken = [(one.item_id, one.action, one.images, one.cut) for one in outcome.plan.changes]
         if taken == taken_before:
             assert noted in (noted_before, outcome.view.items[-1].id) if noted_before is None else noted == noted_before
         event(f"told: {noted is not None}, trimmed since: {taken != taken_before}")

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window.decision.plan import Action, Reason
-from tests.support.harness import ladder, process, trim
+from context_window import Action, Reason
+from tests.support.engine import Outcome
+from tests.support.harness import trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
-from tests.support.watching import watched_steps
 
 
 @given(st.data())
 def test_work_conserving(data: st.DataObject) -> None:
-    """before the last step of a trim the view exceeded its goal"""
+    """before the last step of a trim the view exceeded its goal: a budget that the view fills exactly gives the same view"""
     log = data.draw(sessions())
-    bounds = data.draw(limits(sum(map(cost, log.items))))
-    with watched_steps() as steps:
-        process(log, bounds)
-        for outcome in ladder(log, bounds):
-            trim(log, replace(bounds, budget=max(1, outcome.total)))  # the view before the last step fills this exactly
-    event(f"steps: {min(len(steps), 3)}")
-    assert all(step.total > step.goal for step in steps)
+    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None)
+    shares = [int(share * bounds.budget) for share in bounds.shares]
+
+    def trimmed(budget: int) -> Outcome:
+        system, context, dialog, output = (Fraction(share, budget) for share in shares)  # fixed in tokens
+        return trim(log, replace(bounds, budget=budget, shares=(system, context, dialog, output)))
+
+    budget, steps = bounds.budget, 0
+    while budget > 0:
+        outcome = trimmed(budget)
+        if not 0 < outcome.total <= budget or any(decision.cut for decision in outcome.plan):
+            break
+        assert trimmed(outcome.total).plan.decisions == outcome.plan.decisions
+        budget, steps = outcome.total - 1, steps + 1
+    event(f"steps: {min(steps, 3)}")
 
 
 @given(st.data())

@@ -42,10 +42,9 @@ def by_its_class(values: dict[str, Any]) -> object:
 def test_a_plain_item_is_the_item_that_its_class_makes(data: st.DataObject) -> None:
     """Rows are not trusted: values that are not exactly those of a plain item are left to the classes."""
     values = json.loads(json.dumps(item_to_dict(data.draw(PLAIN))))
+    mappings = [values, *(values.get("content") or values.get("output") or ())]
     for name in data.draw(st.lists(st.sampled_from([*values, "pinned", "extra", "text"]), max_size=2)):
-        place = data.draw(st.sampled_from([values, *(values.get("content") or values.get("output") or ())]))
-        if isinstance(place, dict):
-            place[name] = data.draw(st.sampled_from(ODD) | JSON)
+        data.draw(st.sampled_from(mappings))[name] = data.draw(st.sampled_from(ODD) | JSON)
     built, checked = plain_item(values), by_its_class(values)
     event(f"plain: {built is not None}")
     if built is not None:

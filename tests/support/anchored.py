@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 
-from context_window.decision.limits import Limits
 from session.items import AgentConfigUpdate, Compaction
 from session.session import Session
 from session.session_log import recorded_total
+from tests.support.engine import Limits
 from tests.support.twin import Facts, Twin, cost, responses
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from context_window.decision.placeholders import MARK, changed
-from context_window.decision.plan import Action, Cut
+from context_window import Action
 from session.identity import is_digest
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
-from session.parts import Image
 from session.session import Session
-from session.units import PRIORITY
-from tests.support.harness import Outcome
-from tests.support.twin import answers, category_of, cost, is_summary, never_sent, responses, unit_of
+from tests.support.engine import MARK, Cut, Outcome, changed, cleared, cleared_call
+from tests.support.twin import Twin, answers, category_of, cost, is_summary, never_sent, responses, unit_of
 
 
 def frontier(items: list[Item], breaks: frozenset[str]) -> set[int]:
@@ -112,6 +109,23 @@ def check_pairs(log: Session, view: Session) -> None:
     assert None not in answers(list(view.items)).values(), "an output without a call"
 
 
+def cost_cleared(item: Item) -> int:
+    """Tokens of an output or a call whose content was cleared."""
+    if isinstance(item, FunctionCallOutput):
+        return cost(cleared(item))
+    return cost(cleared_call(item)) if isinstance(item, FunctionCall) else cost(item)
+
+
+def twin_after(outcome: Outcome) -> Twin:
+    """Return a twin of the log in which what the plan drops and clears is gone."""
+    twin = Twin(list(outcome.log.items), outcome.log.response_breaks, outcome.limits)
+    twin.grow(len(twin.items))
+    for place, decision in enumerate(outcome.plan):
+        if decision.action in (Action.DROP, Action.CLEAR):
+            (twin.dropped if decision.action is Action.DROP else twin.cleared).add(place)
+    return twin
+
+
 def check_oldest_first(log: Session, view: Session, *, excused: Callable[[Item], bool] = lambda item: False) -> None:
     """The dropped units of a category are the oldest of those that could be dropped."""
     items = list(log.items)
@@ -139,27 +153,13 @@ def free_tokens(log: Session, view: Session, count: Callable[[Item], int]) -> in
 
 
 def check_sums(outcome: Outcome) -> None:
-    """The sums of the fold are those of the view."""
-    items, view, tally = list(outcome.log.items), list(outcome.view.items), outcome.tracker.fold.tally
-    units, places = unit_of(items, outcome.log.response_breaks), {item.id: place for place, item in enumerate(items)}
-    for rank, category in enumerate(PRIORITY):
-        rows = [item for item in view if not is_digest(item) and category_of(items, units[places[item.id]]) is category]
-        lines = [one for one in outcome.plan if one.action is Action.EXTRACT and one.category is category]
-        assert tally.tokens[rank] == sum(map(cost, rows)) + sum(one.after for one in lines)
-        assert tally.items[rank] == len(rows) + len(lines)
+    """Each decision counts for its unit's category, and the plan's sums are those of the view."""
+    items, plan, view = list(outcome.log.items), outcome.plan, outcome.view.items
+    units = unit_of(items, outcome.log.response_breaks)
+    assert [decision.category for decision in plan] == [category_of(items, units[place]) for place in range(len(items))]
     digests = sum(map(is_digest, view))
-    assert tally.digests == digests
-    assert tally.total + digests * outcome.tracker.fold.limits.digest == sum(map(cost, view))
-    assert tally.altered == len(outcome.plan.changes)
-    tracker = outcome.tracker
-    decisions = enumerate(outcome.plan.decisions)
-    trimmed = [one for place, one in decisions if one.action is not Action.KEEP and not tracker.fold.is_replaced(place)]
-    assert tracker.reduced_items == len(trimmed) == sum(tracker.reduced.values())
-    assert tracker.freed == sum(one.before - one.after for one in trimmed)
-    answered_calls = set(answers(view).values())
-    assert tally.unanswered == sum(isinstance(item, FunctionCall) and place not in answered_calls for place, item in enumerate(view))
-    parts = [part for item in view for part in parts_of(item)]
-    assert tally.images == sum(isinstance(part, Image) for part in parts)
+    assert sum(decision.after for decision in plan) + digests * outcome.limits.digest == sum(map(cost, view))
+    assert plan.freed == plan.before - outcome.total
 
 
 def is_shortest(outcome: Outcome, place: int) -> bool:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hypothesis import strategies as st
 
+from context_window import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget, keep_lines
 from context_window.strategies import DropOldest, Extract, SlidingWindow
-from context_window.decision.extracts import GAP, lines_of, section, texts_of, uncut_lines
-from context_window.decision.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget, keep_lines
-from context_window.decision.terms import names_in, weight_of
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
 from session.json_strings import change_strings, string_values
 from session.parts import Image, Part, Text
 from session.session import Session
+from tests.support.engine import GAP, lines_of, names_in, section, texts_of, uncut_lines, weight_of
 from tests.support.strategies import sessions
 from tests.support.twin import cost
 

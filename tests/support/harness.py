@@ -1,68 +1,47 @@
-"""The engine driven as the manager drives it, with limits that a test chooses."""
+"""Views by limits that a test chooses: from cold, one-shot, and at ever smaller budgets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from context_window.counting.item_tokens import Measurer
-from context_window.decision.limits import BOUNDLESS, Limits
-from context_window.decision.plan import Plan
-from context_window.views.item_decisions import ItemDecisions
-from context_window.decision.replay import Replay
+from context_window import Action
+from session.items import parts_of_item
+from session.parts import Image
 from session.session import Session
 from session.session_log import recorded_total
 from session.units import grouping, is_answer, request_points
-from tests.support.counting import Letters
-
-MEASURER = Measurer(Letters())
+from tests.support.engine import BOUNDLESS, NONE_REFUSED, Engine, Limits, Outcome, RefusedParts
 
 
-@dataclass
-class Outcome:
-    """The result of one call."""
-
-    log: Session
-    view: Session
-    plan: Plan
-    tracker: Replay
-
-    @property
-    def total(self) -> int:
-        return self.tracker.fold.total
-
-    @property
-    def is_settled(self) -> bool:
-        """True if the view, used as a log, has to stay as it is.
-
-        Not if it exceeds a limit; nor if it has lost the response that the log ends in, where the line about usage is then due.
-        """
-        fold = self.tracker.fold
-        bounds, tally = fold.limits, fold.tally
-        if self.total > bounds.trigger or (tally.images > bounds.images_max and not bounds.final):
-            return False
-        if bounds.items_max is not None and sum(tally.items) > bounds.items_max:
-            return False
-        ends_alike = len({request_points(session)[-1] == len(session.items) for session in (self.log, self.view)}) == 1
-        return ends_alike or bounds.usage_noted_from == BOUNDLESS
-
-
-def process(session: Session, limits: Limits) -> Outcome:
+def process(session: Session, limits: Limits, refused: RefusedParts = NONE_REFUSED) -> Outcome:
     """As `process_session` from cold."""
-    return again(Replay(session, limits, MEASURER), session)
+    return Engine(session, limits, refused=refused).process(session)
 
 
-def again(tracker: Replay, session: Session) -> Outcome:
-    """As another call of `process_session`. A plan that goes on from the last one equals one from nothing."""
-    tracker.update(session)
-    view, earlier = tracker.view(session), tracker._decisions
-    is_first = not earlier.untrimmed.costs
-    plan = tracker.plan()
-    if not is_first:
-        tracker._decisions = ItemDecisions(tracker.fold, tracker._measured_items, MEASURER)
-        assert plan == tracker.plan()
-        tracker._decisions = earlier
-    return Outcome(session, view, plan, tracker)
+def trim(session: Session, limits: Limits, refused: RefusedParts = NONE_REFUSED) -> Outcome:
+    """As `trim_session`."""
+    return Engine(session, exact(limits), one_shot=True, refused=refused).process(session)
+
+
+def exact(limits: Limits) -> Limits:
+    """The limits of a one-shot trim: exactly to the budget."""
+    return replace(limits, trigger=limits.budget, target=limits.budget, items_target=limits.items_max or 0)
+
+
+def is_settled(outcome: Outcome) -> bool:
+    """True if the view, used as a log, has to stay as it is.
+
+    Not if it exceeds a limit; nor if it has lost the response that the log ends in, where the line about usage is then due.
+    """
+    limits, view = outcome.limits, outcome.view
+    images = sum(isinstance(part, Image) for item in view.items for part in parts_of_item(item))
+    if outcome.total > limits.trigger or (images > limits.images_max and not limits.final):
+        return False
+    if limits.items_max is not None and sum(decision.action is not Action.DROP for decision in outcome.plan) > limits.items_max:
+        return False
+    ends_alike = len({request_points(session)[-1] == len(session.items) for session in (outcome.log, view)}) == 1
+    return ends_alike or limits.usage_noted_from == BOUNDLESS
 
 
 def can_go_on(log: Session, view: Session) -> bool:
@@ -77,11 +56,6 @@ def can_go_on(log: Session, view: Session) -> bool:
     return not groups.response_starts or any(item.id in visible_ids for item in log.items[groups.response_starts[-1] :] if is_answer(item))
 
 
-def trim(session: Session, limits: Limits) -> Outcome:
-    """As `trim_session`."""
-    return again(Replay(session, exact(limits), MEASURER, one_shot=True), session)
-
-
 def ladder(session: Session, limits: Limits) -> Iterator[Outcome]:
     """One-shot trims to ever smaller budgets, each a token too small for the view before it: a view for every step of clearing and
     dropping. A budget drawn at random passes over most of them, and hardly ever is one that a view fills exactly."""
@@ -92,11 +66,6 @@ def ladder(session: Session, limits: Limits) -> Iterator[Outcome]:
         if outcome.total > budget or any(decision.cut for decision in outcome.plan):
             return
         budget = outcome.total - 1
-
-
-def exact(limits: Limits) -> Limits:
-    """The limits of a one-shot trim: exactly to the budget."""
-    return replace(limits, trigger=limits.budget, target=limits.budget, items_target=limits.items_max or 0)
 
 
 def copy_of(session: Session) -> Session:

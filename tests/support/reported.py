@@ -20,11 +20,9 @@ from itertools import pairwise
 
 from context_window.counting.item_tokens import Measurer
 from context_window.settings.context_window import ContextWindow
-from context_window.calibration.rule import CalibrationRule
-from context_window.decision.limits import BOUNDLESS, Limits
-from context_window.decision.replay import Replay
 from session.session import Session
 from session.units import grouping
+from tests.support.engine import BOUNDLESS, CalibrationRule, Engine, Limits
 
 FEW = 5
 PART, ALLOWED, ADDED_MAX = 20, 20, 5_000
@@ -154,16 +152,16 @@ def estimates_along(session: Session, measurer: Measurer, rule: CalibrationRule)
     limits = Limits(BOUNDLESS, BOUNDLESS, BOUNDLESS, ContextWindow().shares.exact, images_max=BOUNDLESS, calibration=rule)
     log = Session(metadata=dict(session.metadata))
     log.restore_seams(session.response_breaks, 0)
-    tracker = Replay(log, limits, measurer)
+    engine = Engine(log, limits, measurer=measurer)
     estimates = []
     starts = set(grouping(session).response_starts)
     for place, item in enumerate(session.items):
         if place in starts:
-            estimates.append(_estimate(tracker, log))
+            estimates.append(_estimate(engine, log))
         log.append(item)
-    return [*estimates, _estimate(tracker, log)]
+    return [*estimates, _estimate(engine, log)]
 
 
-def _estimate(tracker: Replay, log: Session) -> Estimate | None:
-    tracker.update(log)
-    return Estimate(tracker.report_feed.estimate, tracker.fold.total) if tracker.report_feed.is_anchored else None
+def _estimate(engine: Engine, log: Session) -> Estimate | None:
+    point = engine.estimate(log)
+    return None if point is None else Estimate(point, engine.process(log).total)

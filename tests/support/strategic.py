@@ -7,10 +7,11 @@ it did.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
+from context_window import Action, Choice, Extraction, MeasuredUnit, Reason, Strategy, StrategyBudget
 from context_window.strategies import (
     DropOldest,
     NeverTrim,
@@ -21,12 +22,11 @@ from context_window.strategies import (
     is_final,
     parts_of,
 )
-from context_window.decision.limits import Limits
-from context_window.decision.plan import Action, Reason
-from context_window.decision.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget
 from session.items import Message, MessageCategory
 from session.session import Session
+from tests.support.engine import Limits
 from tests.support.extracting import EXTRACTING, SlowChoice
+from tests.support.harness import trim
 from tests.support.twin import Twin, is_silent, is_summary, responses
 
 
@@ -76,6 +76,33 @@ def newest_of_each_tool(units: Sequence[MeasuredUnit], _budget: StrategyBudget) 
     kept = {unit.head for name in names for unit in [unit for unit in units if name in unit.tool_names][-2:]}
     older = [unit for unit in units if unit.free and unit.tool_names and unit.head not in kept]
     return [*(unit.clear() for unit in older), *(unit.drop() for unit in older if unit.age > 1)]
+
+
+@dataclass(eq=False)  # a strategy must be hashable
+class Recorder:
+    """Chooses nothing, and keeps what it was given each time.
+
+    Attributes:
+        units: The units.
+        budgets: The limits, and their use.
+        above_units: As of any strategy: it is always asked.
+    """
+
+    units: list[list[MeasuredUnit]] = field(default_factory=list)
+    budgets: list[StrategyBudget] = field(default_factory=list)
+    above_units: int = 0
+
+    def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> list[Choice]:
+        self.units.append([units[place] for place in range(len(units))])
+        self.budgets.append(budget)
+        return []
+
+
+def measured(log: Session, limits: Limits) -> list[MeasuredUnit]:
+    """Return the units of a log as a strategy sees them in a one-shot trim."""
+    recorder = Recorder()
+    trim(log, decided_by(recorder, limits))
+    return recorder.units[0] if recorder.units else []
 
 
 WINDOWS = st.tuples(st.integers(1, 9), st.integers(1, 9)).map(lambda drawn: SlidingWindow(max(drawn), min(drawn)))

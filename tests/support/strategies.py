@@ -12,9 +12,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from context_window.decision.extracts import HEAD
-from context_window.decision.limits import BOUNDLESS, Limits
-from context_window.decision.tool_rules import ToolRule
+from context_window import ToolRule
 from session.items import (
     AgentConfigUpdate,
     AgentHandoff,
@@ -31,6 +29,7 @@ from session.parts import Document, Image, Part, Text
 from session.session import Session
 from session.units import is_answer
 from session.usage import Usage
+from tests.support.engine import BOUNDLESS, HEAD, Limits
 from tests.support.pictures import png
 from tests.support.twin import cost
 

@@ -15,13 +15,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Self, TypeVar
 
+from context_window import ToolRule
 from context_window.counting.text_truncation import longest_cut
-from context_window.decision.extracts import digest, section
-from context_window.decision.tool_rules import FileAccess, file_access
-from context_window.decision.limits import Limits
-from context_window.decision.placeholders import MARK, changed, cleared, cleared_call, cut_text, longest_text
-from context_window.decision.plan import Cut
-from context_window.decision.tool_rules import ToolRule
 from session.items import (
     AgentConfigUpdate,
     AgentHandoff,
@@ -38,6 +33,20 @@ from session.providers.additions import handoff_note, summary_text
 from session.removed import Removed
 from session.session import Session
 from tests.support.counting import Letters
+from tests.support.engine import (
+    MARK,
+    Cut,
+    FileAccess,
+    Limits,
+    changed,
+    cleared,
+    cleared_call,
+    cut_text,
+    digest,
+    file_access,
+    longest_text,
+    section,
+)
 
 COUNT = Letters()
 T = TypeVar("T")

@@ -21,8 +21,6 @@ from context_window.spend import read_ledger
 from context_window.spend.tables import sum_of
 from context_window.timeline import MarkerKind, Point, Timeline, log_reports
 from context_window.timeline.matches import match_requests
-from context_window.timeline.walk import WindowWalk
-from context_window.trimming.fold import Fold
 from session import Compaction, FunctionCall, FunctionCallOutput, Message, Session, Usage
 from session.transcripts import read_account
 from session.transcripts.reported_requests import Request
@@ -233,42 +231,6 @@ def test_a_timeline_of_a_growing_session_is_that_of_the_whole(turns: list[tuple[
             log.append(Message("assistant", "Done.", usage=reported))
     assert live.timeline(log) == ContextWindowManager().timeline(log)
     assert live.usage(log).to_dict() == ContextWindowManager().usage(log).to_dict()
-
-
-def new_folds(turns: int) -> int:
-    """Items that are folded for one more message in a session of this many turns."""
-    log, manager, calls, add = Session(), ContextWindowManager(), 0, Fold.add.__code__
-    for number in range(turns):
-        log.append(FunctionCall("Read", "{}", f"c{number}", usage=Usage(input_tokens=100 + number)))
-        log.append(FunctionCallOutput("Read", WORDS, f"c{number}"))
-    manager.timeline(log)
-    log.append(Message("user", WORDS))
-
-    def count(frame: Any, event: str, _: Any) -> None:
-        nonlocal calls
-        calls += event == "call" and frame.f_code is add
-
-    sys.setprofile(count)
-    try:
-        manager.timeline(log)
-    finally:
-        sys.setprofile(None)
-    return calls
-
-
-def test_a_look_at_a_grown_session_folds_what_is_new() -> None:
-    assert 0 < new_folds(20) == new_folds(100) <= 2  # the untrimmed window's fold, and the view's
-
-
-def test_a_walk_keeps_the_tokens_of_items_that_left() -> None:
-    log = Session()
-    log.append(Message("user", WORDS))
-    walk, manager = WindowWalk(), ContextWindowManager()
-    state = manager._calls._trackers.state(log)
-    census = manager._calls._trackers.walk(log, state, manager._calls._active.current, walk.on_request)
-    walk.end(census.fold)
-    assert walk.final is not None
-    assert (walk.states, walk.final.counted) == ([], manager.usage(log).total)
 
 
 class TestDisplay:

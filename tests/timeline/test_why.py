@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +19,6 @@ from context_window.display.lines import line_width, plain
 from context_window.display.why import why_lines
 from context_window.timeline.lifetimes import Lifetimes
 from context_window.timeline.prefix_sums import PrefixSums
-from context_window.timeline.savings import ViewWalk
 from context_window.timeline.why import Why
 from session import FunctionCall, FunctionCallOutput, Message, Session, Usage
 from tests.support.shell import Shell
@@ -117,8 +117,6 @@ class TestWhy:
         assert len(set(costs)) == len(costs)
 
     def test_a_stated_price_is_divided_in_proportion_and_one_without_a_list_is_not_explained(self) -> None:
-        from dataclasses import replace
-
         from context_window.timeline import reports_of_items
 
         log = session_of(4)
@@ -138,6 +136,39 @@ class TestWhy:
         assert sum(why.parts.values(), Decimal(0)) == 0
 
 
+HIDDEN = 700
+"""Tokens of each prompt that are in no log."""
+READ, WRITE, ANSWER = Decimal("0.5"), Decimal("6.25"), Decimal(25)
+"""Prices of the model, in US dollars a million tokens."""
+
+
+def counted_log(turns: int, words: int) -> Session:
+    """A log whose prompts were reported to cost what is counted here, and what is in no log."""
+    log, bare, cached = Session(metadata={"model": "claude-opus-4-6"}), Session(), 0
+    log.append(Message("user", "Read them all.", created_at=NOON))
+    bare.append(log.items[0])
+    manager = ContextWindowManager("claude-opus-4-6", context_window=ContextWindow(max_tokens=10**6))
+    for turn in range(turns):
+        prompt = HIDDEN + manager.analyze_session(bare)["total_tokens"]
+        usage = Usage(cache_read_tokens=cached, cache_write_tokens=prompt - cached, output_tokens=40)
+        call = FunctionCall("Read", json.dumps({"file_path": f"{turn}.py"}), f"c{turn}", created_at=NOON + turn)
+        output = FunctionCallOutput("Read", WORDS * words, f"c{turn}", created_at=NOON + turn)
+        for item in (call, output):
+            bare.append(item)
+        log.append(replace(call, usage=usage))
+        log.append(output)
+        cached = prompt
+    return log
+
+
+def overhead_of(has_line: bool) -> int:
+    """Return what a view costs besides its items, by the local count."""
+    session = Session([Message("user", WORDS * 40) for _ in range(30 if has_line else 1)])
+    plan = ContextWindowManager("claude-opus-4-6", context_window=ContextWindow(max_tokens=4_000)).plan_session(session)
+    assert (plan.removed is not None) == has_line
+    return plan.overhead
+
+
 class TestSavings:
     def test_views_that_fit_would_have_saved_nothing(self) -> None:
         savings = why_of(session_of(9)).savings
@@ -151,17 +182,32 @@ class TestSavings:
         assert savings.largest <= 12_000
         assert 0 < savings.saved < savings.cost
 
-    def test_removed_items_leave_only_what_stands_before_the_items_in_the_cache(self) -> None:
-        """After items were removed, the line about them changes, and it stands before the first item."""
-        log, window = Session(), ContextWindow(max_tokens=4_000, keep_first_message=True)
-        for number in range(40):
-            log.append(Message("user", WORDS * 20))
-            log.append(Message("assistant", f"Answer {number}."))
-        calls, views = ContextWindowManager("claude-opus-4-6", context_window=window)._calls, ViewWalk(len(log.items))
-        calls._trackers.walk_views(log, calls._active.current, views.on_request)
-        stable = [state.stable for state in views.states if state.stable is not None]
-        assert len(stable) > 2
-        assert set(stable) == {0}
+    @pytest.mark.parametrize(("words", "budget"), [(100, 4_000), (100, 12_000), (8, 2_000)])
+    def test_the_replay_costs_what_its_views_would_have(self, words: int, budget: int) -> None:
+        """Each view is read from the cache as far as it has the items of the one before it, in the same form, and no line before them that
+        is new; the rest is written. 700 tokens of each prompt are in no log."""
+        log, views = counted_log(40, words), ContextWindowManager("claude-opus-4-6", context_window=ContextWindow(max_tokens=budget))
+        tokens, price, before, costs, removed = 0, Decimal(0), 0, dict[str, int](), None
+        session, altered = Session(metadata=log.metadata), False
+        for item in log.items:
+            if isinstance(item, FunctionCall):
+                plan, usage = views.plan_session(session), item.usage
+                assert usage is not None
+                fixed = HIDDEN + overhead_of(plan.removed is not None)
+                now = {decision.item_id: decision.after for decision in plan}
+                altered = altered or bool(plan.changes)
+                prompt = fixed + sum(now.values()) if altered else usage.total_input
+                changed = next((place for place, (name, size) in enumerate(costs.items()) if now[name] != size), None)
+                kept = before if changed is None else fixed + sum(list(now.values())[:changed])
+                cached = min(usage.cache_read_tokens, fixed if plan.removed != removed else kept, prompt, before)
+                price += cached * READ + (prompt - cached) * WRITE + usage.output_tokens * ANSWER
+                tokens, before, costs, removed = tokens + prompt, prompt, now, plan.removed
+            session.append(item)
+        assert altered
+        savings = ContextWindowManager("claude-opus-4-6", context_window=ContextWindow(max_tokens=budget)).why(log).savings
+        assert savings.managed_prompt_tokens == tokens
+        assert savings.managed_cost == price / 1_000_000
+        assert savings.saved == savings.cost - price / 1_000_000
 
     def test_a_single_trim_at_the_end_costs_more_than_it_saves(self) -> None:
         """A trim breaks the cache: what stays in the view is written again."""

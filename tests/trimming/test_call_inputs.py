@@ -7,13 +7,12 @@ import json
 
 import pytest
 
-from context_window import BudgetError, ContextWindow, ContextWindowManager
-from context_window.trimming.apply import apply
-from context_window.decision.plan import Action, Reason
-from context_window.decision.placeholders import LONG_VALUE
+from context_window import Action, BudgetError, ContextWindow, ContextWindowManager, Reason
 from session import FunctionCall, FunctionCallOutput, Session
 from session.items import Item
 from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
+from tests.support.carried_out import carried_out
+from tests.support.engine import LONG_VALUE
 
 TEXT = "def function():\n    return 1\n" * 60
 
@@ -115,4 +114,4 @@ def test_a_call_that_was_truncated_is_cleared_later() -> None:
     assert plan.after == sum(decision.after for decision in plan) <= 3_000
     assert json.loads(call_of(view, "write").arguments) == {"path": "a.py", "content": "[text taken out here; recall id write]"}
     assert len(truncated.arguments) > 1_000
-    assert list(apply(plan, session).items) == list(view.items)
+    assert list(carried_out(plan, session).items) == list(view.items)

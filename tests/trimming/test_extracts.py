@@ -6,13 +6,12 @@ import json
 
 import pytest
 
-from context_window.decision.extracts import HEAD, digest, lines_of, texts_of
-from context_window.decision.terms import LINE, NAME, NUMBER, PATH, names_in, weight_of
 from session.identity import is_same
 from session.items import FunctionCall, FunctionCallOutput, Message, MessageCategory
 from session.parts import Image
 from session.session import Session
 from session.units import frontier
+from tests.support.engine import HEAD, LINE, NAME, NUMBER, PATH, digest, lines_of, names_in, texts_of, weight_of
 
 
 @pytest.mark.parametrize(

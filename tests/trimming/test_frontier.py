@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from context_window import ContextOverflowError, ContextWindow, ContextWindowManager
-from context_window.decision.plan import Action, Reason
+from context_window import Action, ContextOverflowError, ContextWindow, ContextWindowManager, Reason
 from session import FunctionCall, FunctionCallOutput, Image, Message, MessageCategory, Session
 from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
 from session.providers.anthropic import to_anthropic

@@ -7,12 +7,10 @@ import json
 import pytest
 
 from context_window.counting.item_tokens import Measurer
-from context_window.decision.placeholders import WAS, original_of
-from context_window.decision.placeholders import changed, cleared, output_text
-from context_window.decision.plan import Cut
 from session import Document, FunctionCallOutput, Image, Session
 from session.parts import Text
 from tests.support.counting import Letters
+from tests.support.engine import WAS, Cut, changed, cleared, original_of, output_text
 
 SHOT = Image(url="https://example.org/a.png", width=30, height=20)
 OUTPUT = FunctionCallOutput("Look", ("a" * 300, SHOT, "b" * 299, SHOT, Document(text="d")), "c", id="o")

@@ -14,28 +14,31 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager, Session
 from context_window.recall import recall, recall_tool
-from context_window.decision.placeholders import WAS
-from context_window.decision.placeholders import (
-    CLEARED,
-    MARK,
-    changed,
-    cleared,
-    cleared_call,
-    cut_marker,
-    image_placeholder,
-    is_alias,
-    output_placeholder,
-    part_id,
-    shown_id,
-    value_marker,
-)
-from context_window.decision.placeholders import LONG_VALUE, middle_cut, shortened, shortened_arguments
 from session.items import FunctionCall, FunctionCallOutput, ItemBase, Message
 from session.parts import Document, Image, Text
 from session.providers.anthropic import to_anthropic
 from session.providers.google import to_google
 from session.providers.media import note
 from session.providers.openai_chat import to_openai_chat
+from tests.support.engine import (
+    CLEARED,
+    LONG_VALUE,
+    MARK,
+    WAS,
+    changed,
+    cleared,
+    cleared_call,
+    cut_marker,
+    image_placeholder,
+    is_alias,
+    middle_cut,
+    output_placeholder,
+    part_id,
+    shortened,
+    shortened_arguments,
+    shown_id,
+    value_marker,
+)
 
 LONGEST = 450
 """Characters of a placeholder or a note."""

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
-from context_window.decision.limits import Limits
-from context_window.decision.plan import Action, Reason
+from context_window import Action, Reason
 from session.items import (
     FunctionCall,
     FunctionCallOutput,
@@ -27,7 +26,8 @@ from session.parts import Document, Image
 from session.session import Session
 from session.units import request_points
 from tests.support.checks import parts_of
-from tests.support.harness import Outcome, process, trim
+from tests.support.engine import Limits, Outcome
+from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import answers, cost, responses
 

@@ -8,16 +8,7 @@ from typing import Any
 
 import pytest
 
-from context_window import (
-    BudgetError,
-    Chain,
-    Choice,
-    ContextWindow,
-    DropOldest,
-    NeverTrim,
-    SlidingWindow,
-    Summarize,
-)
+from context_window import BudgetError, Chain, Choice, ContextWindow, DropOldest, NeverTrim, SlidingWindow, Summarize
 from tests.support.numpy_like import Whole
 
 

@@ -9,11 +9,10 @@ from itertools import product
 
 import pytest
 
-from context_window import DropOldest, PriorityTrim, Session, SlidingWindow, Summarize
-from context_window.decision.limits import Limits
-from context_window.trimming.strategy_runner import to_summarise
+from context_window import DropOldest, PriorityTrim, Session, SlidingWindow
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from tests.support.checks import frontier
+from tests.support.engine import Limits
 from tests.support.harness import process, trim
 from tests.support.managing import ids
 from tests.support.strategic import decided_by
@@ -89,23 +88,6 @@ def test_the_oldest_units_are_dropped_one_by_one_of_every_small_log(keep_system:
             if left and len(free[:left]) < len(free):
                 more = trim(log, decided_by(DropOldest(keep_system), bounds(budget - 1))).view
                 assert len(more.items) < len(view.items)
-
-
-def test_what_is_to_be_summarised_is_all_but_the_newest_items_of_every_small_log() -> None:
-    for word in words():
-        log, units = log_of(word)
-        ahead = frontier(list(log.items), log.response_breaks)
-        for keep in range(5):
-            recent, first = 0, len(units)
-            while first and recent < keep:
-                first -= 1
-                recent += len(units[first]) if word[first] != "s" else 0
-            older = [place for place in range(first) if word[place] not in "sp" and not ahead.intersection(units[place])]
-            limits = decided_by(Summarize(keep), bounds(1))
-            fold = process(log, limits.boundless()).tracker.fold
-            expected = [place for one in older for place in units[one]] if log.items else []
-            assert to_summarise(fold, limits) == expected, (word, keep)
-            assert to_summarise(fold, decided_by(Summarize(keep), bounds())) == [], "nothing while it fits"
 
 
 def test_with_too_many_items_and_few_tokens_no_more_goes_than_the_items_ask_for() -> None:

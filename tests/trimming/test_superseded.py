@@ -10,11 +10,11 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window import BudgetError, ContextWindow, ContextWindowManager, ToolRule
+from context_window import Action, BudgetError, ContextWindow, ContextWindowManager, Reason, ToolRule
 from context_window.display.plan import plan_text
-from context_window.decision.tool_rules import FileAccess, file_access
-from context_window.decision.plan import Action, Reason
 from session import FunctionCall, FunctionCallOutput, Session
+from tests.support.checks import cost_cleared, protected, twin_after
+from tests.support.engine import FileAccess, file_access
 from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
@@ -122,17 +122,16 @@ def test_superseded_results_are_cleared_before_others(data: st.DataObject) -> No
     log = data.draw(sessions())
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), clear_superseded=True, tool_rules={}, items_max=None)
     outcome = trim(log, bounds)
-    fold, groups = outcome.tracker.fold, outcome.tracker.fold.groups
-    assert fold.results is not None
     cleared = [one.reason for one in outcome.plan if one.action is Action.CLEAR]
     event(f"superseded ones were cleared: {Reason.SUPERSEDED in cleared}")
     if set(cleared) - {Reason.SUPERSEDED}:
+        twin = twin_after(outcome)
+        kept_back = protected(list(log.items), log.response_breaks)
         for place, decision in enumerate(outcome.plan):
-            head = groups.head[place]
-            free = not groups.unit_protection[head] and not fold.in_frontier(head) and decision.category.name == "SYSTEM_OUTPUT"
+            free = place not in kept_back and decision.category.name == "SYSTEM_OUTPUT"
             is_call = log.items[place].type == "function_call"
-            if free and decision.action is Action.KEEP and fold.results.is_superseded(place) and (bounds.clear_call_inputs or not is_call):
-                assert fold.cleared_tokens(place) >= decision.after
+            if free and decision.action is Action.KEEP and twin.early(place) and (bounds.clear_call_inputs or not is_call):
+                assert cost_cleared(log.items[place]) >= decision.after
 
 
 @given(st.data())

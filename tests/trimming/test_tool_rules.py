@@ -9,11 +9,10 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window import BudgetError, ContextWindow, ContextWindowManager, ToolRule
-from context_window.decision.plan import Action, Reason
-from context_window.decision.tool_rules import rule_for
-from session import FunctionCall, FunctionCallOutput, Session
-from tests.support.checks import protected
+from context_window import Action, BudgetError, ContextWindow, ContextWindowManager, Reason, ToolRule
+from session import FunctionCall, FunctionCallOutput, Message, MessageCategory, Session
+from tests.support.checks import cost_cleared, protected, twin_after
+from tests.support.engine import rule_for
 from tests.support.harness import ladder, trim
 from tests.support.strategies import TOOLS, limits, sessions
 from tests.support.twin import answers, cost, unit_of
@@ -90,6 +89,25 @@ def test_kept_results_give_way_before_the_view_is_over_budget() -> None:
     assert {"plan0", "read1", "plan2"} <= dropped.keys()
 
 
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_kept_results_are_dropped_one_by_one_the_lowest_category_first_and_of_it_the_oldest(newest_first: bool) -> None:
+    session = Session([Message("user", "Plan it.")], id="s")
+    for number, category in enumerate(("DIALOG", "SYSTEM_OUTPUT", "SYSTEM_OUTPUT", "CONTEXT", "SYSTEM_OUTPUT")):
+        session.append(FunctionCall("plan", "{}", f"c{number}", id=f"call{number}", category=MessageCategory(category)))
+        session.append(FunctionCallOutput("plan", "p" * 600, f"c{number}", id=f"plan{number}"))
+        session.append(Message("assistant", "Next.", id=f"a{number}"))
+    session.append(Message("user", "And now?"))
+    order = ["plan4", "plan2", "plan1", "plan0", "plan3"] if newest_first else ["plan1", "plan2", "plan4", "plan0", "plan3"]
+    counts = set()
+    for budget in range(200, 3_600, 100):
+        asked = manager(budget, tool_rules={"plan": ToolRule(clear="never")})
+        view = asked.trim_session(session, preserve_recency=not newest_first)
+        gone = [name for name in order if view.get_by_id(name) is None]
+        assert gone == order[: len(gone)], budget
+        counts.add(len(gone))
+    assert counts == set(range(6))
+
+
 def test_a_rule_that_makes_no_sense_is_an_error() -> None:
     with pytest.raises(BudgetError, match="clear"):
         ToolRule(clear="last")  # type: ignore[arg-type]
@@ -126,10 +144,9 @@ def test_kept_results_go_last(data: st.DataObject) -> None:
                 assert len(whole) >= min(rule.keep_last, len(results))
             if dropped and rule.clear == "never":
                 event("dropped although it is never cleared")
-                fold = outcome.tracker.fold
-                assert fold.results is not None
-                left = [place for place in range(len(log.items)) if fold.hidden_reason(place) is None and place not in kept_back]
-                assert all(any(map(fold.results.is_kept, units[place])) for place in left)
+                twin = twin_after(outcome)
+                left = [place for place, one in enumerate(outcome.plan) if one.action is not Action.DROP and place not in kept_back]
+                assert all(any(map(twin.kept, units[place])) for place in left)
 
 
 @given(st.data())
@@ -141,14 +158,13 @@ def test_first_results_are_cleared_before_others(data: st.DataObject) -> None:
     )
     outcome = trim(log, bounds)
     kept_back = protected(list(log.items), log.response_breaks)
-    fold = outcome.tracker.fold
     calls = answers(list(log.items))
     others = [place for place, one in enumerate(outcome.plan) if one.action is Action.CLEAR and name_of(log, calls, place) != "read"]
     for place, decision in enumerate(outcome.plan):
         is_result = place in calls and calls[place] is not None and name_of(log, calls, place) == "read" and place not in kept_back
         if others and is_result and decision.action is Action.KEEP and decision.category.name == "SYSTEM_OUTPUT":
             event("a result that cannot be smaller")
-            assert fold.cleared_tokens(place) >= decision.after
+            assert cost_cleared(log.items[place]) >= decision.after
 
 
 def name_of(log: Session, calls: dict[int, int | None], place: int) -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from fractions import Fraction
 
 import pytest
+from hypothesis import settings
 
-from context_window.decision.limits import Limits
-from context_window.decision.placeholders import cleared
-from context_window.decision.replay import Replay
 from session.items import (
     AgentHandoff,
     Compaction,
@@ -23,10 +20,11 @@ from session.items import (
 from session.parts import Image
 from session.session import Session
 from tests.support.checks import check_sums
-from tests.support.harness import MEASURER, again, copy_of
+from tests.support.engine import Engine, Limits, cleared
+from tests.support.harness import copy_of
 from tests.support.twin import Facts, cost, fold, folds
 
-BUDGETS = 40 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else 6
+BUDGETS = 40 if settings().max_examples >= 1_000 else 6
 """Budgets of a log in one test. Tests of the same log begin at different budgets, so that together they try ten times as many."""
 IMAGES_KEPT = (0, 1, 3, 8, 99)
 SHARES = (Fraction("0.1"), Fraction("0.35"), Fraction("0.5"), Fraction("0.05"))
@@ -258,10 +256,10 @@ def test_the_fold_agrees_with_its_twin(name: str, images_kept: int, *, binds_thi
             budget, budget, budget * 2 // 3, SHARES, images_kept, images_kept, preamble=9, synthetic=5, binds_thinking=binds_thinking
         )
         log = copy_of(Session(id="s"))
-        tracker = Replay(log, bounds, MEASURER)
+        engine = Engine(log, bounds)
         for item, twin in zip(items, folds(items, bounds, facts), strict=True):
             log.append(item)
-            outcome = again(tracker, log)
+            outcome = engine.process(log)
             assert list(outcome.view.items) == twin.view()
             assert outcome.total == twin.total()
             check_sums(outcome)
@@ -277,10 +275,10 @@ def test_the_fold_agrees_with_its_twin_if_items_are_too_many(name: str, percent:
         target = max(1, most * percent // 100)
         bounds = Limits(9_999, 9_999, 9_999, shares, 9, 9, items_max=most, items_target=target)
         log = copy_of(Session(id="s"))
-        tracker = Replay(log, bounds, MEASURER)
+        engine = Engine(log, bounds)
         for item, twin in zip(items, folds(items, bounds, facts), strict=True):
             log.append(item)
-            assert list(again(tracker, log).view.items) == twin.view()
+            assert list(engine.process(log).view.items) == twin.view()
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -292,7 +290,7 @@ def test_the_fold_agrees_with_its_twin_if_a_view_is_used_as_a_log(name: str) -> 
     for settled in range(len(items) + 1):
         log = Session(items, id="s")
         log.restore_seams(frozenset(), settled)
-        assert list(again(Replay(log, bounds, MEASURER), log).view.items) == fold(log, bounds, FACTS[name]).view()
+        assert list(Engine(log, bounds).process(log).view.items) == fold(log, bounds, FACTS[name]).view()
 
 
 def test_an_item_that_returns_in_the_form_it_had_is_the_same_object() -> None:
@@ -302,11 +300,11 @@ def test_an_item_that_returns_in_the_form_it_had_is_the_same_object() -> None:
     for budget in range(150, 700, 10):
         bounds = Limits(budget, budget, budget * 2 // 3, SHARES, 1, 1)
         log = copy_of(Session(id="s"))
-        tracker = Replay(log, bounds, MEASURER)
+        engine = Engine(log, bounds)
         latest: dict[str, tuple[Item, int]] = {}  # by id: the item as it was shown last, and the length of the log then
         for item in items:
             log.append(item)
-            for shown in again(tracker, log).view.items:
+            for shown in engine.process(log).view.items:
                 before, length = latest.get(shown.id, (shown, 0))
                 if shown == before:
                     assert shown is before

@@ -12,11 +12,9 @@ import pytest
 
 from context_window import BudgetError, ContextWindow, ContextWindowManager, RecallError, Session
 from context_window.recall import recall, recall_tool
-from context_window.decision.extracts import digest
-from context_window.decision.placeholders import SHOWN, changed, cleared, image_placeholder
-from context_window.decision.plan import Cut
 from session.items import FunctionCall, FunctionCallOutput, Message
 from session.parts import Image, Text
+from tests.support.engine import SHOWN, Cut, changed, cleared, digest, image_placeholder
 
 PICTURE = Image(url="https://example.org/a.png", width=300, height=200)
 

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from context_window import (
-    ContextWindow,
-    ContextWindowManager,
-    Image,
-    ModelConfig,
-    PartRefusedError,
-    Session,
-)
+from context_window import ContextWindow, ContextWindowManager, Image, ModelConfig, PartRefusedError, Session
 from session.items import Message, Reasoning
 from session.providers.anthropic.write import media_places
 from tests.support.counting import Letters

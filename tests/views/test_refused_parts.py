@@ -6,15 +6,7 @@ import base64
 
 import pytest
 
-from context_window import (
-    Document,
-    Image,
-    ModelError,
-    PartRefused,
-    PartRefusedError,
-    Session,
-    Text,
-)
+from context_window import Document, Image, ModelError, PartRefused, PartRefusedError, Session, Text
 from context_window.events.definitions import Event
 from session.items import parts_of_item
 from session.providers import validate_anthropic

@@ -8,22 +8,12 @@ from typing import Any
 
 import pytest
 
-from context_window import (
-    Action,
-    BudgetError,
-    Document,
-    Image,
-    PartRefused,
-    PartRefusedError,
-    Reason,
-    Session,
-    Text,
-    Trimmed,
-)
+from context_window import Action, BudgetError, Document, Image, PartRefused, PartRefusedError, Reason, Session, Text, Trimmed
 from context_window.events.definitions import Event
-from context_window.trimming.apply import apply
 from session.items import FunctionCallOutput, Message, Reasoning, new_id, parts_of_item
 from tests.support import pictures
+from tests.support.carried_out import carried_out
+from tests.support.engine import MEASURER
 from tests.support.refusing import (
     BAD,
     GOOD,
@@ -55,16 +45,15 @@ def refused(*parts: Any, **window: Any) -> tuple[Any, Session]:
 def test_the_plan_shows_the_refused_part_and_the_cost_of_its_note() -> None:
     manager, session = refused(Image(pictures.png(800, 600)), Image(GOOD))
     (decision,) = manager.plan_session(session)
-    measurer = manager._settings.current.measurer
     assert (decision.action, decision.reason, decision.refused, decision.images) == (
         Action.REPLACE_REFUSED,
         Reason.PROVIDER_REFUSED,
         (1,),
         (),
     )
-    assert decision.before == measurer.measure(session.items[0]).tokens
+    assert decision.before == MEASURER.measure(session.items[0]).tokens
     view = manager.process_session(session)
-    assert decision.after == measurer.measure(view.items[0]).tokens < decision.before
+    assert decision.after == MEASURER.measure(view.items[0]).tokens < decision.before
     assert "refused parts replaced in user message (the provider refused it)" in str(manager.plan_session(session))
 
 
@@ -90,8 +79,8 @@ def test_a_plan_carried_out_is_the_view(one_shot: bool) -> None:
     plan = manager.plan_session(session, one_shot=one_shot)
     assert [decision.refused for decision in plan] == [(1,), (), (), (0,)]
     assert plan.decisions[3].cut is not None, "the output is cut as well"
-    assert apply(plan, session).items == view.items
-    assert plan.after == sum(manager._settings.current.measurer.measure(item).tokens for item in view.items) + plan.overhead
+    assert carried_out(plan, session).items == view.items
+    assert plan.after == sum(MEASURER.measure(item).tokens for item in view.items) + plan.overhead
     assert NOTE in str(parts_of_item(view.items[0]))
 
 

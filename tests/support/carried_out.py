@@ -1,0 +1,44 @@
+"""A plan carried out: the view that its decisions describe, made without the engine."""
+
+from __future__ import annotations
+
+from context_window import Action, Decision, Plan
+from session.items import FunctionCall, FunctionCallOutput, Item
+from session.session import Session
+from tests.support.engine import changed, cleared, cleared_call, digest, without_refused
+
+
+def shape(item: Item, decision: Decision) -> Item:
+    """Return the item as the decision shows it; the item itself if nothing is changed. Not for dropped items and those in a digest."""
+    if decision.refused:
+        item = without_refused(item, decision.refused)
+    if decision.action is Action.CLEAR and isinstance(item, FunctionCallOutput):
+        return cleared(item)
+    if decision.images or decision.cut is not None:
+        item = changed(item, decision.images, decision.cut)
+    return cleared_call(item) if decision.action is Action.CLEAR and isinstance(item, FunctionCall) else item
+
+
+def carried_out(plan: Plan, session: Session) -> Session:
+    """Return the view that the plan describes."""
+    rows: list[tuple[int, bool, int, Item]] = []  # the position before which an item stands, if it stands at that position, and its own
+    digests: dict[int, list[tuple[int, Item, tuple[int, ...]]]] = {}
+    for place, (item, decision) in enumerate(zip(session.items, plan, strict=True)):
+        assert decision.item_id == item.id
+        if decision.digest_before is not None:
+            source = without_refused(item, decision.refused) if decision.refused else item
+            digests.setdefault(decision.digest_before, []).append((place, source, decision.lines or ()))
+        elif decision.action is not Action.DROP:
+            before = plan.summary_places.get(item.id)
+            rows.append((place if before is None else before, before is None, place, shape(item, decision)))
+    rows += [(before, False, parts[0][0], digest([part[1:] for part in parts])) for before, parts in digests.items()]
+    rows.sort(key=lambda row: row[:3])
+    return Session.showing(
+        session,
+        [row[3] for row in rows],
+        breaks=plan.breaks,
+        settled=len(rows),
+        ends=plan.ends,
+        removed=plan.removed,
+        usage_noted_after=plan.usage_noted_after,
+    )

@@ -1,0 +1,171 @@
+"""All that the tests take from the modules that decide: names of values and texts, and a driver.
+
+The rest of the tests ask the public API, or what stands here. Whoever moves or rewrites the engine changes this file alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from context_window import Plan
+from context_window.counting.item_tokens import Measurer
+from context_window.calibration.rule import CalibrationRule
+from context_window.decision.placeholders import WAS, original_of
+from context_window.decision.extracts import GAP, HEAD, digest, lines_of, section, texts_of, uncut_lines
+from context_window.decision.tool_rules import FileAccess, file_access
+from context_window.trimming.frontier import fair_parts
+from context_window.decision.limits import BOUNDLESS, Limits, goal_of
+from context_window.decision.placeholders import (
+    CLEARED,
+    MARK,
+    SHOWN,
+    changed,
+    cleared,
+    cleared_call,
+    cut_marker,
+    cut_text,
+    image_placeholder,
+    is_alias,
+    longest_text,
+    original_place,
+    output_placeholder,
+    output_text,
+    part_id,
+    refused_placeholder,
+    shown_id,
+    value_marker,
+    without_refused,
+)
+from context_window.decision.plan import Cut
+from context_window.decision.plan_text import ActionTotals, Run, action_totals, headline, runs
+from context_window.decision.refused_parts import NONE_REFUSED, RefusedParts, Source, source_of_part
+from context_window.decision.placeholders import LONG_VALUE, middle_cut, shortened, shortened_arguments
+from context_window.decision.strategy_api import STRATEGY_REASONS
+from context_window.decision.terms import LINE, NAME, NUMBER, PATH, names_in, weight_of
+from context_window.decision.tool_rules import rule_for
+from context_window.decision.replay import Replay
+from session.session import Session
+from tests.support.counting import Letters
+
+__all__ = [
+    "BOUNDLESS",
+    "CLEARED",
+    "GAP",
+    "HEAD",
+    "LINE",
+    "LONG_VALUE",
+    "MARK",
+    "MEASURER",
+    "NAME",
+    "NONE_REFUSED",
+    "NUMBER",
+    "PATH",
+    "SHOWN",
+    "STRATEGY_REASONS",
+    "WAS",
+    "ActionTotals",
+    "CalibrationRule",
+    "Cut",
+    "Engine",
+    "FileAccess",
+    "Limits",
+    "Outcome",
+    "RefusedParts",
+    "Run",
+    "Source",
+    "action_totals",
+    "changed",
+    "cleared",
+    "cleared_call",
+    "cut_marker",
+    "cut_text",
+    "digest",
+    "fair_parts",
+    "file_access",
+    "goal_of",
+    "headline",
+    "image_placeholder",
+    "is_alias",
+    "lines_of",
+    "longest_text",
+    "middle_cut",
+    "names_in",
+    "original_of",
+    "original_place",
+    "output_placeholder",
+    "output_text",
+    "part_id",
+    "refused_placeholder",
+    "rule_for",
+    "runs",
+    "section",
+    "shortened",
+    "shortened_arguments",
+    "shown_id",
+    "source_of_part",
+    "texts_of",
+    "uncut_lines",
+    "value_marker",
+    "weight_of",
+    "without_refused",
+]
+
+MEASURER = Measurer(Letters())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one call.
+
+    Attributes:
+        log: The session that was passed.
+        view: What the model would be shown.
+        plan: The decisions.
+        limits: The limits of the view.
+    """
+
+    log: Session
+    view: Session
+    plan: Plan
+    limits: Limits
+
+    @property
+    def total(self) -> int:
+        """Tokens of the request."""
+        return self.plan.after
+
+
+class Engine:
+    """Decides about one session from call to call, as a manager does, with limits that a test chooses."""
+
+    def __init__(
+        self,
+        session: Session,
+        limits: Limits,
+        *,
+        one_shot: bool = False,
+        refused: RefusedParts = NONE_REFUSED,
+        measurer: Measurer = MEASURER,
+    ) -> None:
+        self.limits = limits
+        self._begin = partial(Replay, measurer=measurer, one_shot=one_shot, refused=refused)
+        self._tracker = self._begin(session, limits)
+
+    def process(self, session: Session) -> Outcome:
+        """Return the view and the plan of the session as it is now."""
+        if not self._tracker.can_update(session):
+            self._tracker = self._begin(session, self.limits)
+        self._tracker.update(session)
+        return Outcome(session, self._tracker.view(session), self._tracker.plan(), self.limits)
+
+    def change_limits(self, limits: Limits) -> None:
+        """Use other amounts from the last request on, as after a provider's refusal."""
+        self.limits = limits
+        self._tracker.fold.change_limits(limits)
+
+    def estimate(self, session: Session) -> int | None:
+        """Return the likeliest cost of the request, in tokens; None if no usage was reported."""
+        self._tracker.update(session)
+        feed = self._tracker.report_feed
+        return feed.estimate if feed.is_anchored else None
