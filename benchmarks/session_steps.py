@@ -24,7 +24,7 @@ from context_window.settings.budget import UNKNOWN, calibration_of
 from context_window.calibration.rule import CalibrationRule
 from context_window.decision.limits import BOUNDLESS, Limits
 from context_window.usage.unlogged import unlogged_tokens
-from context_window.decision.replay import Replay
+from context_window.decision.replay import SessionReplay
 from session import Session
 from session.errors import SessionError
 from session.items import Compaction, Item
@@ -236,13 +236,13 @@ def predictions(
     limits = Limits(BOUNDLESS, BOUNDLESS, BOUNDLESS, shares, images_max=BOUNDLESS, drops_thinking=drops_thinking, calibration=rule)
     log = Session(metadata=dict(session.metadata))
     log.restore_seams(session.response_breaks, 0)
-    tracker = Replay(log, limits, measurer)
+    replay = SessionReplay(log, limits, measurer)
     starts = set(grouping(session).response_starts)
     for place, item in enumerate(session.items):
         if place in starts:
-            tracker.update(log)
-            feed = tracker.report_feed
-            yield Prediction(feed.estimate, tracker.fold.total) if feed.is_anchored else None
+            replay.update(log)
+            view = replay.decided
+            yield Prediction(replay.feed.totals.estimate(view), view.total) if replay.feed.is_anchored else None
         log.append(item)
 
 

@@ -16,7 +16,7 @@ from .calibration.report_feed import ReportFeed
 from .calibration.reports import Calibration, LocalCount, Reports
 from .decision.limits import Limits, portion
 from .decision.refused_parts import NONE_REFUSED, RefusedParts
-from .decision.replay import Replay
+from .decision.replay import SessionReplay
 from .decision.view import View
 from .errors import BudgetError
 from .events.unusable_media import UnusableMedia
@@ -75,9 +75,9 @@ class SessionState:
 
     lock: RLock = field(default_factory=RLock)
     settings: Settings | None = None
-    view: Replay | None = None
-    census: Replay | None = None
-    previous_view: Replay | None = None
+    view: SessionReplay | None = None
+    census: SessionReplay | None = None
+    previous_view: SessionReplay | None = None
     media: UnusableMedia = field(default_factory=UnusableMedia)
     changes: ViewChanges = field(default_factory=ViewChanges)
     sent: dict[int, SentView] = field(default_factory=dict)
@@ -171,14 +171,14 @@ class Sessions:
                 state = self._states[session] = SessionState()
             return state
 
-    def view(self, session: Session, state: SessionState, settings: Settings) -> Replay:
+    def view(self, session: Session, state: SessionState, settings: Settings) -> SessionReplay:
         """Return the replay of the session's view, up to date. The caller holds the state's lock."""
         state.use(settings)
         limits, refused = self.limits_for(session, settings), state.refused_parts(source_of(session))
         state.view = self.updated(state.view, session, limits, settings, refused=refused)
         return state.view
 
-    def census(self, session: Session, state: SessionState, settings: Settings) -> Replay:
+    def census(self, session: Session, state: SessionState, settings: Settings) -> SessionReplay:
         """Return the replay that trims nothing, up to date; it has the cost of the whole session. The caller holds the state's lock."""
         state.use(settings)
 
@@ -188,21 +188,21 @@ class Sessions:
         state.census = self.updated(state.census, session, settings.limits.boundless(), settings, sent)
         return state.census
 
-    def walk(self, session: Session, settings: Settings, on_request: Callable[[View, int], object], *, trims: bool = False) -> Replay:
+    def walk(self, session: Session, settings: Settings, on_request: Callable[[View, int], object], *, trims: bool = False) -> SessionReplay:
         """Read the whole session once.
 
         Args:
             session: The session.
             settings: The settings in use.
-            on_request: Called at each request, as in `Replay.update`.
+            on_request: Called at each request, as in `SessionReplay.update`.
             trims: True to decide under the limits of views, False to trim nothing.
         """
         limits = settings.limits if trims else settings.limits.boundless()
-        replay = Replay(session, limits, settings.measurer, reports=self._reports(session, settings))
+        replay = SessionReplay(session, limits, settings.measurer, reports=self._reports(session, settings))
         replay.update(session, on_request=on_request)
         return replay
 
-    def one_shot(self, session: Session, settings: Settings, *, newest_first: bool = False) -> Replay:
+    def one_shot(self, session: Session, settings: Settings, *, newest_first: bool = False) -> SessionReplay:
         """Return a new replay that trims the whole session once, to the budget or to a lowered one.
 
         Args:
@@ -216,7 +216,7 @@ class Sessions:
             limits = replace(limits, budget=lowered, trigger=lowered, target=lowered)
         state = self.state(session)
         refused = state.refused_parts(source_of(session))
-        replay = Replay(session, limits, settings.measurer, one_shot=True, reports=self._reports(session, settings), refused=refused)
+        replay = SessionReplay(session, limits, settings.measurer, one_shot=True, reports=self._reports(session, settings), refused=refused)
 
         def sent() -> ReportFeed:
             with state.lock:
@@ -245,13 +245,13 @@ class Sessions:
 
     def updated(
         self,
-        replay: Replay | None,
+        replay: SessionReplay | None,
         session: Session,
         limits: Limits,
         settings: Settings,
         sent: Callable[[], ReportFeed] | None = None,
         refused: RefusedParts = NONE_REFUSED,
-    ) -> Replay:
+    ) -> SessionReplay:
         """Bring a replay up to date, or start a new one if it cannot go on, and return it.
 
         Args:
@@ -264,7 +264,7 @@ class Sessions:
         """
         is_valid = replay is not None and replay.feed.reports.version == self._calibration.version and replay.refused is refused
         if replay is None or not is_valid or not replay.can_update(session):
-            replay = Replay(session, limits, settings.measurer, reports=self._reports(session, settings), refused=refused)
+            replay = SessionReplay(session, limits, settings.measurer, reports=self._reports(session, settings), refused=refused)
         replay.use_limits(limits)
         replay.update(session, sent)
         return replay

@@ -26,8 +26,8 @@ completes the unit, so the unit is younger than message 6.
    after it. Before the first response it is the last user message and everything after it.
 8. A log needs a closing line if a request with it would end in the model's turn, although the log does not end in a response: after its
    last response, which has text and no calls, come only late outputs, which a request shows right after their calls, silent items, and
-   summaries of role assistant. Orphans do not count: no view has them. A summary that a view shows earlier (`is_moved`)
-   does not speak there, but the log goes on: in the view, the answer before it ends a request (`ends`).
+   orphans, and summaries of role assistant. A summary that a view shows earlier (`is_moved`) and an orphan do not speak there, but the
+   log goes on: in the view, the answer before it ends a request (`ends`).
 9. Instructions are system and developer messages, and config updates with instructions. Messages add to the system prompt. An update
    replaces earlier instructions: those of its agent and of no agent; all of them if it has no agent, or if the last handoff before it is
    to its agent. It replaces no pinned ones. Replaced instructions are not sent, and no view has them.
@@ -103,7 +103,7 @@ class Grouping:
         last_call: By head, the last call of a tool unit.
         last_answered: The call that was answered last, or -1. An orphan does not change it.
         user_messages: The positions of the user's messages, without those of category CONTEXT.
-        is_followed: True if an item other than an orphan follows the last response; True before the first.
+        is_followed: True if an item follows the last response; True before the first.
         is_turn_open: True if the log's last response has text and no calls, and no other text follows it.
         replaced: Positions of instructions that a config update replaced, in the order in which that happened (rule 9).
     """
@@ -249,8 +249,6 @@ class Grouping:
         """Take an item that is not part of a response."""
         if isinstance(item, FunctionCallOutput):
             self._feed_output(item, position)
-            if self.kind[position] == KIND_ORPHAN:
-                return
         elif is_digest(item):
             self.kind[position] = KIND_NOTE
             self.is_turn_open = False

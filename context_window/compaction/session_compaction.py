@@ -12,7 +12,7 @@ from session.usage import Usage
 from ..counting.item_tokens import Measurer
 from ..decision.limits import Limits
 from ..decision.refused_parts import RefusedParts
-from ..decision.replay import Replay
+from ..decision.replay import SessionReplay
 from ..decision.view import View
 from ..errors import BudgetError
 from ..usage.usage_reports import usage_from
@@ -39,18 +39,18 @@ class SessionCompaction:
         self.writing_lock = Lock()
         self.usage = Usage()
         self._not_due_at: tuple[int, int, int] | None = None  # last user message, tokens and length of a log with nothing to summarise
-        self._replay: Replay | None = None
+        self._replay: SessionReplay | None = None
         self._limits: Limits | None = None
         self._measurer: Measurer | None = None
         self._failures = 0
         self._failed_at = 0
 
-    def replay(self, session: Session, limits: Limits, measurer: Measurer, refused: RefusedParts) -> Replay:
+    def replay(self, session: Session, limits: Limits, measurer: Measurer, refused: RefusedParts) -> SessionReplay:
         """Return the session's replay under these limits, up to date. The caller holds `lock`."""
         replay = self._replay
         is_same_setup = replay is not None and measurer is self._measurer and limits == self._limits and replay.refused is refused
         if replay is None or not is_same_setup or not replay.can_update(session):
-            replay = Replay(session, limits, measurer, refused=refused)
+            replay = SessionReplay(session, limits, measurer, refused=refused)
             self._not_due_at = None
         self._replay, self._limits, self._measurer = replay, limits, measurer
         replay.update(session)

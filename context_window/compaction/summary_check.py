@@ -15,7 +15,7 @@ from session.session import Session
 from ..decision.decide import decide
 from ..decision.limits import Limits
 from ..decision.log import NewItem
-from ..decision.replay import Replay
+from ..decision.replay import SessionReplay
 from ..errors import CompactionError
 from ..events.definitions import Compacted
 from ..settings.resolved import Settings
@@ -51,7 +51,7 @@ class SummaryPlan:
     limits: Limits
     total: int
     requests: int
-    replay: Replay
+    replay: SessionReplay
     length: int
 
     @property
@@ -79,7 +79,7 @@ def limits_less(limits: Limits, tokens: int) -> Limits:
     )
 
 
-def check_units_unchanged(units: Collection[SummaryUnit], replay: Replay, session: Session, plan: SummaryPlan) -> None:
+def check_units_unchanged(units: Collection[SummaryUnit], replay: SessionReplay, session: Session, plan: SummaryPlan) -> None:
     """Check that a summary of these units of the plan may be appended to the log as it is now.
 
     Raises:
@@ -95,7 +95,7 @@ def check_units_unchanged(units: Collection[SummaryUnit], replay: Replay, sessio
 
 
 def checked_summary(
-    session: Session, replay: Replay, plan: SummaryPlan, task: SummaryTask, text: str
+    session: Session, replay: SessionReplay, plan: SummaryPlan, task: SummaryTask, text: str
 ) -> tuple[Compaction, Compacted]:
     """Return the summary as an item, and the event that reports it.
 
@@ -119,7 +119,7 @@ def checked_summary(
     return summary, Compacted(session.id, total, replay.view.limits.budget, len(summary.replaces), task.tokens, tokens)
 
 
-def check_room(session: Session, replay: Replay, plan: SummaryPlan, summary: Compaction | None = None) -> int:
+def check_room(session: Session, replay: SessionReplay, plan: SummaryPlan, summary: Compaction | None = None) -> int:
     """Return the cost of the trimmed request with the summary.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from session.items import Item
+from session.units import NONE
 
 from .extracts import digest
 from .view import Rule, View
@@ -12,6 +13,17 @@ from .view import Rule, View
 
 class Digests(Rule):
     """The digests of a view: messages in the user's voice, each before the first of its items or the response which that one is in."""
+
+    def settle(self, view: View) -> View:
+        """Return the view with each digest before the first of its items that is left. Their leaving has changed the request there."""
+        draft, response = view, view.log.groups.response
+        for before in view.digests:
+            indices = view.digest_items(before)
+            first = min(at if response[at] == NONE else response[at] for at in indices)
+            if first != before:
+                draft = view.draft() if draft is view else draft
+                draft.move_digest(indices, first)
+        return draft
 
     def cost(self, view: View) -> int:
         """Return the tokens of the frames of digests. Their lines count as their items."""

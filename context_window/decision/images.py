@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from .plan import Reason
+from .priority import tokens_goal
 from .view import Rule, View
 
 
 class Images(Rule):
-    """Replaces all images but the newest. Those in SYSTEM, pinned and frontier items wait."""
+    """Replaces all images but the newest if there are more than allowed; else, in a trim, as many as needed before anything else is taken.
+
+    Those in SYSTEM, pinned and frontier items wait.
+    """
 
     def decide(self, view: View) -> View:
-        """Return the view without older images, if it has more than the limit."""
-        if view.images <= view.limits.images_max or view.limits.final:
+        """Return the view without older images, if it has more than allowed or costs too much."""
+        limits = view.limits
+        is_capped = view.images > limits.images_max
+        if limits.final or not (is_capped or (view.images > limits.images_kept and view.total > limits.trigger)):
             return view
-        draft, groups = view.draft(), view.log.groups
+        draft, groups, goal = view.draft(), view.log.groups, tokens_goal(view)
         for at, part, saved in older_images(view):
             is_frontier = at >= groups.frontier or at == groups.last_user
-            if not (is_frontier or view.log.keeps_images(at)):
+            if is_frontier or view.log.keeps_images(at):
+                continue
+            if is_capped:
                 draft.replace_image(at, part, saved, Reason.TOO_MANY_IMAGES)
+            elif saved > 0 and draft.total > goal:
+                draft.replace_image(at, part, saved, Reason.OVER_BUDGET)
         return draft
 
 

@@ -1,4 +1,4 @@
-"""`Replay`: one session read item by item, with a decision wherever the model was called (rule 2).
+"""`SessionReplay`: one session read item by item, with a decision wherever the model was called (rule 2).
 
 It remembers the last view: what is appended to the session extends it. After any other edit a new replay starts from the first item.
 """
@@ -28,7 +28,7 @@ from .shown import Shown, last_id_before, plan_of
 from .view import View
 
 
-class Replay:
+class SessionReplay:
     """The view of one session, decided at each of its requests.
 
     Attributes:

@@ -62,16 +62,15 @@ class Shown:
 
     def extended(self, view: View) -> Shown:
         """Return what the view shows now: the same items and what was appended since, if nothing else has changed."""
-        if view is not self._view or view.changes != self._changes:
+        if view is not self._view or view.changes != self._changes or not all(view.shown[self._length :]):
             return Shown.of(view)
         response, breaks = view.log.groups.response, set[str]()
         for at in range(self._length, len(view)):
-            if view.shown[at]:
-                last = self._last
-                if last != NONE and NONE not in (response[last], response[at]) and response[last] != response[at]:
-                    breaks.add(view.log.items[at].id)
-                self.items.append(view.log.items[at])
-                self._last = at
+            last = self._last
+            if last != NONE and NONE not in (response[last], response[at]) and response[last] != response[at]:
+                breaks.add(view.log.items[at].id)
+            self.items.append(view.log.items[at])
+            self._last = at
         self._length = len(view)
         self.breaks |= breaks
         return self
@@ -98,12 +97,11 @@ def _rows(view: View) -> Iterator[Row]:
 
 
 def _ends(view: View, rows: Sequence[Row]) -> frozenset[str]:
-    """Return the answers that in the log are followed by a summary which the view shows elsewhere."""
+    """Return the answers that in the log are followed by an output without a call, or by a summary which the view shows elsewhere."""
     log, response, ends = view.log, view.log.groups.response, set[str]()
-    for summary in log.moved:
-        if not view.shown[summary]:
-            continue
-        index = bisect_left(rows, summary, key=lambda row: row[0]) - 1
+    orphans = (at for at, edit in view.edits.items() if edit.gone is Reason.ORPHAN)
+    for silent in (*view.visible(log.moved), *orphans):
+        index = bisect_left(rows, silent, key=lambda row: row[0]) - 1
         while index >= 0 and rows[index][3] in log.moved:
             index -= 1
         if index >= 0 and (before := rows[index][3]) != NONE and response[before] != NONE:

@@ -363,6 +363,11 @@ class View:
         if is_changed:
             self.note_change(edited - 1)
 
+    def move_digest(self, indices: Iterable[int], before: int) -> None:
+        """Let the digest with these items stand before another position."""
+        for at in indices:
+            self._set(at, self.edit(at)._replace(before=before))
+
     def note_change(self, index: int) -> None:
         """Note that the request changes at this position. Reasoning that is bound to what precedes it goes (rule 9)."""
         self.changes += 1

@@ -9,7 +9,7 @@ from session.session import Session
 
 from ..calibration.reports import LocalCount
 from ..decision.plan import Plan
-from ..decision.replay import Replay, hides_more
+from ..decision.replay import SessionReplay, hides_more
 from ..decision.shown import culprits
 from ..errors import BudgetError, ContextOverflowError
 from ..events.definitions import CalibrationReset, Event, Trimmed
@@ -162,7 +162,7 @@ class SessionCalls:
     def _conclude(
         self,
         view: Session,
-        replay: Replay,
+        replay: SessionReplay,
         state: SessionState,
         settings: Settings,
         *,
@@ -191,7 +191,7 @@ class SessionCalls:
         overflow = ContextOverflowError(total, budget, culprits(decided), decided.overhead + decided.correction) if is_overflow else None
         return PendingCall(view.id, figures, lambda _: view, events, settings, overflow, question_about(view, total, settings))
 
-    def _record(self, replay: Replay, contents: SessionContents, settings: Settings) -> UsageFigures:
+    def _record(self, replay: SessionReplay, contents: SessionContents, settings: Settings) -> UsageFigures:
         view, feed = replay.decided, replay.feed
         figures = UsageFigures(tuple(view.tokens), view.overhead, view.correction, contents, feed.reported, feed.saved_total)
         self._active.record(figures, settings)

@@ -178,7 +178,7 @@ def limits_of(
         target=tokens if one_shot else portion(target, tokens),
         shares=window.shares.exact,
         images_kept=window.images_kept,
-        images_max=window.images_kept if window.images_max is None else window.images_max,
+        images_max=BOUNDLESS if window.images_max is None else window.images_max,
         items_max=items,
         items_target=0 if items is None else items if one_shot else max(1, portion(target, items)),
         overhead=overhead.fixed,

@@ -16,7 +16,7 @@ from session.units import PRIORITY
 from ..decision.limits import portion
 from ..decision.placeholders import CLEARED, MARK
 from ..decision.plan import Reason, describe
-from ..decision.replay import Replay
+from ..decision.replay import SessionReplay
 from ..decision.view import View
 from ..settings.budget import Budget
 from ..settings.resolved import Settings
@@ -35,7 +35,7 @@ LARGEST = 5
 """Number of largest items in a report."""
 
 
-def stats_on(census: Replay, budget: Budget) -> SessionStats:
+def stats_on(census: SessionReplay, budget: Budget) -> SessionStats:
     """Return the statistics of a session, without the provider's count.
 
     Args:
@@ -65,7 +65,7 @@ def stats_on(census: Replay, budget: Budget) -> SessionStats:
 
 
 def report_on(
-    session: Session, census: Replay, figures: UsageFigures, settings: Settings, shares: Shares, title: str = ""
+    session: Session, census: SessionReplay, figures: UsageFigures, settings: Settings, shares: Shares, title: str = ""
 ) -> UsageReport:
     """Return the report on a session or view.
 
@@ -167,8 +167,8 @@ def recounted(figures: UsageFigures, before: Settings, after: Settings) -> Usage
     return replace(figures, tokens=tokens, overhead=new.decided.overhead, correction=0, reported=None, settled=None, provider=None)
 
 
-def _untrimmed(session: Session, settings: Settings) -> Replay:
-    replay = Replay(session, settings.limits.boundless(), settings.measurer)
+def _untrimmed(session: Session, settings: Settings) -> SessionReplay:
+    replay = SessionReplay(session, settings.limits.boundless(), settings.measurer)
     replay.update(session)
     return replay
 

@@ -12,7 +12,7 @@ from session.usage import Usage
 
 from ..calibration.report_feed import has_request_usage
 from ..calibration.reports import Calibration, Report
-from ..decision.replay import Replay
+from ..decision.replay import SessionReplay
 from ..errors import BudgetError
 from ..sessions import SentView, Sessions, SessionState, length_before_answer, log_of
 from ..settings.active_settings import ActiveSettings
@@ -109,7 +109,7 @@ class UsageReports:
                 state.view = None
 
 
-def _is_unchanged_since(replay: Replay, length: int) -> bool:
+def _is_unchanged_since(replay: SessionReplay, length: int) -> bool:
     """True if a report applied now has the same effect as one applied when the response to this request arrived."""
     view = replay.view
     if view.log.groups.response_starts[-1:] != [length] or not replay.feed.takes_report(view):

@@ -33,7 +33,16 @@ def test_accounts(data: st.DataObject) -> None:
 
 
 REASONS = {
-    Action.KEEP: {Reason.FITS, Reason.SYSTEM, Reason.PINNED, Reason.SUMMARY, Reason.FRONTIER, Reason.FIRST_MESSAGE, Reason.KEPT_BY_RULE},
+    Action.KEEP: {
+        Reason.FITS,
+        Reason.SYSTEM,
+        Reason.PINNED,
+        Reason.SUMMARY,
+        Reason.FRONTIER,
+        Reason.WAITING,
+        Reason.FIRST_MESSAGE,
+        Reason.KEPT_BY_RULE,
+    },
     Action.REPLACE_IMAGES: {Reason.TOO_MANY_IMAGES, Reason.LAST_RESORT},
     Action.TRUNCATE: {Reason.LAST_RESORT},
     Action.CLEAR: {Reason.OVER_SHARE, Reason.OVER_BUDGET, Reason.SUPERSEDED},

@@ -22,8 +22,9 @@ def frontier(items: list[Item], breaks: frozenset[str]) -> set[int]:
 
 
 def protected(items: list[Item], breaks: frozenset[str]) -> set[int]:
-    """Positions that no trim may drop: SYSTEM, pinned, summaries, the frontier, and the units those are in."""
+    """Positions that no trim may drop: SYSTEM, pinned, summaries, the frontier, calls without an output, and the units those are in."""
     units = unit_of(items, breaks)
+    answered = set(answers(items).values())
     ahead = frontier(items, breaks)
     unsent = never_sent(items)
     return {
@@ -33,7 +34,11 @@ def protected(items: list[Item], breaks: frozenset[str]) -> set[int]:
         and (
             category_of(items, unit) is MessageCategory.SYSTEM
             or any(
-                items[member].pinned or items[member].category is MessageCategory.SYSTEM or is_summary(items[member]) or member in ahead
+                items[member].pinned
+                or items[member].category is MessageCategory.SYSTEM
+                or is_summary(items[member])
+                or member in ahead
+                or (isinstance(items[member], FunctionCall) and member not in answered)
                 for member in unit
             )
         )

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from context_window import Plan
-from context_window.counting.item_tokens import Measurer
 from context_window.calibration.rule import CalibrationRule
-from context_window.decision.placeholders import WAS, original_of
+from context_window.counting.item_tokens import Measurer
 from context_window.decision.extracts import GAP, HEAD, digest, lines_of, section, texts_of, uncut_lines
-from context_window.decision.tool_rules import FileAccess, file_access
-from context_window.trimming.frontier import fair_parts
+from context_window.decision.frontier import fair_parts
 from context_window.decision.limits import BOUNDLESS, Limits, goal_of
 from context_window.decision.placeholders import (
     CLEARED,
+    LONG_VALUE,
     MARK,
     SHOWN,
+    WAS,
     changed,
     cleared,
     cleared_call,
@@ -28,11 +28,15 @@ from context_window.decision.placeholders import (
     image_placeholder,
     is_alias,
     longest_text,
+    middle_cut,
+    original_of,
     original_place,
     output_placeholder,
     output_text,
     part_id,
     refused_placeholder,
+    shortened,
+    shortened_arguments,
     shown_id,
     value_marker,
     without_refused,
@@ -40,11 +44,10 @@ from context_window.decision.placeholders import (
 from context_window.decision.plan import Cut
 from context_window.decision.plan_text import ActionTotals, Run, action_totals, headline, runs
 from context_window.decision.refused_parts import NONE_REFUSED, RefusedParts, Source, source_of_part
-from context_window.decision.placeholders import LONG_VALUE, middle_cut, shortened, shortened_arguments
+from context_window.decision.replay import SessionReplay
 from context_window.decision.strategy_api import STRATEGY_REASONS
 from context_window.decision.terms import LINE, NAME, NUMBER, PATH, names_in, weight_of
-from context_window.decision.tool_rules import rule_for
-from context_window.decision.replay import Replay
+from context_window.decision.tool_rules import FileAccess, file_access, rule_for
 from session.session import Session
 from tests.support.counting import Letters
 
@@ -149,23 +152,23 @@ class Engine:
         measurer: Measurer = MEASURER,
     ) -> None:
         self.limits = limits
-        self._begin = partial(Replay, measurer=measurer, one_shot=one_shot, refused=refused)
-        self._tracker = self._begin(session, limits)
+        self._begin = partial(SessionReplay, measures=measurer, one_shot=one_shot, refused=refused)
+        self._replay = self._begin(session, limits)
 
     def process(self, session: Session) -> Outcome:
         """Return the view and the plan of the session as it is now."""
-        if not self._tracker.can_update(session):
-            self._tracker = self._begin(session, self.limits)
-        self._tracker.update(session)
-        return Outcome(session, self._tracker.view(session), self._tracker.plan(), self.limits)
+        if not self._replay.can_update(session):
+            self._replay = self._begin(session, self.limits)
+        self._replay.update(session)
+        return Outcome(session, self._replay.session_view(session), self._replay.plan(), self.limits)
 
     def change_limits(self, limits: Limits) -> None:
         """Use other amounts from the last request on, as after a provider's refusal."""
         self.limits = limits
-        self._tracker.fold.change_limits(limits)
+        self._replay.use_limits(limits)
 
     def estimate(self, session: Session) -> int | None:
         """Return the likeliest cost of the request, in tokens; None if no usage was reported."""
-        self._tracker.update(session)
-        feed = self._tracker.report_feed
-        return feed.estimate if feed.is_anchored else None
+        self._replay.update(session)
+        feed = self._replay.feed
+        return feed.totals.estimate(self._replay.decided) if feed.is_anchored else None

@@ -247,6 +247,8 @@ class StrategicTwin(Twin):
             protected = Reason.SUMMARY
         elif self.frontier().intersection(unit):
             protected = Reason.FRONTIER
+        elif self.waits(unit):
+            protected = Reason.WAITING
         elif self.first_message() == unit and not system:
             protected = Reason.FIRST_MESSAGE
         elif system:

@@ -498,7 +498,12 @@ class Twin:
         return users[:1]
 
     def protected(self, unit: list[int]) -> bool:
-        return self.first_message() == unit or self.cannot_go(unit) or any(map(self.kept, unit))
+        return self.first_message() == unit or self.cannot_go(unit) or self.waits(unit) or any(map(self.kept, unit))
+
+    def waits(self, unit: list[int]) -> bool:
+        """True if a call of the unit has no output yet."""
+        answered = set(self.answers().values())
+        return any(isinstance(self.items[place], FunctionCall) and place not in answered for place in unit)
 
     def rule(self, place: int) -> ToolRule | None:
         """The rule for an output, or for a call."""
@@ -651,7 +656,7 @@ class Twin:
             self.truncate(messages, self.room(messages) * self.limits.target // self.limits.budget)
 
     def unread_calls(self) -> list[int]:
-        return [place for place in self.shrinkable() if isinstance(self.items[place], FunctionCall) and place >= self.responses()[-1][0]]
+        return [place for place in self.shrinkable() if isinstance(self.items[place], FunctionCall) and place in self.unread()]
 
     def unread_messages(self) -> list[int]:
         return [
@@ -662,7 +667,13 @@ class Twin:
 
     def shrinkable(self) -> list[int]:
         visible = self.in_view()
-        return [place for place in sorted(self.frontier()) if place in visible and not self.held(place)]
+        return [place for place in sorted({*self.unread(), *self.asking()}) if place in visible and not self.held(place)]
+
+    def unread(self) -> set[int]:
+        """All from the last response on, with the units that something of it belongs to."""
+        runs = self.responses()
+        first = runs[-1][0] if runs else min(self.frontier(), default=self.length)
+        return {member for place in range(first, self.length) for member in self.units()[place]}
 
     def unread_context(self) -> list[int]:
         """Messages of category CONTEXT after the last response, or after the question that nothing was answered to."""
@@ -697,7 +708,7 @@ class Twin:
         images = []
         for place, part in live[: max(0, len(live) - self.limits.images_kept)]:
             system = self.category(place) is MessageCategory.SYSTEM
-            if place not in self.frontier() or system or any(map(self.held, self.units()[place])) or is_summary(self.items[place]):
+            if place not in {*self.unread(), *self.asking()} or system or any(map(self.held, self.units()[place])) or is_summary(self.items[place]):
                 continue
             whole = self.form(place, images=())[1]
             if self.form(place, images=(part,))[1] < whole:
@@ -706,7 +717,7 @@ class Twin:
 
     def kept_units(self) -> list[list[int]]:
         """Units that rules keep and nothing else does, in the order in which they are dropped."""
-        return [unit for category in ORDER for unit in self.takeable(category) if any(map(self.kept, unit)) and not self.cannot_go(unit)]
+        return [unit for category in ORDER for unit in self.takeable(category) if any(map(self.kept, unit)) and not (self.cannot_go(unit) or self.waits(unit))]
 
     def drop_first_message(self) -> None:
         first = self.first_message()
