@@ -13,7 +13,7 @@ from session.providers.response import read_response
 from session.session import Session
 from session.units import is_answer
 
-from ..errors import BudgetError
+from ..errors import ArgumentError, ClientError
 from ..model_errors import ModelNetworkError
 from ..requests.payload import default_answer_tokens
 from ..validation import check_amount
@@ -47,16 +47,16 @@ class AnthropicModel:
             request_fields: Other fields of every request, such as `thinking={"type": "adaptive"}`, in the client's form.
 
         Raises:
-            BudgetError: An argument is invalid.
+            ArgumentError: An argument is invalid.
         """
         if not callable(getattr(getattr(client, "messages", None), "stream", None)) or isinstance(client, type):
-            raise BudgetError("client", type(client), "pass an anthropic.AsyncAnthropic() or an anthropic.Anthropic()")
+            raise ClientError("client", type(client), "pass an anthropic.AsyncAnthropic() or an anthropic.Anthropic()")
         check_model_name(model)
         if not isinstance(caching, bool):
-            raise BudgetError("caching", caching, "pass True or False")
+            raise ArgumentError("caching", caching, "pass True or False")
         for name in ("messages", "system", "tools", "tool_choice", "stream"):
             if name in request_fields:
-                raise BudgetError(name, type(request_fields[name]), "leave it out; the loop sets this field")
+                raise ArgumentError(name, type(request_fields[name]), "leave it out; the loop sets this field")
         self.model = model
         self.max_tokens = default_answer_tokens(model) if max_tokens is None else check_amount("max_tokens", max_tokens, least=1)
         self.caching = caching

@@ -19,7 +19,7 @@ from session.session import Session
 from session.session_log import recorded_total
 from session.usage import Usage
 
-from ..errors import BudgetError
+from ..errors import ArgumentError, ModelArgumentError
 from ..manager import ContextWindowManager
 from ..model_errors import PartRefusedError, PromptTooLongError
 from ..threads import in_thread
@@ -110,7 +110,7 @@ async def run_turn(
 
     Raises:
         FormatError: There is nothing to answer, or another turn of the session is under way.
-        BudgetError: An argument has the wrong type, or the model's `answer` returned something that is not an `Answer`.
+        ArgumentError: An argument has the wrong type, or the model's `answer` returned something that is not an `Answer`.
         PromptTooLongError: The provider refused the prompt as too long, and the smaller one after it too.
         PartRefusedError: The provider refused an image or a document, and another one in the request without it.
         ModelError: The request failed for another reason.
@@ -136,9 +136,9 @@ async def run_turn(
 def _check(session: object, model: object, manager: object) -> None:
     check_session(session)
     if isinstance(model, type) or not callable(getattr(model, "answer", None)):
-        raise BudgetError("model", model if isinstance(model, str) else type(model), "pass a Model, such as an AnthropicModel")
+        raise ModelArgumentError("model", model if isinstance(model, str) else type(model), "pass a Model, such as an AnthropicModel")
     if not isinstance(manager, ContextWindowManager):
-        raise BudgetError("manager", type(manager), "pass a ContextWindowManager")
+        raise ArgumentError("manager", type(manager), "pass a ContextWindowManager")
 
 
 class _Turn:

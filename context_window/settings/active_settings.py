@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from ..counting.anthropic_options import NO_OPTIONS, RequestOptions
 from ..counting.count_clients import ApiClient
-from ..counting.counter import CharacterCounter, TokenCounter
+from ..counting.counter import AnyCounter, CharacterCounter
 from ..counting.overhead import request_overhead
-from ..errors import BudgetError, UnknownModelError
+from ..errors import ModelArgumentError, UnknownModelError
 from ..models import describe_model, similar_names
 from ..strategies import advisers_of
 from ..tools import Tool
@@ -36,7 +36,7 @@ class SettingsSource:
         options: Other request options that cost tokens.
     """
 
-    token_counter: TokenCounter | Callable[[Any], int] | None
+    token_counter: AnyCounter | None
     api_client: ApiClient | None
     context_window: ContextWindow
     tools: Sequence[Tool]
@@ -73,18 +73,18 @@ class ActiveSettings:
             UnknownModelError: The model's window is not known and no `max_tokens` is given.
             BudgetError: A limit makes no sense.
         """
-        model_config = read_config(model_config)  # the caller may change its mapping
+        config = read_config(model_config)  # the caller may change its mapping
         self._resolved: Settings | None = None
         if source.token_counter is None:
-            source.check(model_config)
+            source.check(config)
         else:
-            self._resolved = source.resolve(model_config)
+            self._resolved = source.resolve(config)
         self.usage = UsageSnapshot()
-        self._first_config = model_config
+        self._first_config = config
         self._source = source
         self._recount = recount
-        name, tokens = name_and_limit(model_config)
-        self._configs: dict[str, object] = {} if name is None else {name: model_config}
+        name, tokens = name_and_limit(config)
+        self._configs: dict[str, str | ModelConfig | None] = {} if name is None else {name: config}
         self._unnamed_tokens = tokens if name is None else None
         self._lock = RLock()  # reentrant: a finaliser may call the manager at any time
 
@@ -104,7 +104,8 @@ class ActiveSettings:
 
         Raises:
             UnknownModelError: Nothing is known of the model, or not its window, and no limit was given for it.
-            BudgetError: This is not a model's name, or the limits leave no room for the prompt.
+            ModelArgumentError: This is not a model's name.
+            BudgetError: The limits leave no room for the prompt.
         """
         model_config = read_config(model)
         name, config = self._config_of(model_config)
@@ -176,11 +177,11 @@ class ActiveSettings:
                     self.usage.replace(recounted)
                     return
 
-    def _config_of(self, model: object) -> tuple[str, object]:
+    def _config_of(self, model: str | ModelConfig | None) -> tuple[str, str | ModelConfig | None]:
         """Return the model's name and the configuration that applies to it."""
         name, _ = name_and_limit(model)
         if name is None:
-            raise BudgetError("name", model, "pass the model's name, or a ModelConfig with one")
+            raise ModelArgumentError("name", model, "pass the model's name, or a ModelConfig with one")
         if not isinstance(model, str):
             return name, model
         if name in self._configs:

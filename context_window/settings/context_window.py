@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
 from session.session import Session
 from session.summarizers import Summarizer, Summarizing, as_summarizer
 
-from ..errors import BudgetError
+from ..errors import ArgumentError, BudgetError
 from ..strategies import Extract, check_strategy, is_final
 from ..trimming.limits import BOUNDLESS
 from ..trimming.strategy_api import Strategy
@@ -204,3 +206,25 @@ class ContextWindow:
     def ratios(self) -> tuple[Fraction, Fraction]:
         """Trigger and target ratio, exactly the decimals that were written."""
         return exact_fraction(self.trigger_ratio), exact_fraction(self.target_ratio)
+
+
+def window_of(context_window: ContextWindow | None, limits: Mapping[str, Any]) -> ContextWindow:
+    """Return the window that a manager was given, as an object or by its fields.
+
+    Args:
+        context_window: The object; None if there is none.
+        limits: Fields of a `ContextWindow` by name.
+
+    Raises:
+        ArgumentError: A name is not that of a field, or there are fields beside the object.
+        BudgetError: A limit makes no sense.
+    """
+    names = [spec.name for spec in fields(ContextWindow)]
+    for name, value in limits.items():
+        if name not in names:
+            alike = get_close_matches(name, ("model_config", "token_counter", *names), n=1, cutoff=0.5)
+            hint = f"did you mean {alike[0]}?" if alike else "the limits are the fields of ContextWindow"
+            raise ArgumentError(name, value, f"there is no such argument; {hint}")
+        if context_window is not None:
+            raise ArgumentError(name, value, f"pass it in ContextWindow({name}=…), or leave context_window out")
+    return ContextWindow(**limits) if context_window is None else context_window

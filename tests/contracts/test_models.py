@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from context_window import (
     Answer,
     AnthropicModel,
-    BudgetError,
+    ArgumentError,
     ContextWindow,
     ContextWindowManager,
     FunctionCall,
@@ -554,13 +554,13 @@ def test_invalid_arguments_are_errors(constructor: Any, client: Callable[[], Any
     ]
     for name, changes in cases:
         arguments = {"client": real, "model": "some-model", **changes}
-        with pytest.raises(BudgetError) as caught:
+        with pytest.raises(ArgumentError) as caught:
             constructor(arguments.pop("client"), arguments.pop("model"), **arguments)
         assert caught.value.field == name
 
 
 def test_the_loop_decides_about_streams() -> None:
-    with pytest.raises(BudgetError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         OpenAIModel(openai.OpenAI(api_key="key"), "gpt-5", stream=False)
     assert caught.value.field == "stream"
     request = ContextWindowManager("gpt-5").request(Session([Message("user", "Hi")]), "openai", model="gpt-5", stream=True)
@@ -569,7 +569,7 @@ def test_the_loop_decides_about_streams() -> None:
 
 def test_an_unknown_api_of_openai_is_an_error() -> None:
     api: Any = "completions"
-    with pytest.raises(BudgetError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         OpenAIModel(openai.OpenAI(api_key="key"), "gpt-5", api=api)
     assert caught.value.field == "api"
 
@@ -660,13 +660,13 @@ def test_a_request_that_makes_no_sense_is_refused(name: Any, model: str, stub_of
         (asked, {"tools": 5}),
     ):
         arguments: dict[str, Any] = {"model": model, **changes}
-        with pytest.raises(BudgetError):
+        with pytest.raises(ArgumentError):
             owner.request(session, name, **arguments)
 
 
 def test_an_unknown_provider_is_refused() -> None:
     provider: Any = "mistral"
-    with pytest.raises(BudgetError, match="openai-responses"):
+    with pytest.raises(ArgumentError, match="openai-responses"):
         ContextWindowManager("gpt-5").request(Session([Message("user", "Hi")]), provider, model="gpt-5")
 
 

@@ -15,7 +15,7 @@ import pytest
 from context_window import (
     Answer,
     AnthropicModel,
-    BudgetError,
+    ArgumentError,
     FunctionCall,
     Message,
     ModelAccessError,
@@ -161,7 +161,7 @@ def test_invalid_arguments_are_errors(arguments: dict[str, Any], field: str) -> 
     all_arguments = {"client": anthropic.AsyncAnthropic(api_key="key"), "model": MODEL, **arguments}
     if callable(make_client := all_arguments["client"]):
         all_arguments["client"] = make_client()
-    with pytest.raises(BudgetError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         AnthropicModel(all_arguments.pop("client"), all_arguments.pop("model"), **all_arguments)
     assert caught.value.field == field
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from context_window import (
-    BudgetError,
+    ArgumentError,
     Compaction,
     ContextWindow,
     ContextWindowError,
@@ -127,7 +127,7 @@ def test_after_a_reset_nothing_is_left_of_the_last_session() -> None:
     ],
 )
 def test_wrong_values_say_what_to_pass(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(BudgetError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         call()
     assert str(caught.value).startswith(message)
     assert isinstance(caught.value, ContextWindowError)
@@ -144,7 +144,7 @@ def test_rejected_arguments_change_nothing() -> None:
     manager = make_manager()
     manager.update_usage("DIALOG", 5)
     for call in (lambda: manager.update_usage("DIALOG", -1), lambda: manager.reset_usage("x"), lambda: manager.process_session(None)):  # type: ignore[arg-type]
-        with pytest.raises(BudgetError):
+        with pytest.raises(ArgumentError):
             call()
     assert manager.get_token_usage()["DIALOG"] == 5
 

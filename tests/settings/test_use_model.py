@@ -9,7 +9,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window import (
-    BudgetError,
+    ArgumentError,
     ContextWindow,
     ContextWindowManager,
     CountingError,
@@ -205,14 +205,14 @@ def test_an_unknown_model_is_refused_and_nothing_has_changed(name: str, limits: 
 def test_an_argument_without_a_model_name_is_rejected(wrong: Any) -> None:
     manager = ContextWindowManager("claude-sonnet-4-5")
     settings = manager._settings.current
-    with pytest.raises(BudgetError):
+    with pytest.raises(ArgumentError):
         manager.use_model(wrong)
     assert manager._settings.current is settings
 
 
 def test_a_reserve_that_leaves_nothing_of_the_new_window_is_refused() -> None:
     manager = ContextWindowManager("claude-sonnet-4-5", context_window=ContextWindow(output_reserve=100_000))
-    with pytest.raises(BudgetError, match="output_reserve"):
+    with pytest.raises(ArgumentError, match="output_reserve"):
         manager.use_model("gpt-4")
     assert manager.usage().model == "claude-sonnet-4-5"
 
