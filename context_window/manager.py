@@ -462,10 +462,6 @@ class ContextWindowManager:
         """
         self._settings.use_model(name)
 
-    def use_extract(self) -> None:
-        """Trim with `Extract()` from now on, unless the window has a strategy. `run_turn` calls this."""
-        self._settings.use_extract()
-
     def count_tools(self, tools: Iterable[Tool], options: RequestOptions = NO_OPTIONS) -> None:
         """Reserve room for these tools and options in every request from now on, if they cost more than those reserved so far.
 

@@ -22,6 +22,7 @@ from session.usage import Usage
 from ..errors import ArgumentError, ModelArgumentError
 from ..manager import ContextWindowManager
 from ..model_errors import PartRefusedError, PromptTooLongError
+from ..strategies import Extract
 from ..threads import in_thread
 from ..views.trackers import check_session
 from .interceptor import Interceptor, with_interceptors
@@ -38,6 +39,9 @@ UserInput: TypeAlias = str | Sequence[Part | str] | Message | None
 
 _ACTIVE_TURNS: WeakKeyDictionary[Session, object] = WeakKeyDictionary()
 """Sessions with a turn under way. Two turns at once would mix their answers in the log."""
+
+_OWN_MANAGERS: WeakKeyDictionary[Session, ContextWindowManager] = WeakKeyDictionary()
+"""The managers of sessions whose turns come without one."""
 
 MAX_PAUSES = 10
 """Requests in a row that only let a paused model continue (step 6)."""
@@ -76,20 +80,18 @@ async def run_turn(
     *,
     model: Model,
     tools: Toolbox | Iterable[ToolSource] = (),
-    manager: ContextWindowManager,
+    manager: ContextWindowManager | None = None,
     interceptors: Iterable[Interceptor] = (),
     on_text: OnText | None = None,
     on_item: Callable[[Item], None] | None = None,
 ) -> TurnResult:
     """Run one turn: ask the model, run its calls, and repeat until it answers with text.
 
-        manager = ContextWindowManager("claude-sonnet-5-5")
         model = AnthropicModel(anthropic.AsyncAnthropic(), "claude-sonnet-5-5")
-        result = await run_turn(session, "Plan my trip to Bergen.", model=model, tools=[find_flights, book], manager=manager)
+        result = await run_turn(session, "Plan my trip to Bergen.", model=model, tools=[find_flights, book])
 
     The manager makes a view before each request (`manager.manage`). If the log has outgrown its limits, `model` writes a summary of its
-    older part, unless the window has another summariser or `compaction=False`. If the window has no strategy, the manager trims with
-    `Extract()` from now on.
+    older part, unless the window has another summariser or `compaction=False`.
 
     Calls of one answer run concurrently; one that fails gets an error as its output. Calls beyond `max_tool_calls_per_turn` get an error
     output too, and the model is then asked once more without tools.
@@ -103,13 +105,15 @@ async def run_turn(
         user_input: A text, parts, a user message, or None.
         model: The model to ask.
         tools: Functions with type hints, a manager's recall tool, definitions of server-side tools.
-        manager: The manager that makes the views.
+        manager: The manager that makes the views, by its own strategy. None for one that is kept for the session: for `model.model` if the
+            model has this attribute, and with `Extract()`.
         interceptors: Hooks around each call of the model, the first one outermost. They get the manager's view and may show another one.
         on_text: Receives the answers' texts piece by piece, if the model streams.
         on_item: Receives each item that the turn appends.
 
     Raises:
         FormatError: There is nothing to answer, or another turn of the session is under way.
+        UnknownModelError: There is no manager, and the window of `model.model` is not known.
         ArgumentError: An argument has the wrong type, or the model's `answer` returned something that is not an `Answer`.
         PromptTooLongError: The provider refused the prompt as too long, and the smaller one after it too.
         PartRefusedError: The provider refused an image or a document, and another one in the request without it.
@@ -118,9 +122,9 @@ async def run_turn(
         CountingError: The token counter returned something that is not a count.
     """
     _check(session, model, manager)
+    manager = _own_manager(session, model) if manager is None else manager
     model = with_interceptors(model, interceptors)
     toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
-    manager.use_extract()
     manager.count_tools(toolbox.definitions)
     token = object()
     if _ACTIVE_TURNS.setdefault(session, token) is not token:  # one atomic step: threads may call at once
@@ -137,8 +141,20 @@ def _check(session: object, model: object, manager: object) -> None:
     check_session(session)
     if isinstance(model, type) or not callable(getattr(model, "answer", None)):
         raise ModelArgumentError("model", model if isinstance(model, str) else type(model), "pass a Model, such as an AnthropicModel")
-    if not isinstance(manager, ContextWindowManager):
-        raise ArgumentError("manager", type(manager), "pass a ContextWindowManager")
+    if not isinstance(manager, ContextWindowManager | None):
+        raise ArgumentError("manager", type(manager), "pass a ContextWindowManager, or None")
+
+
+def _own_manager(session: Session, model: Model) -> ContextWindowManager:
+    """Return the manager of a session whose turns come without one. It remembers what the provider refused."""
+    name = getattr(model, "model", None)
+    name = name if isinstance(name, str) else None
+    manager = _OWN_MANAGERS.get(session)
+    if manager is None:
+        manager = _OWN_MANAGERS[session] = ContextWindowManager(name, strategy=Extract())
+    elif name is not None:
+        manager.use_model(name)
+    return manager
 
 
 class _Turn:

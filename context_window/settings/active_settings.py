@@ -13,7 +13,6 @@ from ..counting.counter import AnyCounter, CharacterCounter
 from ..counting.overhead import request_overhead
 from ..errors import ModelArgumentError, UnknownModelError
 from ..models import describe_model, similar_names
-from ..strategies import advisers_of
 from ..tools import Tool
 from .budget import ModelConfig, name_and_limit, read_config
 from .context_window import ContextWindow
@@ -130,22 +129,6 @@ class ActiveSettings:
             return settings, replace(source, tools=tools, options=options)
 
         self._switch(with_tools)
-
-    def use_extract(self) -> None:
-        """Trim with `Extract()` from now on, under every model, unless the window has a strategy."""
-
-        def with_extract(current: Settings, source: SettingsSource) -> tuple[Settings, SettingsSource]:
-            window = source.context_window.with_extract()
-            if window is source.context_window:
-                return current, source
-            limits = replace(current.limits, advisers=advisers_of(window.strategy))
-            return replace(current, window=window, limits=limits), replace(source, context_window=window)
-
-        with self._lock:
-            if self._resolved is None:
-                self._source = replace(self._source, context_window=self._source.context_window.with_extract())
-                return
-        self._switch(with_extract)
 
     def figures(self) -> tuple[Settings, UsageFigures]:
         """Return the settings in use together with the figures counted under them."""

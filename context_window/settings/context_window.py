@@ -68,7 +68,7 @@ class ContextWindow:
         images_kept: Newest image parts that stay if there are too many.
         images_max: Older image parts are replaced if there are more than this; None: the same as `images_kept`.
         strategy: The trimming strategy: one of `context_window.strategies`, or a function of (units, budget). None: `PriorityTrim()`, but
-            `Extract()` in the chat, the gateway and `run_turn`.
+            `Extract()` in the chat, in the gateway, and in `run_turn` without a manager.
         warn_at: Parts of the budget at which listeners are warned.
         output_reserve: Tokens of a model's window reserved for its answer; None: a default for the model.
         below_price_cliff: True to stay below the prompt size from which a model's price rises.
@@ -187,7 +187,7 @@ class ContextWindow:
         return await _MANAGE[0](self, session, llm)
 
     def with_extract(self) -> ContextWindow:
-        """Return these settings with `Extract()` as the strategy if none is set. The chat, the gateway and `run_turn` use them so."""
+        """Return these settings with `Extract()` as the strategy if none is set. The chat and the gateway use them so."""
         return self if self.strategy is not None else replace(self, strategy=Extract())
 
     def usage_noted_from(self, budget: int) -> int:
