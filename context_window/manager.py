@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -26,7 +27,7 @@ from .requests.part_refusals import PartRefusals
 from .requests.provider_check import ProviderCheck
 from .requests.provider_request import RequestForm
 from .requests.session_calls import SessionCalls
-from .settings.active_settings import ActiveSettings, SettingsSource
+from .settings.active_settings import ActiveSettings, LimitsByModel, SettingsSource
 from .settings.budget import ModelConfig
 from .settings.context_window import _MANAGE, ContextWindow, window_of
 from .settings.shares import TokenBudget
@@ -57,7 +58,8 @@ class ContextWindowManager:
 
     Sessions are never changed; only `manage` and `compact` append a summary. The manager keeps a bounded amount of state per session
     and drops it with the session; the items of the last view are kept until the next view or `reset_usage`. One manager may serve many
-    sessions and threads while the sessions grow.
+    sessions and threads while the sessions grow. A copy has the settings and has seen no session; so has a pickled manager, whose
+    `api_client` stays behind.
 
     Attributes:
         context_window: The limits and the policy.
@@ -107,6 +109,7 @@ class ContextWindowManager:
         source = SettingsSource(token_counter, api_client, window, tool_texts(tools), checked_options(options))
         self._settings = ActiveSettings(model_config, source, recounted)
         check_listener(on_event)
+        self._on_event = on_event
         self._trackers = SessionTrackers(self.calibration)
         self._reports = UsageReports(self.calibration, self._settings, self._trackers)
         self._calls = SessionCalls(window, self._settings, self._trackers, self._reports)
@@ -114,6 +117,26 @@ class ContextWindowManager:
         self._refusals = PartRefusals(self._settings, self._trackers, on_event)
         self._requests = AnthropicRequests(self._settings, self._trackers, self._refusals)
         self._compactor = Compactor(window, self._settings, self._trackers, on_event)
+
+    def __repr__(self) -> str:
+        return f"<ContextWindowManager: {self._settings!r}>"
+
+    def __copy__(self) -> ContextWindowManager:
+        """Return a manager with the same settings that has seen no session and no usage report."""
+        manager = type(self)(**self._settings.arguments, on_event=self._on_event)
+        manager.__setstate__(self._settings.limits_by_model)
+        return manager
+
+    def __deepcopy__(self, memo: object) -> ContextWindowManager:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what `__copy__` copies, without the client: its connections belong to this process."""
+        arguments = {**self._settings.arguments, "api_client": None, "on_event": self._on_event}
+        return partial(type(self), **arguments), (), self._settings.limits_by_model
+
+    def __setstate__(self, limits_by_model: LimitsByModel) -> None:
+        self._settings.limits_by_model = limits_by_model
 
     # Views
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from threading import RLock
 from typing import Any, TypeAlias
+
+from session.redaction import short
 
 from ..counting.anthropic_options import NO_OPTIONS, RequestOptions
 from ..counting.count_clients import ApiClient
@@ -18,6 +20,9 @@ from .budget import ModelConfig, name_and_limit, read_config
 from .context_window import ContextWindow
 from .resolved import Settings, resolve_settings
 from .usage_snapshot import UsageFigures, UsageSnapshot
+
+LimitsByModel: TypeAlias = tuple[dict[str, str | ModelConfig | None], int | None]
+"""The configurations that apply when their model is switched to, by its name; and the limit for all other models."""
 
 Recount: TypeAlias = Callable[[UsageFigures, Settings, Settings], UsageFigures]
 """Converts figures counted under one set of settings to another: (figures, settings they were counted under, new settings)."""
@@ -45,9 +50,9 @@ class SettingsSource:
         """Return the settings for a model; see `resolve_settings` for the errors."""
         return resolve_settings(model_config, self.token_counter, self.api_client, self.context_window, self.tools, self.options)
 
-    def check(self, model_config: object) -> None:
-        """Raise the errors of `resolve` without loading a vocabulary: count with four characters per token instead."""
-        replace(self, token_counter=CharacterCounter()).resolve(model_config)
+    def outline(self, model_config: object) -> Settings:
+        """Return the settings without loading a vocabulary: with four characters per token. Raises what `resolve` raises."""
+        return replace(self, token_counter=CharacterCounter()).resolve(model_config)
 
 
 class ActiveSettings:
@@ -75,11 +80,11 @@ class ActiveSettings:
         config = read_config(model_config)  # the caller may change its mapping
         self._resolved: Settings | None = None
         if source.token_counter is None:
-            source.check(config)
+            source.outline(config)
         else:
             self._resolved = source.resolve(config)
         self.usage = UsageSnapshot()
-        self._first_config = config
+        self._config = config
         self._source = source
         self._recount = recount
         name, tokens = name_and_limit(config)
@@ -92,7 +97,7 @@ class ActiveSettings:
         """The settings in use."""
         while (settings := self._resolved) is None:
             source = self._source
-            settings = source.resolve(self._first_config)
+            settings = source.resolve(self._config)
             with self._lock:
                 if source is self._source:
                     self._resolved = self._resolved or settings
@@ -114,8 +119,29 @@ class ActiveSettings:
             return current if settings.equals(current) else settings, source
 
         self._switch(with_model)
+        self._config = config
         if not isinstance(model_config, str):
             self._configs[name] = config
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of a manager with these settings, for the model in use."""
+        source = replace(self._source, options=dict(self._source.options))  # the empty mapping of its default cannot be pickled
+        return {"model_config": self._config, **{spec.name: getattr(source, spec.name) for spec in fields(source)}}
+
+    @property
+    def limits_by_model(self) -> LimitsByModel:
+        """The limits that were given for models by name, and for all others."""
+        return dict(self._configs), self._unnamed_tokens
+
+    @limits_by_model.setter
+    def limits_by_model(self, limits: LimitsByModel) -> None:
+        self._configs, self._unnamed_tokens = dict(limits[0]), limits[1]
+
+    def __repr__(self) -> str:
+        settings = self._resolved or self._source.outline(self._config)
+        name, _ = name_and_limit(self._config)
+        return f"{'no model' if name is None else short(name)}, budget of {settings.budget.tokens:,} tokens, {settings.window!r}"
 
     def count_tools(self, tools: Sequence[Tool], options: RequestOptions = NO_OPTIONS) -> None:
         """Reserve room for these tools and options, for every model, if they cost more than those reserved so far."""

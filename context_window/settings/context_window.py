@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from math import ceil
@@ -27,7 +27,7 @@ _MANAGE: list[Callable[[ContextWindow, Session, Summarizer | Summarizing | None]
 """The implementation of `ContextWindow.manage`. `manager.py` adds it, because this file imports no manager."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ContextWindow:
     """The size of one agent's window, and the policy when it is full.
 
@@ -193,6 +193,12 @@ class ContextWindow:
     def usage_noted_from(self, budget: int) -> int:
         """Return the tokens from which a request has the line about usage."""
         return BOUNDLESS if self.note_usage_at is None else ceil(exact_fraction(self.note_usage_at) * budget)
+
+    def __repr__(self) -> str:
+        """Return the fields that differ from their defaults: there are many."""
+        defaults = {spec.name: spec.default if spec.default_factory is MISSING else spec.default_factory() for spec in fields(self)}
+        changed = [f"{name}={value!r}" for name, default in defaults.items() if (value := getattr(self, name)) != default]
+        return f"ContextWindow({', '.join(changed)})"
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)

@@ -237,3 +237,9 @@ class UsageReport:
         from ..display.usage import usage_renderable
 
         yield usage_renderable(self)
+
+    def _repr_html_(self) -> str:
+        from ..display.render import html_of
+        from ..display.usage import usage_draw
+
+        return html_of(usage_draw(self))

@@ -373,3 +373,18 @@ def test_what_flows_stays_within_the_width(texts: list[str], width: int) -> None
 def test_no_character_is_wider_on_a_screen_than_it_is_taken_for() -> None:
     characters = filter(str.isprintable, map(chr, range(sys.maxunicode + 1)))
     assert [character for character in characters if printable(character) == character and wcwidth(character) > width_of(character)] == []
+
+
+@pytest.mark.parametrize("kind", ["plan_session", "usage", "timeline", "why"])
+def test_a_notebook_shows_values_in_colour_and_escaped(kind: str) -> None:
+    session = Session()
+    session.add_message("user", "Go.")
+    for _ in range(3):
+        call = session.add_function_call("<script>", {"path": "<script>"})
+        session.add_function_output("<script>", "y " * 3_000, call.call_id)
+    session.add_message("user", "And now?")
+    manager = ContextWindowManager("gpt-5", max_tokens=1_000)
+    html = getattr(manager, kind)(session)._repr_html_()
+    assert html.startswith("<pre")
+    assert "<script" not in html
+    assert "color: #" in html
