@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from context_window import BudgetError, ContextWindow, ContextWindowManager, ToolRule
 from context_window.trimming.plan import Action, Reason
 from context_window.trimming.tool_rules import rule_for
-from session import FunctionCall, FunctionCallOutput, Session
+from session import FunctionCall, FunctionCallOutput, MessageCategory, Session
 from tests.support.checks import protected
 from tests.support.harness import ladder, trim
 from tests.support.strategies import TOOLS, limits, sessions
@@ -88,6 +88,21 @@ def test_kept_results_give_way_before_the_view_is_over_budget() -> None:
     assert not plan.over_budget
     dropped = {one.item_id: one.reason for one in plan.changes if one.action is Action.DROP}
     assert {"plan0", "read1", "plan2"} <= dropped.keys()
+
+
+def test_kept_results_give_way_in_the_order_of_categories_and_then_of_age() -> None:
+    session = Session(id="s")
+    session.add_message("user", "Look.")
+    for number, category in enumerate([MessageCategory.CONTEXT, *[MessageCategory.SYSTEM_OUTPUT] * 3]):
+        session.append(FunctionCall("plan", "{}", f"c{number}", category=category))
+        session.append(FunctionCallOutput("plan", "x" * 600, f"c{number}", id=f"plan{number}", category=category))
+        session.add_message("user", "Next.")
+    dropped: list[list[str]] = []
+    for budget in range(3_000, 900, -100):  # the last result is what the model reads next
+        changes = manager(budget, tool_rules={"plan": ToolRule(clear="never")}).plan_session(session).changes
+        gone = [change.item_id for change in changes if change.item_id.startswith("plan")]
+        dropped += [gone] if gone not in dropped else []
+    assert dropped == [[], ["plan1"], ["plan1", "plan2"], ["plan0", "plan1", "plan2"]]
 
 
 def test_a_rule_that_makes_no_sense_is_an_error() -> None:
