@@ -161,6 +161,7 @@ PROVIDERS = [
         [
             (Refusal("prompt is too long: 208310 tokens > 200000 maximum"), (208_310, 200_000)),
             (Refusal("Prompt is too long"), (None, None)),
+            (Refusal("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease"), (190_000, 180_000)),
         ],
         lambda stub: setattr(stub, "stop", "max_tokens"),
         lambda stub: setattr(stub, "stop", "refusal"),
@@ -398,6 +399,7 @@ REFUSALS: list[tuple[Refusal, type[ModelError]]] = [
     (Refusal("not for you", status=403, kind="permission_error"), ModelAccessError),
     (Refusal("no such model", status=404, kind="not_found_error"), ModelError),
     (Refusal("messages.3: nonsense"), ModelError),
+    (Refusal("Request exceeds the maximum size", status=413, kind="request_too_large"), PromptTooLongError),
 ]
 
 
