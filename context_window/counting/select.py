@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from ..errors import ArgumentError, ContextWindowError
-from ..models import Model
+from ..models import ModelFacts
 from .counter import AnyCounter, CallableCounter, CharacterCounter, CheckedCounter, TokenCounter, counting_function, expected_error_of
 from .ctok_counter import CtokCounter, ctok_counter, has_ctok
 from .gigatoken_counter import GigatokenCounter
@@ -50,7 +50,7 @@ class SelectedCounter(NamedTuple):
     problem: str = ""
 
 
-def select_counter(custom: AnyCounter | None, model: Model | None) -> SelectedCounter:
+def select_counter(custom: AnyCounter | None, model: ModelFacts | None) -> SelectedCounter:
     """Return the counter for a model.
 
     Args:
@@ -87,7 +87,7 @@ def select_counter(custom: AnyCounter | None, model: Model | None) -> SelectedCo
     return SelectedCounter(default_counter(image_rule, ratio), max(usual_error, STAND_IN_ERROR), problem)
 
 
-def _vocabulary_of(model: Model | None) -> str:
+def _vocabulary_of(model: ModelFacts | None) -> str:
     """Return the vocabulary of an OpenAI model or the stand-in for Gemini's, and o200k for any other model."""
     if model is None or model.family != "openai":
         return GEMINI if model is not None and model.family == "google" else O200K
@@ -100,7 +100,7 @@ def _vocabulary_of(model: Model | None) -> str:
     return name if name in CACHED else O200K
 
 
-def _as_counter(custom: AnyCounter, model: Model | None) -> TokenCounter:
+def _as_counter(custom: AnyCounter, model: ModelFacts | None) -> TokenCounter:
     if type(custom) in TRUSTED_COUNTERS:
         return custom  # type: ignore[return-value]
     if isinstance(custom, type):

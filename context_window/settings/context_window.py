@@ -105,12 +105,7 @@ class ContextWindow:
     keep_user_messages: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("max_tokens", 1),
-            ("max_context_items", 1),
-            ("images_max", 0),
-            ("output_reserve", 0),
-        ):
+        for name, least in (("max_tokens", 1), ("max_context_items", 1), ("images_max", 0), ("output_reserve", 0)):
             if getattr(self, name) is not None:
                 self._set(name, check_amount(name, getattr(self, name), least=least))
         for name in ("keep_recent_turns", "max_tool_calls_per_turn", "images_kept"):
@@ -132,18 +127,7 @@ class ContextWindow:
                 self.max_context_items,
                 "the strategy forbids all other trims, so this limit could not be met; leave one of the two out",
             )
-        names = (
-            "keep_first_message",
-            "clamp_messages",
-            "clear_call_inputs",
-            "note_removed",
-            "clear_superseded",
-            "below_price_cliff",
-            "strict",
-            "compaction",
-            "keep_user_messages",
-        )
-        for name in names:
+        for name in [spec.name for spec in fields(self) if isinstance(spec.default, bool)]:
             if not isinstance(getattr(self, name), bool):
                 raise BudgetError(name, getattr(self, name), "pass True or False")
         for name in ("coverage", "note_usage_at"):

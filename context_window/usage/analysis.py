@@ -25,8 +25,8 @@ from ..trimming.placeholders import CLEARED, MARK
 from ..trimming.plan import Reason
 from ..views.tracker import SessionTracker
 from .report import (
+    CategoryRow,
     LargeItem,
-    Row,
     SessionStats,
     ToolRow,
     UsageReport,
@@ -157,7 +157,7 @@ class ReportSums:
             session_id=session.id,
             title=title,
             rows=tuple(
-                Row(category, tokens, portion(share, budget.tokens), items_of_category)
+                CategoryRow(category, tokens, portion(share, budget.tokens), items_of_category)
                 for category, tokens, share, items_of_category in zip(PRIORITY, rows.tokens, shares.exact, fold.tally.items, strict=True)
             ),
             overhead=rows.overhead,

@@ -58,7 +58,7 @@ class SessionStats(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CategoryRow:
     """The usage of one category.
 
     Attributes:
@@ -149,7 +149,7 @@ class UsageReport:
 
     session_id: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[CategoryRow, ...]
     overhead: int
     budget: int
     window: int | None

@@ -235,23 +235,6 @@ def test_positional_only_parameters_are_passed_by_name_and_star_args_are_left_ou
     assert output_of_call(move, {"y": 1}).is_error
 
 
-def test_the_output_of_a_generator_is_the_list_of_its_values() -> None:
-    def count(most: int) -> Any:
-        yield from range(most)
-
-    async def draw(most: int) -> Any:
-        for _ in range(most):
-            yield png()
-
-    def breaks() -> Any:
-        yield 1
-        raise LookupError("no more")
-
-    assert output_of_call(count, {"most": 3}).text == "[0, 1, 2]"
-    assert [type(part) for part in output_of_call(draw, {"most": 2}).output] == [Image, Image]
-    assert output_of_call(breaks, {}).text == "breaks failed: LookupError: no more"
-
-
 def test_plain_and_async_functions_give_the_same_output() -> None:
     async def wait(seconds: float) -> str:
         await asyncio.sleep(seconds)
