@@ -633,17 +633,29 @@ class ContextWindowManager:
         return usage_ansi(self.usage(session))
 
 
-_WINDOW_MANAGERS: WeakKeyDictionary[Session, ContextWindowManager] = WeakKeyDictionary()
-"""The manager that `ContextWindow.manage` last used for a session."""
+_OWN_MANAGERS: WeakKeyDictionary[Session, ContextWindowManager] = WeakKeyDictionary()
+
+
+def own_manager(session: Session, window: ContextWindow, model: str | None = None) -> ContextWindowManager:
+    """Return the manager of a session for callers who have none. It is kept with the session, since it knows what the provider refused.
+
+    Args:
+        session: The session.
+        window: The limits and the policy. With another one than before, the session gets a new manager.
+        model: The model's name; None if it is not known.
+    """
+    check_session(session)
+    manager = _OWN_MANAGERS.get(session)
+    if manager is None or manager.context_window != window:
+        manager = _OWN_MANAGERS[session] = ContextWindowManager(model, context_window=window)
+    elif model is not None:
+        manager.use_model(model)
+    return manager
 
 
 async def _manage_window(window: ContextWindow, session: Session, llm: AnySummarizer | None) -> Session:
-    """`ContextWindow.manage`: use the session's manager again if the window is the same one."""
-    check_session(session)
-    manager = _WINDOW_MANAGERS.get(session)
-    if manager is None or manager.context_window != window:
-        manager = _WINDOW_MANAGERS[session] = ContextWindowManager(context_window=window)
-    return await manager.manage(session, llm)
+    """`ContextWindow.manage`."""
+    return await own_manager(session, window).manage(session, llm)
 
 
 _MANAGE.append(_manage_window)

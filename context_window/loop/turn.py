@@ -20,8 +20,9 @@ from session.session_log import recorded_total
 from session.usage import Usage
 
 from ..errors import ArgumentError, ModelArgumentError
-from ..manager import ContextWindowManager
+from ..manager import ContextWindowManager, own_manager
 from ..model_errors import PartRefusedError, PromptTooLongError
+from ..settings.context_window import ContextWindow
 from ..strategies import Extract
 from ..threads import in_thread
 from ..views.trackers import check_session
@@ -39,9 +40,6 @@ UserInput: TypeAlias = str | Sequence[Part | str] | Message | None
 
 _ACTIVE_TURNS: WeakKeyDictionary[Session, object] = WeakKeyDictionary()
 """Sessions with a turn under way. Two turns at once would mix their answers in the log."""
-
-_OWN_MANAGERS: WeakKeyDictionary[Session, ContextWindowManager] = WeakKeyDictionary()
-"""The managers of sessions whose turns come without one."""
 
 MAX_PAUSES = 10
 """Requests in a row that only let a paused model continue (step 6)."""
@@ -122,7 +120,9 @@ async def run_turn(
         CountingError: The token counter returned something that is not a count.
     """
     _check(session, model, manager)
-    manager = _own_manager(session, model) if manager is None else manager
+    if manager is None:
+        name = getattr(model, "model", None)
+        manager = own_manager(session, ContextWindow(strategy=Extract()), name if isinstance(name, str) else None)
     model = with_interceptors(model, interceptors)
     toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
     manager.count_tools(toolbox.definitions)
@@ -143,18 +143,6 @@ def _check(session: object, model: object, manager: object) -> None:
         raise ModelArgumentError("model", model if isinstance(model, str) else type(model), "pass a Model, such as an AnthropicModel")
     if not isinstance(manager, ContextWindowManager | None):
         raise ArgumentError("manager", type(manager), "pass a ContextWindowManager, or None")
-
-
-def _own_manager(session: Session, model: Model) -> ContextWindowManager:
-    """Return the manager of a session whose turns come without one. It remembers what the provider refused."""
-    name = getattr(model, "model", None)
-    name = name if isinstance(name, str) else None
-    manager = _OWN_MANAGERS.get(session)
-    if manager is None:
-        manager = _OWN_MANAGERS[session] = ContextWindowManager(name, strategy=Extract())
-    elif name is not None:
-        manager.use_model(name)
-    return manager
 
 
 class _Turn:
