@@ -14,17 +14,17 @@ from typing import NamedTuple
 from accuracy import TRANSCRIPTS, family_of, is_held_out, provider_of
 
 from context_window import ContextWindow
+from context_window.calibration.rule import CalibrationRule
 from context_window.counting.counter import CharacterCounter, TokenCounter
 from context_window.counting.ctok_counter import CtokCounter
 from context_window.counting.item_tokens import Measurer
 from context_window.counting.select import select_counter
 from context_window.counting.tiktoken_counter import TiktokenCounter, default_counter
+from context_window.decision.limits import BOUNDLESS, Limits
+from context_window.decision.replay import SessionReplay
 from context_window.models import describe_model
 from context_window.settings.budget import UNKNOWN, calibration_of
-from context_window.calibration.rule import CalibrationRule
-from context_window.decision.limits import BOUNDLESS, Limits
 from context_window.usage.unlogged import unlogged_tokens
-from context_window.decision.replay import SessionReplay
 from session import Session
 from session.errors import SessionError
 from session.items import Compaction, Item

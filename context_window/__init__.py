@@ -29,13 +29,17 @@ if TYPE_CHECKING:
     from .decision.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget, keep_lines
     from .decision.tool_rules import ToolRule
     from .errors import (
+        ArgumentError,
         BudgetError,
+        ClientError,
         CompactionError,
         ContextOverflowError,
         ContextWindowError,
         CountingError,
+        ModelArgumentError,
         RecallError,
         StrategyError,
+        ToolsError,
         UnknownModelError,
     )
     from .events.definitions import (
@@ -82,14 +86,14 @@ if TYPE_CHECKING:
     from .usage.report import SessionStats, UsageReport
     from .usage.tool_calls import ToolCalls
 else:
-    __getattr__, __dir__ = _lazy_names(
+    _get_name, __dir__ = _lazy_names(
         __name__,
         {
             "session": " ".join(_session_names),
             ".counting": "CharacterCounter CtokCounter GigatokenCounter TiktokenCounter TokenCounter",
             ".errors": (
-                "BudgetError CompactionError ContextOverflowError ContextWindowError CountingError RecallError StrategyError "
-                "UnknownModelError"
+                "ArgumentError BudgetError ClientError CompactionError ContextOverflowError ContextWindowError CountingError "
+                "ModelArgumentError RecallError StrategyError ToolsError UnknownModelError"
             ),
             ".events.definitions": (
                 "CalibrationReset Compacted CompactionFailed CounterFellBack OverBudget PartRefused PartUnusable "
@@ -115,6 +119,20 @@ else:
         },
     )
 
+    _NAMES_ELSEWHERE = {
+        "ChatContext": "Session",
+        "ChatMessage": "Message",
+        "ImageContent": "Image",
+        "ChatRole": 'a text: "system", "developer", "user" or "assistant"',
+        "trim_messages": "ContextWindowManager(…).process_session(session)",
+    }
+
+    def __getattr__(name: str) -> object:
+        if name in _NAMES_ELSEWHERE:  # not an AttributeError: `from … import` would replace its message
+            raise ImportError(f"context_window has no {name}; here it is {_NAMES_ELSEWHERE[name]} (docs/names.md)")
+        return _get_name(name)
+
+
 __version__ = "0.1.0"
 
 _logging.getLogger(__name__).addHandler(_logging.NullHandler())  # logging stays silent until the user configures it
@@ -123,11 +141,13 @@ __all__ = [
     "Action",
     "Answer",
     "AnthropicModel",
+    "ArgumentError",
     "BudgetError",
     "CalibrationReset",
     "Chain",
     "CharacterCounter",
     "Choice",
+    "ClientError",
     "Compacted",
     "CompactionError",
     "CompactionFailed",
@@ -148,6 +168,7 @@ __all__ = [
     "MeasuredUnit",
     "Model",
     "ModelAccessError",
+    "ModelArgumentError",
     "ModelConfig",
     "ModelError",
     "ModelNetworkError",
@@ -181,6 +202,7 @@ __all__ = [
     "ToolCalls",
     "ToolRule",
     "Toolbox",
+    "ToolsError",
     "Trimmed",
     "TurnInterceptor",
     "TurnResult",

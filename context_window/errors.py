@@ -2,7 +2,11 @@
 
 ContextWindowError
 ├── ContextOverflowError   the protected items are larger than the budget             (`.needed`, `.budget`, `.culprits`, `.overhead`)
-├── BudgetError            an argument or a limit makes no sense                      (also a ValueError; `.field`, `.value`)
+├── ArgumentError          an argument makes no sense                                 (also a ValueError; `.field`, `.value`, `.problem`)
+│   ├── BudgetError        … a limit or another setting of the window
+│   ├── ModelArgumentError … a model's name, its configuration, or the object that answers
+│   ├── ClientError        … a provider's client
+│   └── ToolsError         … the tools of a request, or one of its options
 ├── StrategyError          a strategy raised, or made a choice that is not allowed     (`.strategy`, `.problem`)
 ├── UnknownModelError      the model's window is not known                            (also a ValueError; `.model`)
 ├── RecallError            nothing can be recalled by this id                         (also a KeyError; `.item_id`)
@@ -126,8 +130,8 @@ class ContextOverflowError(ContextWindowError):
         )
 
 
-class BudgetError(ContextWindowError, ValueError):
-    """An argument or a limit makes no sense.
+class ArgumentError(ContextWindowError, ValueError):
+    """An argument makes no sense. The message names it, shows its value, and says what to pass instead.
 
     Attributes:
         field: The argument's name.
@@ -143,6 +147,22 @@ class BudgetError(ContextWindowError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.field}={_redacted.repr(self.value)}: {self.problem}"
+
+
+class BudgetError(ArgumentError):
+    """A limit makes no sense, or another setting of the window."""
+
+
+class ModelArgumentError(ArgumentError):
+    """This is not the name of a model, not its configuration, or not an object that answers as a `Model` does."""
+
+
+class ClientError(ArgumentError):
+    """This is not a provider's client, or one that cannot be used here."""
+
+
+class ToolsError(ArgumentError):
+    """The tools of a request make no sense, or one of its options does not."""
 
 
 class StrategyError(ContextWindowError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -16,7 +17,7 @@ from .calibration.reports import Calibration
 from .compaction import AnySummarizer, Compactor
 from .counting.anthropic_options import NO_OPTIONS, RequestOptions, checked_options
 from .counting.count_clients import ApiClient
-from .counting.counter import TokenCounter
+from .counting.counter import AnyCounter
 from .counting.overhead import COUNTED_OPTIONS
 from .decision.limits import portion
 from .decision.plan import Plan
@@ -29,9 +30,9 @@ from .requests.provider_check import ProviderCheck
 from .requests.provider_request import RequestForm
 from .requests.session_calls import SessionCalls
 from .sessions import Sessions, check_session
-from .settings.active_settings import ActiveSettings, SettingsSource
+from .settings.active_settings import ActiveSettings, LimitsByModel, SettingsSource
 from .settings.budget import ModelConfig
-from .settings.context_window import _MANAGE, ContextWindow
+from .settings.context_window import _MANAGE, ContextWindow, window_of
 from .settings.shares import TokenBudget
 from .settings.usage_snapshot import checked_category
 from .tools import Tool, anthropic_tools, tool_texts
@@ -57,7 +58,8 @@ class ContextWindowManager:
 
     Sessions are never changed; only `manage` and `compact` append a summary. The manager keeps a bounded amount of state per session
     and drops it with the session; the items of the last view are kept until the next view or `reset_usage`. One manager may serve many
-    sessions and threads while the sessions grow.
+    sessions and threads while the sessions grow. A copy has the settings and has seen no session; so has a pickled manager, whose
+    `api_client` stays behind.
 
     Attributes:
         context_window: The limits and the policy.
@@ -67,38 +69,42 @@ class ContextWindowManager:
     def __init__(
         self,
         model_config: str | ModelConfig | Mapping[str, Any] | object | None = None,
-        token_counter: TokenCounter | Callable[[Any], int] | None = None,
+        token_counter: AnyCounter | None = None,
         api_client: ApiClient | None = None,
         *,
         context_window: ContextWindow | None = None,
         tools: Iterable[Tool] = (),
         options: RequestOptions | None = None,
         on_event: Listener | None = None,
+        **limits: Any,
     ) -> None:
         """
         Args:
             model_config: A model's name, a `ModelConfig`, a mapping such as `{"model": "gpt-5", "max_tokens": 40_000}`, or any object
-                with `max_tokens`.
-            token_counter: A function from a text to tokens, or from a message such as `{"role": …, "content": …}`; or a `TokenCounter`. By
-                default the best one available for the model.
+                with `max_tokens`, `max_input_tokens` or `context_window`.
+            token_counter: A function from a text to tokens, or from a message such as `{"role": …, "content": …}`; a tokenizer or another
+                object with a method such as `encode`, `count_tokens` or `estimate`; or a `TokenCounter`. By default the best one available
+                for the model.
             api_client: A client of the model's provider: `anthropic.Anthropic`, `openai.OpenAI`, `google.genai.Client`, or an asynchronous
                 one (`google.genai.Client().aio`). Its token-count endpoint counts whole requests: every session that is analysed, and
                 every view from three quarters of the budget on. Each content is counted once, without retries and with a short timeout.
                 The count is shown (`provider_tokens`) and emitted (`ProviderOverBudget`, or `CounterFellBack` if it fails) but decides
                 nothing: without it the views are the same. An asynchronous client is used by the async calls only
                 (`aanalyze_session`, …).
-            context_window: The limits and the policy.
+            context_window: The limits and the policy; or pass its fields, as in `ContextWindowManager("gpt-5", max_tokens=4_000)`.
             tools: The tools that requests will carry. Room is reserved for their definitions.
             options: Other options of requests that cost tokens, as the provider's API takes them: Anthropic's `tool_choice`, `thinking`
                 and `output_config`; the answer's schema in OpenAI's `response_format` or `text`.
             on_event: A plain function, called with every trim, warning and overflow in the thread of the call that caused it. It may
                 use the manager. An exception that it raises is logged without its message.
+            limits: Fields of a `ContextWindow`, in place of `context_window`.
 
         Raises:
             UnknownModelError: The model's window is not known and no `max_tokens` is given.
             BudgetError: A limit makes no sense.
+            ArgumentError: Another argument makes no sense.
         """
-        self.context_window = window = context_window if context_window is not None else ContextWindow()
+        self.context_window = window = window_of(context_window, limits)
         self.calibration = Calibration()
         source = SettingsSource(token_counter, api_client, window, tool_texts(tools), checked_options(options))
         self._settings = ActiveSettings(model_config, source, recounted)
@@ -106,10 +112,31 @@ class ContextWindowManager:
         self._sessions = Sessions(self.calibration)
         self._reports = UsageReports(self.calibration, self._settings, self._sessions)
         self._calls = SessionCalls(window, self._settings, self._sessions, self._reports)
+        self._on_event = on_event
         self._check = ProviderCheck(self._settings.usage, on_event)
         self._refusals = PartRefusals(self._settings, self._sessions, on_event)
         self._requests = AnthropicRequests(self._settings, self._sessions, self._refusals)
         self._compactor = Compactor(window, self._settings, self._sessions, on_event)
+
+    def __repr__(self) -> str:
+        return f"<ContextWindowManager: {self._settings!r}>"
+
+    def __copy__(self) -> ContextWindowManager:
+        """Return a manager with the same settings that has seen no session and no usage report."""
+        manager = type(self)(**self._settings.arguments, on_event=self._on_event)
+        manager.__setstate__(self._settings.limits_by_model)
+        return manager
+
+    def __deepcopy__(self, memo: object) -> ContextWindowManager:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what `__copy__` copies, without the client: its connections belong to this process."""
+        arguments = {**self._settings.arguments, "api_client": None, "on_event": self._on_event}
+        return partial(type(self), **arguments), (), self._settings.limits_by_model
+
+    def __setstate__(self, limits_by_model: LimitsByModel) -> None:
+        self._settings.limits_by_model = limits_by_model
 
     # Views
 
@@ -139,7 +166,7 @@ class ContextWindowManager:
         Raises:
             ContextOverflowError: The protected items do not fit, and the window is `strict`.
             CountingError: The token counter returned something that is not a count.
-            BudgetError: `preserve_recency` is not a boolean.
+            ArgumentError: `preserve_recency` is not a boolean.
         """
         return self._check.finish(self._calls.one_shot_view(session, preserve_recency))
 
@@ -169,7 +196,7 @@ class ContextWindowManager:
             The figures; None if there was no view yet, or none since the model or the window was changed.
 
         Raises:
-            BudgetError: `session` is not a session.
+            ArgumentError: `session` is not a session.
         """
         return self._calls.latest_view(session)
 
@@ -182,7 +209,7 @@ class ContextWindowManager:
 
         Raises:
             RecallError: Nothing has this id, or two things have it; or the session is a view whose log is not available.
-            BudgetError: The session is not a session, or the id is not a string.
+            ArgumentError: The session is not a session, or the id is not a string.
         """
         return recall(session, id)
 
@@ -193,7 +220,7 @@ class ContextWindowManager:
             provider: `anthropic`, `openai`, `openai-responses` or `google`.
 
         Raises:
-            BudgetError: The provider is not known.
+            ArgumentError: The provider is not known.
         """
         return recall_tool(provider)
 
@@ -231,7 +258,7 @@ class ContextWindowManager:
             ContextOverflowError: The protected items do not fit, and the window is `strict`.
             CountingError: The token counter returned something that is not a count.
             StrategyError: The strategy raised, or made a choice that is not allowed.
-            BudgetError: `session` is not a session.
+            ArgumentError: `session` is not a session.
             FormatError: `llm` cannot be called.
         """
         needs_view = await self._compactor.compact_if_due(session, llm)
@@ -253,7 +280,7 @@ class ContextWindowManager:
         Raises:
             CountingError: The token counter returned something that is not a count.
             StrategyError: The strategy raised, or made a choice that is not allowed.
-            BudgetError: `session` is not a session.
+            ArgumentError: `session` is not a session.
             FormatError: `llm` cannot be called.
         """
         length = len(session.items) if isinstance(session, Session) else 0
@@ -274,7 +301,7 @@ class ContextWindowManager:
             CompactionError: There is no summariser, or its summary is unusable. The log is unchanged.
             CountingError: The token counter returned something that is not a count.
             StrategyError: The strategy raised, or made a choice that is not allowed.
-            BudgetError: `session` is not a session.
+            ArgumentError: `session` is not a session.
             FormatError: `llm` cannot be called.
         """
         return await self._compactor.compact(session, llm, focus)
@@ -311,7 +338,7 @@ class ContextWindowManager:
             extra: Other arguments of the API, sent unchanged. For Google, fields of its `config`.
 
         Raises:
-            BudgetError: An argument makes no sense, or the session has no messages yet.
+            ArgumentError: An argument makes no sense, or the session has no messages yet.
             ContextOverflowError: The protected items do not fit, and the window is `strict`.
             CountingError: The token counter returned something that is not a count.
         """
@@ -354,7 +381,7 @@ class ContextWindowManager:
                 get its value.
 
         Raises:
-            BudgetError: An argument makes no sense, or the session has no messages yet.
+            ArgumentError: An argument makes no sense, or the session has no messages yet.
             ContextOverflowError: The protected items do not fit, and the window is `strict`.
             CountingError: The token counter returned something that is not a count.
         """
@@ -393,7 +420,7 @@ class ContextWindowManager:
             refusal: The refusal.
 
         Raises:
-            BudgetError: The session is not a session, or the refusal is neither of these errors.
+            ArgumentError: The session is not a session, or the refusal is neither of these errors.
         """
         return self._requests.accept_refusal(session, refusal)
 
@@ -406,7 +433,7 @@ class ContextWindowManager:
             session: The session that was passed to `accept_refusal`.
 
         Raises:
-            BudgetError: This is not a session.
+            ArgumentError: This is not a session.
         """
         self._refusals.withdraw(session)
 
@@ -424,7 +451,7 @@ class ContextWindowManager:
             session: The session of the request, or its view; by default the session of the last view.
 
         Raises:
-            BudgetError: The report has no input tokens, or there is no view yet.
+            ArgumentError: The report has no input tokens, or there is no view yet.
         """
         self._reports.record(usage, session)
 
@@ -453,13 +480,10 @@ class ContextWindowManager:
 
         Raises:
             UnknownModelError: Nothing is known of the model, or not its window, and no limit was given for it. Nothing changes.
-            BudgetError: This is not a model's name, or the limits leave no room for the prompt. Nothing changes.
+            ModelArgumentError: This is not a model's name. Nothing changes.
+            BudgetError: The limits leave no room for the prompt. Nothing changes.
         """
         self._settings.use_model(name)
-
-    def use_extract(self) -> None:
-        """Trim with `Extract()` from now on, unless the window has a strategy. `run_turn` calls this."""
-        self._settings.use_extract()
 
     def count_tools(self, tools: Iterable[Tool], options: RequestOptions = NO_OPTIONS) -> None:
         """Reserve room for these tools and options in every request from now on, if they cost more than those reserved so far.
@@ -469,7 +493,7 @@ class ContextWindowManager:
             options: Other options of the request. Those that cost no tokens are ignored.
 
         Raises:
-            BudgetError: One of them is not a tool, or the answer's schema is no JSON.
+            ToolsError: One of them is not a tool, or the answer's schema is no JSON.
         """
         definitions = anthropic_tools(tools)
         if definitions or not COUNTED_OPTIONS.isdisjoint(options):
@@ -487,7 +511,7 @@ class ContextWindowManager:
             session: The log. A view may have lost calls of a long turn.
 
         Raises:
-            BudgetError: This is not a session.
+            ArgumentError: This is not a session.
         """
         return tool_calls_of(session, self.context_window.max_tool_calls_per_turn)
 
@@ -516,7 +540,7 @@ class ContextWindowManager:
         """Return a category's share of the budget, and its usage.
 
         Raises:
-            BudgetError: There is no such category.
+            ArgumentError: There is no such category.
         """
         checked = checked_category(category)
         share = self.context_window.shares.exact[PRIORITY.index(checked)]
@@ -527,7 +551,7 @@ class ContextWindowManager:
         """Add tokens that are in no session to a category, until the next session is analysed, trimmed or processed.
 
         Raises:
-            BudgetError: There is no such category, or the number is negative or not a whole number.
+            ArgumentError: There is no such category, or the number is negative or not a whole number.
         """
         self._settings.usage.add(checked_category(category), check_amount("tokens", tokens, least=0))
 
@@ -535,7 +559,7 @@ class ContextWindowManager:
         """Set a category's usage to zero; without a category forget all figures, as if no session had been processed.
 
         Raises:
-            BudgetError: There is no such category.
+            ArgumentError: There is no such category.
         """
         self._settings.usage.reset(None if category is None else checked_category(category))
 
@@ -543,7 +567,7 @@ class ContextWindowManager:
         """True if a category uses more than its share; without a category, true if the request costs more than the budget.
 
         Raises:
-            BudgetError: There is no such category.
+            ArgumentError: There is no such category.
         """
         return (self.available_tokens if category is None else self.get_budget(category).available) < 0
 
@@ -609,17 +633,29 @@ class ContextWindowManager:
         return usage_ansi(self.usage(session))
 
 
-_WINDOW_MANAGERS: WeakKeyDictionary[Session, ContextWindowManager] = WeakKeyDictionary()
-"""The manager that `ContextWindow.manage` last used for a session."""
+_OWN_MANAGERS: WeakKeyDictionary[Session, ContextWindowManager] = WeakKeyDictionary()
+
+
+def own_manager(session: Session, window: ContextWindow, model: str | None = None) -> ContextWindowManager:
+    """Return the manager of a session for callers who have none. It is kept with the session, since it knows what the provider refused.
+
+    Args:
+        session: The session.
+        window: The limits and the policy. With another one than before, the session gets a new manager.
+        model: The model's name; None if it is not known.
+    """
+    check_session(session)
+    manager = _OWN_MANAGERS.get(session)
+    if manager is None or manager.context_window != window:
+        manager = _OWN_MANAGERS[session] = ContextWindowManager(model, context_window=window)
+    elif model is not None:
+        manager.use_model(model)
+    return manager
 
 
 async def _manage_window(window: ContextWindow, session: Session, llm: AnySummarizer | None) -> Session:
-    """`ContextWindow.manage`: use the session's manager again if the window is the same one."""
-    check_session(session)
-    manager = _WINDOW_MANAGERS.get(session)
-    if manager is None or manager.context_window != window:
-        manager = _WINDOW_MANAGERS[session] = ContextWindowManager(context_window=window)
-    return await manager.manage(session, llm)
+    """`ContextWindow.manage`."""
+    return await own_manager(session, window).manage(session, llm)
 
 
 _MANAGE.append(_manage_window)

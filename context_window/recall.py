@@ -17,7 +17,7 @@ from session.units import KIND_OUTPUT, Grouping
 
 from .decision.placeholders import MARK, TAKEN, is_alias, shown_id
 from .decision.plan import describe
-from .errors import BudgetError, RecallError
+from .errors import ArgumentError, RecallError
 
 Provider: TypeAlias = Literal["anthropic", "openai", "openai-responses", "google"]
 
@@ -57,7 +57,7 @@ def recall(session: Session, id: str) -> Item | Image | Document:
 
     Raises:
         RecallError: Nothing has this id, or two things have it; or the session is a view whose log is not available.
-        BudgetError: The session is not a session, or the id is not a string.
+        ArgumentError: The session is not a session, or the id is not a string.
     """
     originals = _originals(session, id)
     if len(originals) > 1:
@@ -75,12 +75,12 @@ def _originals(session: Session, id: str) -> list[Item | Image | Document]:
 
     Raises:
         RecallError: Nothing has this id, or its content is not available.
-        BudgetError: The session is not a session, or the id is not a string.
+        ArgumentError: The session is not a session, or the id is not a string.
     """
     if not isinstance(session, Session):
-        raise BudgetError("session", type(session), "pass the Session whose content was taken out, or a view of it")
+        raise ArgumentError("session", type(session), "pass the Session whose content was taken out, or a view of it")
     if not isinstance(id, str):
-        raise BudgetError("id", type(id), "pass the recall id from a placeholder, a string")
+        raise ArgumentError("id", type(id), "pass the recall id from a placeholder, a string")
     originals = [original for original in (_item(session, id), _medium(session, id)) if original is not None]
     if not originals and any(entry.get("id") == id for item in session.items if is_digest(item) for entry in digested(item)):
         raise RecallError(id, _NOT_AVAILABLE)
@@ -174,7 +174,7 @@ class RecallTool:
             arguments: The call's arguments: JSON text, or the mapping it stands for.
 
         Raises:
-            BudgetError: The session is not a session.
+            ArgumentError: The session is not a session.
         """
         try:
             values = json.loads(arguments) if isinstance(arguments, str) else arguments
@@ -217,7 +217,7 @@ def recall_tool(provider: Provider) -> RecallTool:
     """Return the tool in one provider's form.
 
     Raises:
-        BudgetError: The provider is not known.
+        ArgumentError: The provider is not known.
     """
     flat = {"name": NAME, "description": DESCRIPTION}
     forms: dict[str, dict[str, Any]] = {
@@ -227,7 +227,7 @@ def recall_tool(provider: Provider) -> RecallTool:
         "google": {"function_declarations": [{**flat, "parameters": _SCHEMA}]},
     }
     if not isinstance(provider, str) or provider not in forms:
-        raise BudgetError("provider", provider, f"pass one of {', '.join(forms)}")
+        raise ArgumentError("provider", provider, f"pass one of {', '.join(forms)}")
     return RecallTool(forms[provider])
 
 

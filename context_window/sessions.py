@@ -188,7 +188,9 @@ class Sessions:
         state.census = self.updated(state.census, session, settings.limits.boundless(), settings, sent)
         return state.census
 
-    def walk(self, session: Session, settings: Settings, on_request: Callable[[View, int], object], *, trims: bool = False) -> SessionReplay:
+    def walk(
+        self, session: Session, settings: Settings, on_request: Callable[[View, int], object], *, trims: bool = False
+    ) -> SessionReplay:
         """Read the whole session once.
 
         Args:

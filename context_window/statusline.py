@@ -29,7 +29,7 @@ WARNED_FROM, ALARMED_FROM = 0.7, 0.9
 YELLOW, RED, PLAIN = "\033[33m", "\033[31m", "\033[0m"
 
 
-class Request(NamedTuple):
+class StatusRequest(NamedTuple):
     """The tokens of one request and its answer, as the provider reported them."""
 
     fresh: int
@@ -104,7 +104,7 @@ def _fill(filled: int, size: int, *, colours: bool) -> str:
     return f"{RED if filled >= ALARMED_FROM * size else YELLOW}{text}{PLAIN}"
 
 
-def _forecast(requests: list[Request], room: int) -> str:
+def _forecast(requests: list[StatusRequest], room: int) -> str:
     newest = requests[-REQUESTS_LOOKED_AT:]
     for place in range(len(newest) - 1, 0, -1):
         if newest[place].input < newest[place - 1].input:  # a compaction, or a step back
@@ -128,7 +128,7 @@ def _thousands(tokens: int) -> str:
     return f"{tokens / 1_000:.0f}k" if tokens < 999_500 else f"{tokens / 1_000_000:.2g}M"
 
 
-def _last_requests(path: object) -> Iterator[Request]:
+def _last_requests(path: object) -> Iterator[StatusRequest]:
     """Yield the newest requests of the main conversation, oldest first. Nothing, if there is no such file or it cannot be read."""
     last_id = None
     last = None
@@ -161,11 +161,11 @@ def _last_lines(path: object) -> list[bytes]:
         return []
 
 
-def _request(usage: object) -> Request | None:
+def _request(usage: object) -> StatusRequest | None:
     if not isinstance(usage, dict):
         return None
     names = "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"
-    return Request(*(_count(usage.get(name)) for name in names))
+    return StatusRequest(*(_count(usage.get(name)) for name in names))
 
 
 def _object(value: object) -> dict[str, Any]:

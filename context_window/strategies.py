@@ -67,7 +67,10 @@ class PriorityTrim(Composable):
 class SlidingWindow(Composable):
     """Keep only the newest units, even if there is room for more. If they are still too large, `PriorityTrim` follows.
 
-        ContextWindow(strategy=SlidingWindow(40, step=20))  # from 21 to 40 units
+        ContextWindow(strategy=SlidingWindow(units=40, step=20))  # from 21 to 40 units
+
+    It counts units, not messages or tokens: a response's five calls and their five outputs are one unit. For a limit of messages and
+    other items pass `ContextWindow(max_context_items=…)`.
 
     With `ContextWindow(trigger_ratio=…)` below 1, the window moves only when the view exceeds that part of the budget, or
     `max_context_items`. Until then older units stay.
@@ -268,7 +271,7 @@ class NeverTrim(Composable):
 class Chain(Composable):
     """Ask strategies one after the other, each about the units that those before it have left.
 
-        SlidingWindow(40) | DropOldest()
+        SlidingWindow(units=40) | DropOldest()
 
     Attributes:
         parts: The strategies. Chains among them are flattened.

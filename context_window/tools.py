@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_type_hints, runt
 
 from session.sanitize import clean
 
-from .errors import BudgetError
+from .errors import ToolsError
 
 if TYPE_CHECKING:
     from pydantic.json_schema import GenerateJsonSchema
@@ -36,10 +36,10 @@ def tool_texts(tools: Iterable[Tool]) -> list[str]:
     """Return each tool's definition as compact JSON.
 
     Raises:
-        BudgetError: This is not a list, or one of its elements is not a tool.
+        ToolsError: This is not a list, or one of its elements is not a tool.
     """
     if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
-        raise BudgetError("tools", tools, f"pass a list of tools; {REMEDY}")
+        raise ToolsError("tools", tools, f"pass a list of tools; {REMEDY}")
     return [tool_text(tool) for tool in tools]
 
 
@@ -47,7 +47,7 @@ def tool_text(tool: Tool) -> str:
     """Return the tool's definition as compact JSON with its keys in order; a string is returned unchanged.
 
     Raises:
-        BudgetError: It is not a tool, or has no JSON form.
+        ToolsError: It is not a tool, or has no JSON form.
     """
     try:
         if isinstance(tool, str):
@@ -58,14 +58,14 @@ def tool_text(tool: Tool) -> str:
         function = _innermost(tool)
         name = f"{function.__name__} " if inspect.isroutine(function) or inspect.isclass(function) else ""
         value = tool if isinstance(tool, str) else type(function)
-        raise BudgetError("tools", value, f"{name}cannot be written as JSON: {error}; {REMEDY}") from error
+        raise ToolsError("tools", value, f"{name}cannot be written as JSON: {error}; {REMEDY}") from error
 
 
 def anthropic_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
     """Return tools of any provider's form in Anthropic's form. A definition that declares several functions becomes several tools.
 
     Raises:
-        BudgetError: This is not a list, or one of its elements is not a tool.
+        ToolsError: This is not a list, or one of its elements is not a tool.
     """
     return [tool for text in tool_texts(tools) for tool in _in_anthropic_form(json.loads(text))]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import anthropic
 
-from context_window import ContextWindow, ContextWindowManager, FunctionCall, Message, Session
+from context_window import ContextWindowManager, FunctionCall, Message, Session
 from context_window.integrations.anthropic import create
 
 MODEL = "claude-opus-5"
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> None:
     if live and not os.environ.get("ANTHROPIC_API_KEY"):
         sys.exit("--live asks Claude: export ANTHROPIC_API_KEY first")
     client: Any = anthropic.Anthropic() if live else ScriptedClient()
-    manager = ContextWindowManager(MODEL, context_window=ContextWindow(max_tokens=2_000), on_event=print)
+    manager = ContextWindowManager(MODEL, max_tokens=2_000, on_event=print)
     session = Session()
     session.add_message("system", "You read server logs. Answer in one sentence.")
     for day in range(1, 3 if live else 13):

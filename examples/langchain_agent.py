@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from context_window import ContextWindow, ContextWindowManager
+from context_window import ContextWindowManager
 
 try:
     from langchain.agents import create_agent
@@ -54,7 +54,7 @@ def read_log(day: int) -> str:
 
 def main() -> None:
     """Run the agent. Print how much it keeps and how much it sent."""
-    manager = ContextWindowManager(context_window=ContextWindow(max_tokens=2_000), on_event=print)
+    manager = ContextWindowManager(max_tokens=2_000, on_event=print)
     middleware = ContextWindowMiddleware(manager)
     tools = [read_log, middleware.recall]
     agent: Any = create_agent(ScriptedModel(), tools, system_prompt="You read logs.", middleware=[middleware], checkpointer=InMemorySaver())

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from context_window import ContextWindow, ContextWindowManager
+from context_window import ContextWindowManager
 
 try:
     from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool
@@ -52,7 +52,7 @@ def read_log(day: int) -> str:
 
 async def main() -> None:
     """Run the agent. Print how much it keeps and how much it sent."""
-    manager = ContextWindowManager(context_window=ContextWindow(max_tokens=2_000), on_event=print)
+    manager = ContextWindowManager(max_tokens=2_000, on_event=print)
     context_filter = ContextWindowFilter(manager)
     agent = Agent(name="logs", instructions="You read logs.", tools=[read_log, function_tool(context_filter.recall)], model=ScriptedModel())
     config = RunConfig(call_model_input_filter=context_filter, tracing_disabled=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from context_window import ContextWindow, ContextWindowManager
+from context_window import ContextWindowManager
 
 try:
     from pydantic_ai import Agent
@@ -40,7 +40,7 @@ def read_log(day: int) -> str:
 
 async def main() -> None:
     """Run the agent. Print how much it keeps and how much it sent."""
-    manager = ContextWindowManager(context_window=ContextWindow(max_tokens=2_000), on_event=print)
+    manager = ContextWindowManager(max_tokens=2_000, on_event=print)
     capability = ContextWindowCapability(manager)
     tools = [read_log, capability.recall]
     agent = Agent(FunctionModel(scripted_model), instructions="You read logs.", tools=tools, capabilities=[capability])

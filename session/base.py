@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from enum import Enum
+from enum import StrEnum
 from functools import cache
 from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
@@ -16,7 +16,7 @@ from .sanitize import check, clean_object, clean_text
 from .usage import Usage
 
 
-class MessageCategory(Enum):
+class MessageCategory(StrEnum):
     """Kind of an item for the budget, in falling priority: the last one is trimmed first."""
 
     SYSTEM = "SYSTEM"

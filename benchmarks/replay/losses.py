@@ -18,10 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import patch
 
-from context_window.strategies import Extract
 from context_window.trimming import view_state
+
 from context_window.decision.placeholders import CLEARED, DIGEST, MARK, TRUNCATED
 from context_window.decision.terms import Term, TermIndex
+from context_window.strategies import Extract
 from session import Session
 from session.identity import digested, is_digest
 from session.items import FunctionCall, FunctionCallOutput, Item, Message

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from session.sanitize import clean
 
-from ..errors import BudgetError
+from ..errors import ToolsError
 from ..models.facts import ToolsPreamble
 from .counter import TokenCounter
 from .ctok_counter import CtokCounter
@@ -34,12 +34,12 @@ def checked_options(options: object) -> RequestOptions:
     """Return a copy of the options; no options for None.
 
     Raises:
-        BudgetError: `options` is not a mapping.
+        ToolsError: `options` is not a mapping.
     """
     if options is None:
         return NO_OPTIONS
     if not isinstance(options, Mapping):
-        raise BudgetError("options", type(options), "pass a mapping, such as {'tool_choice': {'type': 'any'}}, or None")
+        raise ToolsError("options", type(options), "pass a mapping, such as {'tool_choice': {'type': 'any'}}, or None")
     return dict(options)
 
 
@@ -61,7 +61,7 @@ def options_tokens(counter: TokenCounter, framing: Framing, options: RequestOpti
     """Return the tokens of the text about the answer: its schema, thinking, and the token budget of the whole task.
 
     Raises:
-        BudgetError: The schema cannot be written as JSON.
+        ToolsError: The schema cannot be written as JSON.
     """
     tokens = 0
     if (schema := schema_of_answer(options)) is not None:
@@ -92,12 +92,12 @@ def json_text(schema: Mapping[str, Any], option: str, *, indent: int | None = No
         separators: As `json.dumps` takes them.
 
     Raises:
-        BudgetError: It cannot be written.
+        ToolsError: It cannot be written.
     """
     try:
         return clean(json.dumps(schema, ensure_ascii=False, indent=indent, separators=separators))
     except (TypeError, ValueError, RecursionError) as error:
-        raise BudgetError(option, type(schema), f"cannot be written as JSON: {error}; pass the schema as a dict of plain values") from error
+        raise ToolsError(option, type(schema), f"cannot be written as JSON: {error}; pass the schema as a dict of plain values") from error
 
 
 def tool_tokens(counter: TokenCounter, framing: Framing, definition: Mapping[str, Any], json_text: str) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from session.session import Session
 
-from ..errors import BudgetError
+from ..errors import ClientError
 from ..tools import Tool, anthropic_tools
 
 Request: TypeAlias = Mapping[str, Any]
@@ -181,7 +181,7 @@ def count_client(client: Any, tools: Iterable[Tool] = ()) -> CountClient:
     """Return the count call of a client.
 
     Raises:
-        BudgetError: It is not a client of Anthropic's, OpenAI's or Google's, or a tool has no JSON form.
+        ClientError: It is not a client of Anthropic's, OpenAI's or Google's, or a tool has no JSON form.
     """
     if not isinstance(client, type):
         has_options = hasattr(client, "with_options")
@@ -191,7 +191,7 @@ def count_client(client: Any, tools: Iterable[Tool] = ()) -> CountClient:
             return OpenAICount(client, tools)
         if callable(_at(client, "models", "count_tokens")):
             return GoogleCount(client, tools)
-    raise BudgetError(
+    raise ClientError(
         "api_client", type(client), "pass an anthropic.Anthropic(), an openai.OpenAI() or a google.genai.Client(), or an asynchronous one"
     )
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from numbers import Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from session.estimate import estimate_part, estimate_text
 from session.parts import Document, Image, Part, Text
 
-from ..errors import CountingError
+from ..errors import ArgumentError, CountingError
 from ..validation import as_whole
 from .documents import text_of
 from .images import ImageRule, document_rule_of, estimated_image_tokens
@@ -35,6 +36,17 @@ class TokenCounter(Protocol):
 
     def count_part(self, part: Part) -> int:
         """Return the tokens of a text, an image or a document."""
+
+
+class Tokenizer(Protocol):
+    """A tokenizer of another library, such as tiktoken's `Encoding`."""
+
+    def encode(self, text: str, /) -> Sized:
+        """Return the tokens of a text."""
+
+
+AnyCounter: TypeAlias = TokenCounter | Tokenizer | Callable[[Any], int]
+"""What users pass to count with: a counter, a tokenizer, or a function that returns a number of tokens (`counting_function`)."""
 
 
 class CharacterCounter:
@@ -73,6 +85,55 @@ class TextMessage(dict[str, str]):
 
 ARGUMENTS: tuple[Callable[[str], object], ...] = (str, TextMessage, lambda text: [TextMessage(text)])
 """The forms in which a text is passed to a user's function, in the order in which they are tried: a text, a message, a list of messages."""
+
+
+ENCODERS = ("encode_ordinary", "encode")
+"""Methods of tokenizers (tiktoken, tokenizers, transformers, sentencepiece) that return the tokens of a text."""
+
+COUNTERS = ("count_tokens", "count_text", "count", "estimate_tokens", "estimate", "get_num_tokens")
+"""Methods of other libraries' counters that return their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedLength:
+    """Counts the tokens that a tokenizer's method returns.
+
+    Attributes:
+        encode: The method.
+    """
+
+    encode: Callable[[str], Sized]
+
+    def __call__(self, text: str) -> int:
+        """Return the number of tokens."""
+        if not isinstance(text, str):
+            raise TypeError("a tokenizer takes texts")
+        return len(self.encode(text))
+
+
+def counting_function(counter: object) -> Callable[[Any], int]:
+    """Return the function by which a user's counter counts: the method of an object, or the function itself.
+
+    Raises:
+        ArgumentError: It is neither.
+    """
+    methods: dict[str, Callable[[Any], Any]] = {
+        name: method
+        for name in (*ENCODERS, *COUNTERS)
+        if not isinstance(counter, Sequence) and callable(method := getattr(counter, name, None))  # every text has `encode` and `count`
+    }
+    if encode := next((methods[name] for name in ENCODERS if name in methods), None):
+        return EncodedLength(encode)
+    if callable(counter):
+        return counter
+    if methods:
+        return next(iter(methods.values()))
+    raise ArgumentError(
+        "token_counter",
+        counter,
+        "pass a function that returns the tokens of a text, such as `lambda text: len(encoding.encode(text))`, an object with a method "
+        f"{', '.join((*COUNTERS, ENCODERS[-1]))}, or a TokenCounter",
+    )
 
 
 class CallableCounter:

@@ -9,7 +9,7 @@ from typing import Any
 
 from session.parts import Part
 
-from ..errors import BudgetError
+from ..errors import ArgumentError
 from .counter import count_by_rule
 from .images import ImageRule, estimated_image_tokens
 from .vocabulary import o200k
@@ -45,12 +45,12 @@ class CtokCounter:
             image_rule: Returns the tokens of an image.
 
         Raises:
-            BudgetError: There is no such generation, or `ctok` is not installed.
+            ArgumentError: There is no such generation, or `ctok` is not installed.
         """
         if version not in VERSIONS:
-            raise BudgetError("version", version, f"pass one of {', '.join(VERSIONS)}")
+            raise ArgumentError("version", version, f"pass one of {', '.join(VERSIONS)}")
         if not has_ctok():
-            raise BudgetError("version", version, "ctok is not installed; pip install 'context-window[claude]', on Python 3.12 or later")
+            raise ArgumentError("version", version, "ctok is not installed; pip install 'context-window[claude]', on Python 3.12 or later")
         self.name = f"ctok {version}"
         self.image_rule = image_rule
         self._version = version

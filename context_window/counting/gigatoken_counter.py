@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import category
 
-from ..errors import BudgetError
+from ..errors import ArgumentError
 from .images import ImageRule, estimated_image_tokens
 from .tiktoken_counter import TiktokenCounter
 from .vocabulary import O200K, o200k, token_ranks
@@ -33,11 +33,11 @@ class GigatokenCounter(TiktokenCounter):
             ratio: The model's tokens per token of the vocabulary.
 
         Raises:
-            BudgetError: The ratio is not above 0, or `gigatoken` is not installed.
+            ArgumentError: The ratio is not above 0, or `gigatoken` is not installed.
         """
         super().__init__(image_rule, ratio)
         if not has_gigatoken():
-            raise BudgetError("token_counter", "gigatoken", "is not installed; pip install 'context-window[fast]'")
+            raise ArgumentError("token_counter", "gigatoken", "is not installed; pip install 'context-window[fast]'")
         self.name = self.name.replace("tiktoken", "gigatoken")
 
     @classmethod
@@ -45,14 +45,14 @@ class GigatokenCounter(TiktokenCounter):
         """Return the counter whose counts are those of the model's own `TiktokenCounter`.
 
         Raises:
-            BudgetError: The model's tokens are not counted with o200k, or `gigatoken` is not installed.
+            ArgumentError: The model's tokens are not counted with o200k, or `gigatoken` is not installed.
         """
         from ..models import describe_model
         from .select import select_counter
 
         counter = select_counter(None, describe_model(model)).counter
         if type(counter) is not TiktokenCounter or counter.vocabulary != O200K:
-            raise BudgetError("model", model, f"is counted with {counter.name}; leave out the counter")
+            raise ArgumentError("model", model, f"is counted with {counter.name}; leave out the counter")
         return cls(counter.image_rule, counter.ratio)
 
     def __reduce__(self) -> tuple[Any, ...]:

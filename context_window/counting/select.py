@@ -11,13 +11,12 @@ If a package is installed but does not work, the statistics, the displays and an
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..errors import BudgetError, ContextWindowError
-from ..models import Model
-from .counter import CallableCounter, CharacterCounter, CheckedCounter, TokenCounter, expected_error_of
+from ..errors import ArgumentError, ContextWindowError
+from ..models import ModelFacts
+from .counter import AnyCounter, CallableCounter, CharacterCounter, CheckedCounter, TokenCounter, counting_function, expected_error_of
 from .ctok_counter import CtokCounter, ctok_counter, has_ctok
 from .gigatoken_counter import GigatokenCounter
 from .images import ImageRule, estimated_image_tokens
@@ -51,7 +50,7 @@ class SelectedCounter(NamedTuple):
     problem: str = ""
 
 
-def select_counter(custom: TokenCounter | Callable[[Any], int] | None, model: Model | None) -> SelectedCounter:
+def select_counter(custom: AnyCounter | None, model: ModelFacts | None) -> SelectedCounter:
     """Return the counter for a model.
 
     Args:
@@ -59,7 +58,7 @@ def select_counter(custom: TokenCounter | Callable[[Any], int] | None, model: Mo
         model: The model; None if it is unknown.
 
     Raises:
-        BudgetError: `custom` is not a counter.
+        ArgumentError: `custom` is not a counter.
     """
     if custom is not None:
         counter = _as_counter(custom, model)
@@ -88,7 +87,7 @@ def select_counter(custom: TokenCounter | Callable[[Any], int] | None, model: Mo
     return SelectedCounter(default_counter(image_rule, ratio), max(usual_error, STAND_IN_ERROR), problem)
 
 
-def _vocabulary_of(model: Model | None) -> str:
+def _vocabulary_of(model: ModelFacts | None) -> str:
     """Return the vocabulary of an OpenAI model or the stand-in for Gemini's, and o200k for any other model."""
     if model is None or model.family != "openai":
         return GEMINI if model is not None and model.family == "google" else O200K
@@ -101,17 +100,12 @@ def _vocabulary_of(model: Model | None) -> str:
     return name if name in CACHED else O200K
 
 
-def _as_counter(custom: TokenCounter | Callable[[Any], int], model: Model | None) -> TokenCounter:
+def _as_counter(custom: AnyCounter, model: ModelFacts | None) -> TokenCounter:
     if type(custom) in TRUSTED_COUNTERS:
         return custom  # type: ignore[return-value]
     if isinstance(custom, type):
-        raise BudgetError("token_counter", custom, f"this is the class; pass an instance, {custom.__name__}(…)")
+        raise ArgumentError("token_counter", custom, f"this is the class; pass an instance, {custom.__name__}(…)")
     if isinstance(custom, TokenCounter):
         return CheckedCounter(custom)
-    if not callable(custom):
-        raise BudgetError(
-            "token_counter",
-            custom,
-            "pass a TokenCounter, or a function that returns the tokens of a text, such as `lambda text: len(encoding.encode(text))`",
-        )
-    return CallableCounter(custom, model.image_rule) if model is not None else CallableCounter(custom)
+    function = counting_function(custom)
+    return CallableCounter(function, model.image_rule) if model is not None else CallableCounter(function)

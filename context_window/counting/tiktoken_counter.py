@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from session.parts import Part
 
-from ..errors import BudgetError
+from ..errors import ArgumentError
 from .counter import count_by_rule
 from .images import ImageRule, estimated_image_tokens
 from .vocabulary import O200K, first_count, load, o200k
@@ -43,10 +43,10 @@ class TiktokenCounter:
                 r50k_base, if tiktoken has it in its cache. Nothing is downloaded.
 
         Raises:
-            BudgetError: The ratio is not above 0, or the vocabulary is not available.
+            ArgumentError: The ratio is not above 0, or the vocabulary is not available.
         """
         if not isinstance(ratio, Fraction) or ratio <= 0:
-            raise BudgetError("ratio", ratio, "pass a Fraction above 0, such as Fraction('1.17')")
+            raise ArgumentError("ratio", ratio, "pass a Fraction above 0, such as Fraction('1.17')")
         short_name = encoding.removesuffix("_base") if isinstance(encoding, str) else ""
         self.name = f"tiktoken {short_name}" if ratio == 1 else f"tiktoken {short_name} x {float(ratio):g}"
         self.image_rule = image_rule

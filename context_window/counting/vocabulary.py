@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import BudgetError, ContextWindowError
+from ..errors import ArgumentError, ContextWindowError
 
 if TYPE_CHECKING:
     import tiktoken
@@ -189,7 +189,7 @@ def load(name: str) -> tiktoken.Encoding:
     """Return the encoding with this name. It is loaded once per process and never downloaded.
 
     Raises:
-        BudgetError: The name is unknown, or the vocabulary is not in tiktoken's cache.
+        ArgumentError: The name is unknown, or the vocabulary is not in tiktoken's cache.
         ContextWindowError: The package's own vocabulary is missing or damaged.
     """
     if name == O200K:
@@ -197,12 +197,12 @@ def load(name: str) -> tiktoken.Encoding:
     if name == GEMINI:
         return _load_own(GEMINI, GEMINI_PATTERN)
     if name not in CACHED:
-        raise BudgetError("encoding", name, f"is unknown; pass one of {', '.join((O200K, GEMINI, *CACHED))}")
+        raise ArgumentError("encoding", name, f"is unknown; pass one of {', '.join((O200K, GEMINI, *CACHED))}")
     with _loading:
         encoding = _read_cached(name, _cache_directory())
     if encoding is None:
         problem = "its vocabulary is not in tiktoken's cache (TIKTOKEN_CACHE_DIR), and is never downloaded here"
-        raise BudgetError("encoding", name, f"{problem}; load it once with tiktoken, or count with {O200K}")
+        raise ArgumentError("encoding", name, f"{problem}; load it once with tiktoken, or count with {O200K}")
     return encoding
 
 
@@ -213,7 +213,7 @@ def has_encoding(name: str) -> bool:
             check_o200k()
         else:
             load(name)
-    except BudgetError:
+    except ArgumentError:
         return False
     return True
 

@@ -224,6 +224,12 @@ class Plan:
 
         return text(self)
 
+    def _repr_html_(self) -> str:
+        from ..display.plan import plan_draw
+        from ..display.render import html_of
+
+        return html_of(plan_draw(self))
+
     def __iter__(self) -> Iterator[Decision]:
         return iter(self.decisions)
 

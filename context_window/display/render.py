@@ -55,6 +55,15 @@ def ansi_of(draw: Draw, width: int | None = None) -> str:
     return output.getvalue().removesuffix("\n")
 
 
+def html_of(draw: Draw) -> str:
+    """Return the lines as HTML with colours, for notebooks. `draw` is asked for 110 columns; every text is escaped."""
+    from rich.console import Console
+
+    console = Console(file=StringIO(), record=True, force_jupyter=False, width=110, height=24)
+    console.print(Drawing(lambda columns, _: draw(columns, glyphs_for("utf-8"))))
+    return console.export_html(inline_styles=True, code_format='<pre style="line-height:1.25;overflow-x:auto">{code}</pre>')
+
+
 class Drawing:
     """A rich renderable, drawn for the width and encoding of each console."""
 

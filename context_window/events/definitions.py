@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, TypeAlias
 from session.usage import Usage
 
 from ..decision.plan import smallest_budget
-from ..errors import FEWER_TOOLS, OUTSIDE_ITEMS, BudgetError
+from ..errors import FEWER_TOOLS, OUTSIDE_ITEMS, ArgumentError
 from ..model_errors import PartKind
 
 logger = logging.getLogger(__name__)
@@ -283,9 +283,9 @@ def _count(number: int, noun: str) -> str:
 
 
 def check_listener(on_event: object) -> None:
-    """Raise BudgetError unless this is a synchronous callable or None."""
+    """Raise ArgumentError unless this is a synchronous callable or None."""
     if on_event is not None and (not callable(on_event) or iscoroutinefunction(on_event)):
-        raise BudgetError("on_event", on_event, "pass a plain function that takes an event; an async one would never run")
+        raise ArgumentError("on_event", on_event, "pass a plain function that takes an event; an async one would never run")
 
 
 def emit(events: Iterable[Event], listener: Listener | None, model: str | None = None) -> None:

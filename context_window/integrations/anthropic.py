@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from session.session import Session
 from session.summarizers import AnthropicSummarizer
 
-from ..errors import BudgetError
+from ..errors import ArgumentError, ClientError
 from ..loop.background_loop import run_blocking
 from ..loop.retries import RefusalRetries
 from ..manager import ContextWindowManager
@@ -69,7 +69,7 @@ def create(
         PromptTooLongError: The prompt was too long twice, or nothing could be taken out of it. It has the API's figures.
         PartRefusedError: The API refused an image or a document, and another one in the request without it.
         ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
-        BudgetError: An argument is invalid, or the session has no message yet.
+        ArgumentError: An argument is invalid, or the session has no message yet.
     """
     _check(manager, client)
     arguments = _request_arguments(request_fields, model=model, max_tokens=max_tokens, tools=tools)
@@ -84,7 +84,7 @@ def create(
             else:
                 if isawaitable(answer):
                     getattr(answer, "close", lambda: None)()  # a coroutine that nobody awaits causes a warning
-                    raise BudgetError("client", type(client), "pass an anthropic.Anthropic(), or await acreate(…) with this one")
+                    raise ClientError("client", type(client), "pass an anthropic.Anthropic(), or await acreate(…) with this one")
                 if retries.accept_answer(answer, request["max_tokens"]):
                     return answer
 
@@ -114,7 +114,7 @@ async def acreate(
         PromptTooLongError: The prompt was too long twice, or nothing could be taken out of it. It has the API's figures.
         PartRefusedError: The API refused an image or a document, and another one in the request without it.
         ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
-        BudgetError: An argument is invalid, or the session has no message yet.
+        ArgumentError: An argument is invalid, or the session has no message yet.
     """
     _check(manager, client)
     arguments = _request_arguments(request_fields, model=model, max_tokens=max_tokens, tools=tools)
@@ -129,7 +129,7 @@ async def acreate(
                 await in_thread(partial(retries.handle_error, error))
             else:
                 if answer is None:
-                    raise BudgetError("client", type(client), "pass an anthropic.AsyncAnthropic(), or call create(…) with this one")
+                    raise ClientError("client", type(client), "pass an anthropic.AsyncAnthropic(), or call create(…) with this one")
                 if await in_thread(partial(retries.accept_answer, answer, request["max_tokens"])):
                     return answer
 
@@ -178,15 +178,15 @@ class _CreateRetries(RefusalRetries):
 
 def _check(manager: object, client: object) -> None:
     if not isinstance(manager, ContextWindowManager):
-        raise BudgetError("manager", type(manager), "pass a ContextWindowManager")
+        raise ArgumentError("manager", type(manager), "pass a ContextWindowManager")
     if isinstance(client, type) or not callable(getattr(getattr(client, "messages", None), "create", None)):
-        raise BudgetError("client", type(client), "pass an anthropic.Anthropic() to create, an anthropic.AsyncAnthropic() to acreate")
+        raise ClientError("client", type(client), "pass an anthropic.Anthropic() to create, an anthropic.AsyncAnthropic() to acreate")
 
 
 def _request_arguments(request_fields: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:
     """Return the arguments of `anthropic_request`, with the tools as a list that each attempt can read again."""
     if request_fields.get("stream"):
-        raise BudgetError(
+        raise ArgumentError(
             "stream", request_fields["stream"], "leave it out; client.messages.stream(**manager.anthropic_request(…)) streams"
         )
     tools = arguments["tools"]

@@ -18,7 +18,7 @@ from session.session import Session
 from session.summarizers import Summarizer
 from session.units import is_answer
 
-from ..errors import BudgetError, RecallError
+from ..errors import ArgumentError, RecallError
 from ..loop.background_loop import run_blocking
 from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
@@ -71,10 +71,10 @@ class ConversationTracker(Generic[M]):
             refusals: Refused prompts that several processes share, so that they return the same views.
 
         Raises:
-            BudgetError: `manager` is not a `ContextWindowManager`, or `remembered` is not a whole number of at least 1.
+            ArgumentError: `manager` is not a `ContextWindowManager`, or `remembered` is not a whole number of at least 1.
         """
         if not isinstance(manager, ContextWindowManager):
-            raise BudgetError("manager", manager, "pass a ContextWindowManager")
+            raise ArgumentError("manager", manager, "pass a ContextWindowManager")
         self._manager = manager
         self._adapter = adapter
         self._names_ids = names_ids

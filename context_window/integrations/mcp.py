@@ -16,7 +16,7 @@ from session.errors import FormatError
 from session.parts import Document, Image, Part, Text
 from session.providers.call_ids import CallIds
 
-from ..errors import BudgetError
+from ..errors import ClientError
 from ..loop.toolbox import SchemaTool
 from ..recall import Recalled
 
@@ -47,10 +47,10 @@ async def mcp_tools(client: ClientSession, *, prefix: str = "") -> list[SchemaTo
         prefix: Text before each tool's name, if several servers have tools of the same name.
 
     Raises:
-        BudgetError: This is not a client of MCP.
+        ClientError: This is not a client of MCP.
     """
     if isinstance(client, type) or not all(callable(getattr(client, name, None)) for name in ("list_tools", "call_tool")):
-        raise BudgetError("client", type(client), "pass an initialized mcp.ClientSession")
+        raise ClientError("client", type(client), "pass an initialized mcp.ClientSession")
     names = CallIds(UNSAFE, NAME_LENGTH)
     return [_tool(client, tool, names.take(f"{prefix}{tool['name']}")) for tool in await _listed_tools(client)]
 

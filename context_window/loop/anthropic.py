@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
 from session.items import Message, Reasoning
 from session.parts import Text
 from session.providers.anthropic.blocks import CARRIED, is_server_call, is_server_result
-from session.providers.response import read_response
 from session.session import Session
 from session.units import is_answer
 
-from ..errors import BudgetError
+from ..errors import ArgumentError, ClientError
 from ..model_errors import ModelNetworkError
 from ..requests.payload import default_answer_tokens
 from ..validation import check_amount
-from .client_stream import INCOMPLETE, INVALID_STREAM_ERRORS, as_model_error, invalid_response, read_cancellably
+from .client_stream import INCOMPLETE, streamed_answer
 from .model import Answer, OnText, check_model_name
 
 
@@ -47,16 +46,16 @@ class AnthropicModel:
             request_fields: Other fields of every request, such as `thinking={"type": "adaptive"}`, in the client's form.
 
         Raises:
-            BudgetError: An argument is invalid.
+            ArgumentError: An argument is invalid.
         """
         if not callable(getattr(getattr(client, "messages", None), "stream", None)) or isinstance(client, type):
-            raise BudgetError("client", type(client), "pass an anthropic.AsyncAnthropic() or an anthropic.Anthropic()")
+            raise ClientError("client", type(client), "pass an anthropic.AsyncAnthropic() or an anthropic.Anthropic()")
         check_model_name(model)
         if not isinstance(caching, bool):
-            raise BudgetError("caching", caching, "pass True or False")
+            raise ArgumentError("caching", caching, "pass True or False")
         for name in ("messages", "system", "tools", "tool_choice", "stream"):
             if name in request_fields:
-                raise BudgetError(name, type(request_fields[name]), "leave it out; the loop sets this field")
+                raise ArgumentError(name, type(request_fields[name]), "leave it out; the loop sets this field")
         self.model = model
         self.max_tokens = default_answer_tokens(model) if max_tokens is None else check_amount("max_tokens", max_tokens, least=1)
         self.caching = caching
@@ -96,15 +95,29 @@ class AnthropicModel:
 
         # In a thread: converting a long view with images takes a while, and the event loop has other work.
         request = await asyncio.to_thread(self.request, view, tools, allow_tools=allow_tools)
-        try:
-            stream = self._client.messages.stream(**request)
-            message = await (_read_async_stream(stream, on_text) if hasattr(stream, "__aenter__") else _read_in_thread(stream, on_text))
-            return _answer_from(message)
-        except Exception as error:
-            converted = as_model_error(error)
-            if converted is None:
-                raise
-            raise converted from error
+        manager = self._client.messages.stream(**request)  # it connects when it is entered
+
+        async def enter() -> Any:
+            return await manager.__aenter__()
+
+        send = enter if hasattr(manager, "__aenter__") else manager.__enter__
+        return await streamed_answer(send, {}, text_of=_event_text, is_kept=_is_end, final=_final_message, stops={}, on_text=on_text)
+
+
+def _event_text(event: Any) -> str:
+    """Return the text of an event of the client's stream."""
+    return str(event.text) if event.type == "text" else ""
+
+
+def _is_end(event: Any) -> bool:
+    """True for the event that holds the whole message. Those before it hold all of its beginning, which takes too much room to keep."""
+    return bool(event.type == "message_stop")
+
+
+def _final_message(events: list[Any]) -> Any:
+    if not hasattr(events[-1], "message"):  # the stream had no beginning
+        raise ModelNetworkError(INCOMPLETE)
+    return events[-1].message
 
 
 def _restore_paused_answer(messages: Sequence[Mapping[str, Any]], view: Session) -> None:
@@ -134,60 +147,3 @@ def _original_block(block: dict[str, Any], originals: Mapping[str, dict[str, Any
         return block
     cache_mark = {"cache_control": block["cache_control"]} if "cache_control" in block else {}
     return {**original, **cache_mark}
-
-
-async def _read_async_stream(stream_manager: Any, on_text: OnText | None) -> Any:
-    """Read an asynchronous client's stream to its end and return the complete message."""
-    async with stream_manager as stream:
-        events = aiter(stream)
-        while True:
-            try:
-                event = await anext(events)
-            except StopAsyncIteration:
-                break
-            except INVALID_STREAM_ERRORS as error:
-                raise invalid_response(error) from error
-            if on_text is not None and event.type == "text":
-                on_text(event.text)
-        try:
-            return await stream.get_final_message()
-        except AssertionError as error:  # the client's, if no message had begun
-            raise ModelNetworkError(INCOMPLETE) from error
-
-
-async def _read_in_thread(stream_manager: Any, on_text: OnText | None) -> Any:
-    """Read a synchronous client's stream in a thread and return the complete message. After a cancel it is closed at its next event."""
-
-    def read(is_wanted: Callable[[], bool], emit: OnText) -> Any:
-        with stream_manager as stream:
-            events = iter(stream)
-            while True:
-                try:
-                    event = next(events)
-                except StopIteration:
-                    break
-                except INVALID_STREAM_ERRORS as error:
-                    raise invalid_response(error) from error
-                if not is_wanted():
-                    return None
-                if event.type == "text":
-                    emit(event.text)
-            try:
-                return stream.get_final_message()
-            except AssertionError as error:  # as above
-                raise ModelNetworkError(INCOMPLETE) from error
-
-    return await read_cancellably(read, on_text)
-
-
-def _answer_from(message: Any) -> Answer:
-    """Convert a message of the SDK.
-
-    Raises:
-        FormatError: The message cannot be converted.
-        ModelNetworkError: The stream ended before the message was complete.
-    """
-    if message.stop_reason is None:
-        raise ModelNetworkError(INCOMPLETE)
-    response = read_response(message)
-    return Answer(response.items, response.stop, response.usage, response.model)

@@ -6,8 +6,9 @@ Nothing here knows a provider: `anthropic.py`, `openai.py` and `google.py` do.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from inspect import isawaitable, iscoroutinefunction, unwrap
-from typing import Any, TypeVar
+from typing import Any
 
 from session.errors import FormatError, SessionError
 from session.items import FunctionCall
@@ -16,8 +17,6 @@ from session.providers.response import read_response
 from ..model_errors import ModelError, ModelNetworkError
 from ..requests.client_errors import model_error
 from .model import END_TURN, TOOL_USE, Answer, OnText
-
-T = TypeVar("T")
 
 INVALID_STREAM_ERRORS = (ValueError, LookupError)
 """Exceptions of the client for a stream that it cannot interpret."""
@@ -34,6 +33,7 @@ async def streamed_answer(
     final: Callable[[list[Any]], object],
     stops: Mapping[str, str],
     on_text: OnText | None,
+    is_kept: Callable[[Any], bool] = lambda _piece: True,
 ) -> Answer:
     """Send a request, read the stream to its end and return the answer.
 
@@ -41,16 +41,17 @@ async def streamed_answer(
         send: The client's method: asynchronous ones run in the event loop, others in a thread.
         request: The arguments of `send`.
         text_of: Returns the text of the answer that a piece of the stream holds; empty if it holds none.
-        final: Returns what `read_response` reads of all pieces. Raises a `ModelError` if they report one.
+        final: Returns what `read_response` reads of the kept pieces. Raises a `ModelError` if they report one.
         stops: The stop reasons of an `Answer` by the provider's. Others stay as they are, in lower case.
         on_text: Receives the texts as they arrive.
+        is_kept: True for the pieces that `final` reads. Default: all.
 
     Raises:
         ModelError: The request failed, the provider refused it, or the stream is no complete answer.
     """
     reader = _read_async if iscoroutinefunction(unwrap(send)) else _read_in_thread
     try:
-        pieces = await reader(send, request, text_of, on_text)
+        pieces = await reader(partial(send, **request), text_of, on_text, is_kept)
         if not pieces:
             raise ModelNetworkError(INCOMPLETE)  # noqa: TRY301 - passed on as it is
         response = read_response(final(pieces))
@@ -67,21 +68,21 @@ async def streamed_answer(
 
 
 async def _read_async(
-    send: Callable[..., Any], request: dict[str, Any], text_of: Callable[[Any], str], on_text: OnText | None
+    send: Callable[[], Any], text_of: Callable[[Any], str], on_text: OnText | None, is_kept: Callable[[Any], bool]
 ) -> list[Any]:
-    stream = await send(**request)
-    pieces: list[Any] = []
+    stream, pieces, is_first = await send(), list[Any](), True
     try:
         iterator = aiter(stream)
         while True:
             try:
-                pieces.append(await anext(iterator))
+                piece = await anext(iterator)
             except StopAsyncIteration:
                 return pieces
             except INVALID_STREAM_ERRORS as error:
-                raise _stream_error(error, pieces) from error
-            text = text_of(pieces[-1])
-            if text and on_text is not None:
+                raise _stream_error(error, is_first=is_first) from error
+            is_first = False
+            pieces += [piece] if is_kept(piece) else []
+            if on_text is not None and (text := text_of(piece)):
                 on_text(text)
     finally:
         closing = getattr(stream, "close", getattr(stream, "aclose", lambda: None))()
@@ -90,38 +91,9 @@ async def _read_async(
 
 
 async def _read_in_thread(
-    send: Callable[..., Any], request: dict[str, Any], text_of: Callable[[Any], str], on_text: OnText | None
+    send: Callable[[], Any], text_of: Callable[[Any], str], on_text: OnText | None, is_kept: Callable[[Any], bool]
 ) -> list[Any]:
-    """After a cancel, the stream is closed at its next piece."""
-
-    def read(is_wanted: Callable[[], bool], emit: OnText) -> list[Any]:
-        stream = send(**request)
-        pieces: list[Any] = []
-        try:
-            iterator = iter(stream)
-            while is_wanted():
-                try:
-                    pieces.append(next(iterator))
-                except StopIteration:
-                    break
-                except INVALID_STREAM_ERRORS as error:
-                    raise _stream_error(error, pieces) from error
-                if is_wanted() and (text := text_of(pieces[-1])):
-                    emit(text)
-        finally:
-            getattr(stream, "close", lambda: None)()
-        return pieces
-
-    return await read_cancellably(read, on_text)
-
-
-async def read_cancellably(read_stream: Callable[[Callable[[], bool], OnText], T], on_text: OnText | None) -> T:
-    """Read a stream in a thread. Its texts are passed on in the event loop, until a cancel.
-
-    Args:
-        read_stream: Reads the stream. It gets a function that returns False once the turn was cancelled, and one that takes each text.
-        on_text: Receives the texts as they arrive.
-    """
+    """Read a synchronous client's stream. After a cancel it is closed at its next piece, and its texts are passed on no more."""
     import asyncio
 
     loop = asyncio.get_running_loop()
@@ -131,11 +103,27 @@ async def read_cancellably(read_stream: Callable[[Callable[[], bool], OnText], T
         if is_wanted and on_text is not None:  # text that arrives after a cancel is in no log
             on_text(text)
 
-    def emit(text: str) -> None:
-        loop.call_soon_threadsafe(pass_on, text)
+    def read() -> list[Any]:
+        stream, pieces, is_first = send(), list[Any](), True
+        try:
+            iterator = iter(stream)
+            while is_wanted:
+                try:
+                    piece = next(iterator)
+                except StopIteration:
+                    break
+                except INVALID_STREAM_ERRORS as error:
+                    raise _stream_error(error, is_first=is_first) from error
+                is_first = False
+                pieces += [piece] if is_kept(piece) else []
+                if is_wanted and (text := text_of(piece)):
+                    loop.call_soon_threadsafe(pass_on, text)
+        finally:
+            getattr(stream, "close", lambda: None)()
+        return pieces
 
     try:
-        return await asyncio.to_thread(read_stream, lambda: is_wanted, emit)
+        return await asyncio.to_thread(read)
     finally:
         is_wanted = False
 
@@ -159,6 +147,6 @@ def invalid_response(error: Exception) -> ModelNetworkError:
     return ModelNetworkError(INVALID_JSON if type(error).__name__ == "JSONDecodeError" else INVALID_STREAM)
 
 
-def _stream_error(error: Exception, pieces: list[Any]) -> Exception:
+def _stream_error(error: Exception, *, is_first: bool) -> Exception:
     """Return the error to raise: before the first piece, Google's client reports arguments that it does not accept."""
-    return error if not pieces and type(error).__name__ == "ValidationError" else invalid_response(error)
+    return error if is_first and type(error).__name__ == "ValidationError" else invalid_response(error)

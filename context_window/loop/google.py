@@ -10,7 +10,7 @@ from typing import Any
 
 from session.session import Session
 
-from ..errors import BudgetError
+from ..errors import ClientError
 from ..model_errors import ModelError
 from ..requests.part_refusals import unexplained_refusal
 from ..requests.provider_request import GOOGLE, check_fields, google_request
@@ -58,11 +58,11 @@ class GoogleModel:
             config_fields: Fields of every request's `GenerateContentConfig`, such as `temperature=0.2`.
 
         Raises:
-            BudgetError: An argument is invalid.
+            ArgumentError: An argument is invalid.
         """
         send = getattr(getattr(client, "models", None), "generate_content_stream", None)
         if not callable(send) or isinstance(client, type):
-            raise BudgetError("client", type(client), "pass a genai.Client() or its `aio`")
+            raise ClientError("client", type(client), "pass a genai.Client() or its `aio`")
         check_model_name(model)
         check_fields(GOOGLE, config_fields, "leave it out; the loop sets this field")
         self.model = model

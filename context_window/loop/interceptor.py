@@ -12,7 +12,7 @@ from session.session import Session
 from session.summary import check_summarizer
 
 from ..compaction import AnySummarizer
-from ..errors import BudgetError
+from ..errors import ArgumentError
 from ..manager import ContextWindowManager
 from ..usage.usage_reports import usage_from
 from .background_loop import run_blocking
@@ -67,11 +67,11 @@ class TurnInterceptor(Interceptor):
                 views are only trimmed: an interceptor does not know the loop's model.
 
         Raises:
-            BudgetError: `manager` is not a `ContextWindowManager`.
+            ArgumentError: `manager` is not a `ContextWindowManager`.
             FormatError: `llm` is neither a function nor a model.
         """
         if not isinstance(manager, ContextWindowManager):
-            raise BudgetError("manager", type(manager), "pass a ContextWindowManager")
+            raise ArgumentError("manager", type(manager), "pass a ContextWindowManager")
         if llm is not None:
             check_summarizer(llm)
         self.manager = manager
@@ -95,7 +95,7 @@ class TurnInterceptor(Interceptor):
                 it.
 
         Raises:
-            BudgetError: `usage` is not a usage report.
+            ArgumentError: `usage` is not a usage report.
         """
         if usage is not None and usage_from(usage).total_input:
             self.manager.record_usage(usage, session)
@@ -136,12 +136,12 @@ def with_interceptors(model: Model, interceptors: Iterable[Interceptor]) -> Mode
     """Return the model with these interceptors around each call, the first one outermost; the model itself if there are none.
 
     Raises:
-        BudgetError: One of them is not an `Interceptor`.
+        ArgumentError: One of them is not an `Interceptor`.
     """
     if isinstance(interceptors, Interceptor) or not isinstance(interceptors, Iterable):
-        raise BudgetError("interceptors", type(interceptors), "pass a list of interceptors")
+        raise ArgumentError("interceptors", type(interceptors), "pass a list of interceptors")
     listed = list(interceptors)
     for interceptor in listed:
         if not isinstance(interceptor, Interceptor):
-            raise BudgetError("interceptors", type(interceptor), "pass objects of a subclass of Interceptor")
+            raise ArgumentError("interceptors", type(interceptor), "pass objects of a subclass of Interceptor")
     return InterceptedModel(model, reduce(or_, listed)) if listed else model

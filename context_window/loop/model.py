@@ -14,7 +14,7 @@ from session.providers.google.write import CARRIED as GOOGLE_PARTS
 from session.session import Session
 from session.usage import Usage
 
-from ..errors import BudgetError
+from ..errors import ModelArgumentError
 
 OnText: TypeAlias = Callable[[str], None]
 """Receives each piece of the answer's text as it arrives, in the thread of the event loop."""
@@ -73,10 +73,10 @@ def check_model_name(model: object) -> None:
     """Check the name of the model that a `Model` asks.
 
     Raises:
-        BudgetError: It is not a text, or blank.
+        ModelArgumentError: It is not a text, or blank.
     """
     if not isinstance(model, str) or not model.strip():
-        raise BudgetError("model", model, "pass the name of a model")
+        raise ModelArgumentError("model", model, "pass the name of a model")
 
 
 def check_answer(value: object, model: object) -> Answer:
@@ -87,7 +87,7 @@ def check_answer(value: object, model: object) -> Answer:
         model: The model, for the error.
 
     Raises:
-        BudgetError: `value` is not an `Answer`, or one of its fields has the wrong type.
+        ModelArgumentError: `value` is not an `Answer`, or one of its fields has the wrong type.
     """
     if not isinstance(value, Answer):
         problem = f"returned {short(value)}"
@@ -101,7 +101,9 @@ def check_answer(value: object, model: object) -> Answer:
         problem = f"returned an Answer with model={short(value.model)}"
     else:
         return value
-    raise BudgetError("model", type(model), f"its answer() {problem}; make it `async def` and return Answer(items, stop, usage, model)")
+    raise ModelArgumentError(
+        "model", type(model), f"its answer() {problem}; make it `async def` and return Answer(items, stop, usage, model)"
+    )
 
 
 def _message_text(message: Message) -> str:

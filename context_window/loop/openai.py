@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from session.session import Session
 
-from ..errors import BudgetError
+from ..errors import ArgumentError, ClientError
 from ..model_errors import ModelNetworkError
 from ..requests.client_errors import reported_error
 from ..requests.provider_request import OPENAI, RESPONSES, check_fields, openai_chat_request, openai_responses_request
@@ -54,17 +54,17 @@ class OpenAIModel:
             request_fields: Other fields of every request, such as `reasoning={"effort": "high"}`, in the client's form.
 
         Raises:
-            BudgetError: An argument is invalid.
+            ArgumentError: An argument is invalid.
         """
         if api not in ("responses", "chat"):
-            raise BudgetError("api", api, "pass responses or chat")
+            raise ArgumentError("api", api, "pass responses or chat")
         endpoint: Any = getattr(client, "responses", None) if api == "responses" else _completions(client)
         if not callable(getattr(endpoint, "create", None)) or isinstance(client, type):
-            raise BudgetError("client", type(client), "pass an openai.AsyncOpenAI() or an openai.OpenAI()")
+            raise ClientError("client", type(client), "pass an openai.AsyncOpenAI() or an openai.OpenAI()")
         check_model_name(model)
         for name in ("tools", "tool_choice", "stream"):
             if name in request_fields:
-                raise BudgetError(name, type(request_fields[name]), "leave it out; the loop sets this field")
+                raise ArgumentError(name, type(request_fields[name]), "leave it out; the loop sets this field")
         check_fields(RESPONSES if api == "responses" else OPENAI, request_fields, "leave it out; the loop sets this field")
         self.model = model
         self.api: Api = api

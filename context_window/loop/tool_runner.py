@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from inspect import isasyncgen, isawaitable, iscoroutinefunction, isgenerator
+from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
 from session.items import FunctionCall, FunctionCallOutput
@@ -92,7 +92,7 @@ async def _run_call(toolbox: Toolbox, call: FunctionCall, log: Session) -> Recal
 
 
 async def _call_function(function: Callable[[], Any]) -> Any:
-    """Call a tool's function and return its value; for a generator, the list of all values that it yields."""
+    """Call a tool's function and return its value."""
     import asyncio
 
     inner: Any = function
@@ -106,14 +106,13 @@ async def _call_function(function: Callable[[], Any]) -> Any:
             raise error
         if isawaitable(value):  # a plain function that returns a coroutine, as decorators do
             value = await value
-    return [element async for element in value] if isasyncgen(value) else value
+    return value
 
 
 def _call_in_thread(function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
     """Return the function's value, or the exception it raised: a future cannot carry some exceptions, such as StopIteration."""
     try:
-        value = function()
-        return list(value) if isgenerator(value) and not isawaitable(value) else value, None
+        return function(), None
     except (StopIteration, GeneratorExit) as error:
         return None, RuntimeError(describe_error(error))
     except BaseException as error:  # noqa: BLE001 - raised again in the task that waits for it

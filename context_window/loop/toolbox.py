@@ -16,7 +16,7 @@ from session.items import FunctionCall
 from session.parts import Document, Image, Part, Text
 from session.session import Session
 
-from ..errors import BudgetError
+from ..errors import ToolsError
 from ..recall import Recalled, RecallTool
 from ..tools import ToolObject, anthropic_tools, hinted
 
@@ -55,9 +55,9 @@ class _DefinedTool:
     def __init__(self, tool: SchemaTool) -> None:
         definitions = anthropic_tools([tool.definition])
         if len(definitions) != 1 or not isinstance(definitions[0].get("name"), str) or "input_schema" not in definitions[0]:
-            raise BudgetError("tools", type(tool.definition), "pass the definition of one function, with its name and its schema")
+            raise ToolsError("tools", type(tool.definition), "pass the definition of one function, with its name and its schema")
         if not callable(tool.call):
-            raise BudgetError("tools", tool.call, "pass the function that runs the tool")
+            raise ToolsError("tools", tool.call, "pass the function that runs the tool")
         [self.definition] = definitions
         self.name: str = self.definition["name"]
         self.call = tool.call
@@ -86,7 +86,7 @@ class _FunctionTool:
         self.name: str = self.definition["name"]
         schema = self.definition["input_schema"]
         if schema.get("type") != "object" or isinstance(function, type):
-            raise BudgetError("tools", self.name, "pass a function whose parameters can be passed by name")
+            raise ToolsError("tools", self.name, "pass a function whose parameters can be passed by name")
         self.call = function
         self._validate = _json_validator(hinted(function))
 
@@ -133,17 +133,17 @@ class Toolbox:
             tools: Functions, `SchemaTool`s, recall tools, definitions of server-side tools.
 
         Raises:
-            BudgetError: An element is not a tool, or two tools have the same name.
+            ToolsError: An element is not a tool, or two tools have the same name.
         """
         if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
-            raise BudgetError("tools", tools, "pass a list of functions")
+            raise ToolsError("tools", tools, "pass a list of functions")
         self._functions: dict[str, _FunctionTool | _DefinedTool] = {}
         self._recalls: dict[str, RecallTool] = {}
         self.definitions: Sequence[Mapping[str, Any]] = tuple(definition for tool in tools for definition in self._register(tool))
         names = [definition["name"] for definition in self.definitions if "name" in definition]  # some server-side tools have none
         for name in names:
             if names.count(name) > 1:
-                raise BudgetError("tools", name, "two tools have this name; give one of them another")
+                raise ToolsError("tools", name, "two tools have this name; give one of them another")
 
     def _register(self, tool: ToolSource) -> list[Mapping[str, Any]]:
         """Add a tool and return its definitions."""
@@ -154,7 +154,7 @@ class Toolbox:
         if isinstance(tool, Mapping | ToolObject) and not isinstance(tool, type):
             return list(anthropic_tools([tool]))
         if not (callable(tool) or isinstance(tool, SchemaTool)):
-            raise BudgetError("tools", tool, "pass functions with type hints, plain or async")
+            raise ToolsError("tools", tool, "pass functions with type hints, plain or async")
         function = _DefinedTool(tool) if isinstance(tool, SchemaTool) else _FunctionTool(tool)
         self._functions[function.name] = function
         return [function.definition]

@@ -19,10 +19,12 @@ from session.session import Session
 from session.session_log import recorded_total
 from session.usage import Usage
 
-from ..errors import BudgetError
-from ..manager import ContextWindowManager
+from ..errors import ArgumentError, ModelArgumentError
+from ..manager import ContextWindowManager, own_manager
 from ..model_errors import PartRefusedError, PromptTooLongError
 from ..sessions import check_session
+from ..settings.context_window import ContextWindow
+from ..strategies import Extract
 from ..threads import in_thread
 from .interceptor import Interceptor, with_interceptors
 from .model import CUT_OFF, PAUSES, Answer, Model, OnText, check_answer
@@ -76,20 +78,18 @@ async def run_turn(
     *,
     model: Model,
     tools: Toolbox | Iterable[ToolSource] = (),
-    manager: ContextWindowManager,
+    manager: ContextWindowManager | None = None,
     interceptors: Iterable[Interceptor] = (),
     on_text: OnText | None = None,
     on_item: Callable[[Item], None] | None = None,
 ) -> TurnResult:
     """Run one turn: ask the model, run its calls, and repeat until it answers with text.
 
-        manager = ContextWindowManager("claude-sonnet-5-5")
         model = AnthropicModel(anthropic.AsyncAnthropic(), "claude-sonnet-5-5")
-        result = await run_turn(session, "Plan my trip to Bergen.", model=model, tools=[find_flights, book], manager=manager)
+        result = await run_turn(session, "Plan my trip to Bergen.", model=model, tools=[find_flights, book])
 
     The manager makes a view before each request (`manager.manage`). If the log has outgrown its limits, `model` writes a summary of its
-    older part, unless the window has another summariser or `compaction=False`. If the window has no strategy, the manager trims with
-    `Extract()` from now on.
+    older part, unless the window has another summariser or `compaction=False`.
 
     Calls of one answer run concurrently; one that fails gets an error as its output. Calls beyond `max_tool_calls_per_turn` get an error
     output too, and the model is then asked once more without tools.
@@ -103,14 +103,16 @@ async def run_turn(
         user_input: A text, parts, a user message, or None.
         model: The model to ask.
         tools: Functions with type hints, a manager's recall tool, definitions of server-side tools.
-        manager: The manager that makes the views.
+        manager: The manager that makes the views, by its own strategy. None for one that is kept for the session: for `model.model` if the
+            model has this attribute, and with `Extract()`.
         interceptors: Hooks around each call of the model, the first one outermost. They get the manager's view and may show another one.
         on_text: Receives the answers' texts piece by piece, if the model streams.
         on_item: Receives each item that the turn appends.
 
     Raises:
         FormatError: There is nothing to answer, or another turn of the session is under way.
-        BudgetError: An argument has the wrong type, or the model's `answer` returned something that is not an `Answer`.
+        UnknownModelError: There is no manager, and the window of `model.model` is not known.
+        ArgumentError: An argument has the wrong type, or the model's `answer` returned something that is not an `Answer`.
         PromptTooLongError: The provider refused the prompt as too long, and the smaller one after it too.
         PartRefusedError: The provider refused an image or a document, and another one in the request without it.
         ModelError: The request failed for another reason.
@@ -118,9 +120,11 @@ async def run_turn(
         CountingError: The token counter returned something that is not a count.
     """
     _check(session, model, manager)
+    if manager is None:
+        name = getattr(model, "model", None)
+        manager = own_manager(session, ContextWindow(strategy=Extract()), name if isinstance(name, str) else None)
     model = with_interceptors(model, interceptors)
     toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
-    manager.use_extract()
     manager.count_tools(toolbox.definitions)
     token = object()
     if _ACTIVE_TURNS.setdefault(session, token) is not token:  # one atomic step: threads may call at once
@@ -136,9 +140,9 @@ async def run_turn(
 def _check(session: object, model: object, manager: object) -> None:
     check_session(session)
     if isinstance(model, type) or not callable(getattr(model, "answer", None)):
-        raise BudgetError("model", model if isinstance(model, str) else type(model), "pass a Model, such as an AnthropicModel")
-    if not isinstance(manager, ContextWindowManager):
-        raise BudgetError("manager", type(manager), "pass a ContextWindowManager")
+        raise ModelArgumentError("model", model if isinstance(model, str) else type(model), "pass a Model, such as an AnthropicModel")
+    if not isinstance(manager, ContextWindowManager | None):
+        raise ArgumentError("manager", type(manager), "pass a ContextWindowManager, or None")
 
 
 class _Turn:

@@ -10,7 +10,7 @@ from session.read_only import source_of
 from session.session import Session
 
 from ..counting.anthropic_options import COUNTED_OPTIONS
-from ..errors import BudgetError
+from ..errors import ArgumentError
 from ..model_errors import PartRefusedError, PromptTooLongError
 from ..sessions import LoweredBudget, Sessions, log_of
 from ..settings.active_settings import ActiveSettings
@@ -37,7 +37,7 @@ class AnthropicRequests:
         """Check a request's options and reserve room for those that cost tokens.
 
         Raises:
-            BudgetError: An argument makes no sense.
+            ArgumentError: An argument makes no sense.
         """
         options = RequestOptions.checked(model, max_tokens, anthropic_tools(tools), extra)
         if options.tools or not COUNTED_OPTIONS.isdisjoint(options.extra):
@@ -48,7 +48,7 @@ class AnthropicRequests:
         """Return the request with this view of the session, as `client.messages.create` takes it.
 
         Raises:
-            BudgetError: The view is empty, or the options leave no room for the answer.
+            ArgumentError: The view is empty, or the options leave no room for the answer.
         """
         settings = self._active.current
         return payload_of(view, options, self._sessions.cost(session, settings), settings.budget.expected_error)
@@ -57,11 +57,11 @@ class AnthropicRequests:
         """Change the session's views after a refusal; return True if the next view differs from the refused one.
 
         Raises:
-            BudgetError: The session is not a session, or the refusal is not such an error.
+            ArgumentError: The session is not a session, or the refusal is not such an error.
         """
         if not isinstance(refusal, PromptTooLongError | PartRefusedError):
             problem = "pass a PromptTooLongError or a PartRefusedError; model_error converts a client's exception"
-            raise BudgetError("refusal", type(refusal), problem)
+            raise ArgumentError("refusal", type(refusal), problem)
         log = log_of(session) if isinstance(session, Session) else session
         if isinstance(refusal, PartRefusedError):
             sent_view = source_of(session)
@@ -105,10 +105,10 @@ def lower_budget(local_tokens: int, tokens: int | None, limit: int | None) -> in
         limit: The tokens that the provider allows; None if it gave no figure.
 
     Raises:
-        BudgetError: The request was empty.
+        ArgumentError: The request was empty.
     """
     if local_tokens < 1:
-        raise BudgetError("session", local_tokens, "nothing of it was sent; pass the session whose view was refused")
+        raise ArgumentError("session", local_tokens, "nothing of it was sent; pass the session whose view was refused")
     if tokens is None or limit is None or not 0 < limit < tokens:
         goal, least = local_tokens // 2, 1
     else:

@@ -12,7 +12,7 @@ from session.providers.anthropic.write import to_marked_anthropic
 from session.session import Session
 from session.session_log import conversions_of
 
-from ..errors import BudgetError
+from ..errors import ArgumentError, BudgetError, ModelArgumentError
 from ..models import describe_model
 from ..validation import as_whole, check_amount
 
@@ -48,13 +48,13 @@ class RequestOptions:
         """Check the arguments and return them as options.
 
         Raises:
-            BudgetError: An argument makes no sense.
+            ArgumentError: An argument makes no sense.
         """
         if not isinstance(model, str) or not model:
-            raise BudgetError("model", model, "pass the model's name as a string")
+            raise ModelArgumentError("model", model, "pass the model's name as a string")
         for name, remedy in RESERVED.items():
             if name in extra:
-                raise BudgetError(name, type(extra[name]), remedy)
+                raise ArgumentError(name, type(extra[name]), remedy)
         return cls(model, check_amount("max_tokens", max_tokens, least=1), tools, extra)
 
 
@@ -68,11 +68,11 @@ def payload_of(view: Session, options: RequestOptions, tokens: int, uncertainty:
         uncertainty: The relative error of that count.
 
     Raises:
-        BudgetError: The view has no messages, the requested thinking leaves no room for the answer, or the caller set too many cache marks.
+        ArgumentError: The view has no messages, thinking leaves no room for the answer, or the caller set too many cache marks.
     """
     (messages, system), marked_blocks = to_marked_anthropic(view)
     if not messages:
-        raise BudgetError("session", len(view.items), "its view has no messages: add a user message first")
+        raise ArgumentError("session", len(view.items), "its view has no messages: add a user message first")
     _limit_marks(marked_blocks, messages[-1]["content"][-1], system, options)
     request: dict[str, Any] = {"model": options.model, "max_tokens": _answer_tokens(options, tokens, uncertainty)}
     if system:
@@ -145,7 +145,7 @@ def _limit_marks(
             for block in in_system + in_messages:
                 block["cache_control"] = dict(mark)
     if caller_marks > MAX_MARKS:
-        raise BudgetError(
+        raise ArgumentError(
             "cache_control", caller_marks, f"a request may have {MAX_MARKS} marks, including those of its tools; leave some out"
         )
     # This request reads the cache at one of the last two marks, the next request at the other. Earlier marks serve if both are lost.

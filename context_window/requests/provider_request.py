@@ -13,7 +13,7 @@ from typing import Any, Self
 from session.providers.google import to_google
 from session.session import Session
 
-from ..errors import BudgetError
+from ..errors import ArgumentError, ModelArgumentError, ToolsError
 from ..tools import Tool, anthropic_tools, is_gemini_tool
 from ..validation import check_amount
 from .payload import DEFAULT_MAX_TOKENS, default_answer_tokens
@@ -54,12 +54,12 @@ class RequestForm:
         """Check the arguments and return them.
 
         Raises:
-            BudgetError: An argument makes no sense.
+            ArgumentError: An argument makes no sense.
         """
         if provider not in (ANTHROPIC, OPENAI, RESPONSES, GOOGLE):
-            raise BudgetError("provider", provider, "pass anthropic, openai, openai-responses or google")
+            raise ArgumentError("provider", provider, "pass anthropic, openai, openai-responses or google")
         if not isinstance(model, str) or not model.strip():
-            raise BudgetError("model", model, "pass the model's name as a string")
+            raise ModelArgumentError("model", model, "pass the model's name as a string")
         check_fields(str(provider), extra, "leave it out; the session and the arguments set this field")
         most = None if max_tokens is None else check_amount("max_tokens", max_tokens, least=1)
         return cls(str(provider), model, most, anthropic_tools(tools), extra)
@@ -73,7 +73,7 @@ class RequestForm:
         """Return the request with this view, for an API other than Anthropic's.
 
         Raises:
-            BudgetError: The view has no messages.
+            ArgumentError: The view has no messages.
         """
         if self.provider == GOOGLE:
             request = google_request(view, self.model, self.tools, self.max_tokens, config=self.extra)
@@ -83,7 +83,7 @@ class RequestForm:
             request = {**build(view, self.model, self.tools, self.max_tokens), **self.extra}
             is_empty = not (request.get("messages") or request.get("input"))
         if is_empty:
-            raise BudgetError("session", len(view.items), "its view has no messages: add a user message first")
+            raise ArgumentError("session", len(view.items), "its view has no messages: add a user message first")
         return request
 
 
@@ -170,11 +170,11 @@ def check_fields(provider: str, fields: Iterable[str], remedy: str) -> None:
     """Check that a caller sets none of the fields that hold the conversation.
 
     Raises:
-        BudgetError: One of them is set.
+        ArgumentError: One of them is set.
     """
     for name in fields:
         if name in RESERVED_FIELDS[provider]:
-            raise BudgetError(name, name, remedy)
+            raise ArgumentError(name, name, remedy)
 
 
 def _with_options(
@@ -199,7 +199,7 @@ def _responses_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 def _google_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     if "input_schema" not in tool:
-        raise BudgetError("tools", tool.get("type", tool.get("name")), "pass functions; Gemini has no tool of this type")
+        raise ToolsError("tools", tool.get("type", tool.get("name")), "pass functions; Gemini has no tool of this type")
     return _function(tool, "parameters_json_schema")
 
 

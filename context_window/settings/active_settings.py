@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from threading import RLock
 from typing import Any, TypeAlias
 
+from session.redaction import short
+
 from ..counting.anthropic_options import NO_OPTIONS, RequestOptions
 from ..counting.count_clients import ApiClient
-from ..counting.counter import CharacterCounter, TokenCounter
+from ..counting.counter import AnyCounter, CharacterCounter
 from ..counting.overhead import request_overhead
-from ..errors import BudgetError, UnknownModelError
+from ..errors import ModelArgumentError, UnknownModelError
 from ..models import describe_model, similar_names
-from ..strategies import advisers_of
 from ..tools import Tool
 from .budget import ModelConfig, name_and_limit, read_config
 from .context_window import ContextWindow
 from .resolved import Settings, resolve_settings
 from .usage_snapshot import UsageFigures, UsageSnapshot
+
+LimitsByModel: TypeAlias = tuple[dict[str, str | ModelConfig | None], int | None]
+"""The configurations that apply when their model is switched to, by its name; and the limit for all other models."""
 
 Recount: TypeAlias = Callable[[UsageFigures, Settings, Settings], UsageFigures]
 """Converts figures counted under one set of settings to another: (figures, settings they were counted under, new settings)."""
@@ -36,7 +40,7 @@ class SettingsSource:
         options: Other request options that cost tokens.
     """
 
-    token_counter: TokenCounter | Callable[[Any], int] | None
+    token_counter: AnyCounter | None
     api_client: ApiClient | None
     context_window: ContextWindow
     tools: Sequence[Tool]
@@ -46,9 +50,9 @@ class SettingsSource:
         """Return the settings for a model; see `resolve_settings` for the errors."""
         return resolve_settings(model_config, self.token_counter, self.api_client, self.context_window, self.tools, self.options)
 
-    def check(self, model_config: object) -> None:
-        """Raise the errors of `resolve` without loading a vocabulary: count with four characters per token instead."""
-        replace(self, token_counter=CharacterCounter()).resolve(model_config)
+    def outline(self, model_config: object) -> Settings:
+        """Return the settings without loading a vocabulary: with four characters per token. Raises what `resolve` raises."""
+        return replace(self, token_counter=CharacterCounter()).resolve(model_config)
 
 
 class ActiveSettings:
@@ -73,18 +77,18 @@ class ActiveSettings:
             UnknownModelError: The model's window is not known and no `max_tokens` is given.
             BudgetError: A limit makes no sense.
         """
-        model_config = read_config(model_config)  # the caller may change its mapping
+        config = read_config(model_config)  # the caller may change its mapping
         self._resolved: Settings | None = None
         if source.token_counter is None:
-            source.check(model_config)
+            source.outline(config)
         else:
-            self._resolved = source.resolve(model_config)
+            self._resolved = source.resolve(config)
         self.usage = UsageSnapshot()
-        self._first_config = model_config
+        self._config = config
         self._source = source
         self._recount = recount
-        name, tokens = name_and_limit(model_config)
-        self._configs: dict[str, object] = {} if name is None else {name: model_config}
+        name, tokens = name_and_limit(config)
+        self._configs: dict[str, str | ModelConfig | None] = {} if name is None else {name: config}
         self._unnamed_tokens = tokens if name is None else None
         self._lock = RLock()  # reentrant: a finaliser may call the manager at any time
 
@@ -93,7 +97,7 @@ class ActiveSettings:
         """The settings in use."""
         while (settings := self._resolved) is None:
             source = self._source
-            settings = source.resolve(self._first_config)
+            settings = source.resolve(self._config)
             with self._lock:
                 if source is self._source:
                     self._resolved = self._resolved or settings
@@ -104,7 +108,8 @@ class ActiveSettings:
 
         Raises:
             UnknownModelError: Nothing is known of the model, or not its window, and no limit was given for it.
-            BudgetError: This is not a model's name, or the limits leave no room for the prompt.
+            ModelArgumentError: This is not a model's name.
+            BudgetError: The limits leave no room for the prompt.
         """
         model_config = read_config(model)
         name, config = self._config_of(model_config)
@@ -114,8 +119,29 @@ class ActiveSettings:
             return current if settings.equals(current) else settings, source
 
         self._switch(with_model)
+        self._config = config
         if not isinstance(model_config, str):
             self._configs[name] = config
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of a manager with these settings, for the model in use."""
+        source = replace(self._source, options=dict(self._source.options))  # the empty mapping of its default cannot be pickled
+        return {"model_config": self._config, **{spec.name: getattr(source, spec.name) for spec in fields(source)}}
+
+    @property
+    def limits_by_model(self) -> LimitsByModel:
+        """The limits that were given for models by name, and for all others."""
+        return dict(self._configs), self._unnamed_tokens
+
+    @limits_by_model.setter
+    def limits_by_model(self, limits: LimitsByModel) -> None:
+        self._configs, self._unnamed_tokens = dict(limits[0]), limits[1]
+
+    def __repr__(self) -> str:
+        settings = self._resolved or self._source.outline(self._config)
+        name, _ = name_and_limit(self._config)
+        return f"{'no model' if name is None else short(name)}, budget of {settings.budget.tokens:,} tokens, {settings.window!r}"
 
     def count_tools(self, tools: Sequence[Tool], options: RequestOptions = NO_OPTIONS) -> None:
         """Reserve room for these tools and options, for every model, if they cost more than those reserved so far."""
@@ -129,22 +155,6 @@ class ActiveSettings:
             return settings, replace(source, tools=tools, options=options)
 
         self._switch(with_tools)
-
-    def use_extract(self) -> None:
-        """Trim with `Extract()` from now on, under every model, unless the window has a strategy."""
-
-        def with_extract(current: Settings, source: SettingsSource) -> tuple[Settings, SettingsSource]:
-            window = source.context_window.with_extract()
-            if window is source.context_window:
-                return current, source
-            limits = replace(current.limits, advisers=advisers_of(window.strategy))
-            return replace(current, window=window, limits=limits), replace(source, context_window=window)
-
-        with self._lock:
-            if self._resolved is None:
-                self._source = replace(self._source, context_window=self._source.context_window.with_extract())
-                return
-        self._switch(with_extract)
 
     def figures(self) -> tuple[Settings, UsageFigures]:
         """Return the settings in use together with the figures counted under them."""
@@ -176,11 +186,11 @@ class ActiveSettings:
                     self.usage.replace(recounted)
                     return
 
-    def _config_of(self, model: object) -> tuple[str, object]:
+    def _config_of(self, model: str | ModelConfig | None) -> tuple[str, str | ModelConfig | None]:
         """Return the model's name and the configuration that applies to it."""
         name, _ = name_and_limit(model)
         if name is None:
-            raise BudgetError("name", model, "pass the model's name, or a ModelConfig with one")
+            raise ModelArgumentError("name", model, "pass the model's name, or a ModelConfig with one")
         if not isinstance(model, str):
             return name, model
         if name in self._configs:

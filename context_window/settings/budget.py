@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ..calibration.rule import CalibrationRule
-from ..counting.counter import TokenCounter
+from ..counting.counter import AnyCounter, TokenCounter
 from ..counting.overhead import RequestOverhead
 from ..counting.select import select_counter
 from ..decision.limits import BOUNDLESS, Limits, portion
-from ..errors import BudgetError
-from ..models import Model, describe_model, find_model
+from ..errors import BudgetError, ModelArgumentError
+from ..models import ModelFacts, describe_model, find_model
 from ..strategies import advisers_of, is_final
 from ..validation import check_amount
 from .context_window import ContextWindow
@@ -32,9 +33,15 @@ DEFAULT_TOKENS = 128_000
 NAMES = ("name", "model", "model_name")
 """Attributes and keys of a `model_config` that may name the model; the first non-empty text counts."""
 
-LIMITS = ("max_tokens", "max_history_tokens", "max_context_window_tokens")
-"""Attributes and keys that may limit the prompt; the first one that is not None counts. Penguin's `ModelConfig` has the last two
+LIMITS = ("max_input_tokens", "max_tokens", "max_history_tokens", "max_context_window_tokens")
+"""Attributes and keys that may limit the prompt; the first one that is not None counts. LiteLLM's model info has `max_input_tokens`, and
+in its `max_tokens` the limit of the answer. Penguin's `ModelConfig` has the last two
 (https://deepwiki.com/Maximooch/penguin/7.3-model-configuration)."""
+
+WINDOWS = ("window", "context_window", "context_length")
+"""Attributes and keys that may hold the tokens of prompt and answer together, as in LlamaIndex's `LLMMetadata` and OpenRouter's models."""
+
+REMEDY = "pass a model's name, a ModelConfig(…), or an object with max_tokens; or context_window=ContextWindow(max_tokens=…) alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         if self.name is not None and not isinstance(self.name, str):
-            raise BudgetError("ModelConfig.name", self.name, "pass the model's name as a string, or None")
+            raise ModelArgumentError("ModelConfig.name", self.name, "pass the model's name as a string, or None")
         for field in ("max_tokens", "window"):
             if getattr(self, field) is not None:
                 object.__setattr__(self, field, check_amount(f"ModelConfig.{field}", getattr(self, field), least=1))
@@ -107,9 +114,7 @@ class Budget:
         return description.family != "other" and description.tokenizer == describe_model(self.model).tokenizer
 
 
-def resolve_budget(
-    model_config: object, token_counter: TokenCounter | Callable[[Any], int] | None, context_window: ContextWindow
-) -> Budget:
+def resolve_budget(model_config: object, token_counter: AnyCounter | None, context_window: ContextWindow) -> Budget:
     """Return the budget and the counter. The budget is the window's `max_tokens`, or else the config's, or else the model's.
 
     Raises:
@@ -118,14 +123,13 @@ def resolve_budget(
     """
     if not isinstance(context_window, ContextWindow):
         raise BudgetError("context_window", context_window, "pass a ContextWindow(max_tokens=…)")
-    model_config = read_config(model_config)
-    name, config_tokens = name_and_limit(model_config)
-    binds = check_choice("model_config.binds_thinking", getattr(model_config, "binds_thinking", None))
-    drops = model_config.drops_thinking if isinstance(model_config, ModelConfig) else None
-    explicit = context_window.max_tokens if context_window.max_tokens is not None else config_tokens
-    window = model_config.window if isinstance(model_config, ModelConfig) else None
-    if window is not None:
-        model: Model | None = _with_window(describe_model(name or ""), window)
+    source = read_config(model_config)
+    name, _ = name_and_limit(source)
+    config = source if isinstance(source, ModelConfig) else ModelConfig(name)
+    binds, drops = config.binds_thinking, config.drops_thinking
+    explicit = context_window.max_tokens if context_window.max_tokens is not None else config.max_tokens
+    if config.window is not None:
+        model: ModelFacts | None = _with_window(describe_model(name or ""), config.window)
     else:
         model = None if name is None else find_model(name) if explicit is None else describe_model(name)
     if model is None or (model.window is None and model.family == "other"):
@@ -220,12 +224,12 @@ def check_choice(field: str, value: object) -> bool | None:
     raise BudgetError(field, value, "pass True or False, or None to look it up for the model")
 
 
-def _with_window(model: Model, window: int) -> Model:
+def _with_window(model: ModelFacts, window: int) -> ModelFacts:
     """Return the model with another window. The largest prompt that it accepts stays the same."""
     return replace(model, window=window, input_limit=window if model.input_limit is None else min(window, model.input_limit))
 
 
-def _split_window(model: Model, output_reserve: int | None) -> tuple[int, int]:
+def _split_window(model: ModelFacts, output_reserve: int | None) -> tuple[int, int]:
     """Return the tokens of the model's window for the prompt, and the rest, which only the answer can use."""
     assert model.window is not None
     assert model.input_limit is not None
@@ -238,42 +242,43 @@ def _split_window(model: Model, output_reserve: int | None) -> tuple[int, int]:
     return tokens, model.window - tokens
 
 
-def read_config(model_config: object) -> object:
-    """Return a `model_config` argument with a mapping in it replaced by the `ModelConfig` of the same name and limit.
+def read_config(model_config: object) -> str | ModelConfig | None:
+    """Return a `model_config` argument as a name or a `ModelConfig`: a mapping or another library's object is read once.
 
     Raises:
-        BudgetError: The mapping neither names a model nor has a limit, or a value has the wrong type.
+        ModelArgumentError: The argument neither names a model nor has a limit.
+        BudgetError: A limit has the wrong type.
     """
-    if not isinstance(model_config, Mapping):
+    if model_config is None or isinstance(model_config, str | ModelConfig):
         return model_config
-    values = {name: model_config.get(name) for name in (*NAMES, *LIMITS)}
-    name = next((value for key in NAMES if isinstance(value := values[key], str) and value), None)
-    tokens = next((check_amount(f"model_config[{key!r}]", values[key], least=1) for key in LIMITS if values[key] is not None), None)
-    if name is None and tokens is None:
-        raise BudgetError("model_config", model_config, 'pass a mapping with a model, a limit, or both: {"model": …, "max_tokens": …}')
-    return ModelConfig(name, tokens, check_choice("model_config['binds_thinking']", model_config.get("binds_thinking")))
-
-
-def name_and_limit(model_config: object) -> tuple[str | None, int | None]:
-    """Return the model's name and the explicit limit in a `model_config` argument; None for each that is missing.
-
-    Raises:
-        BudgetError: The argument neither names a model nor has a limit.
-    """
-    if model_config is None or isinstance(model_config, str):
-        return model_config, None
     if isinstance(model_config, ContextWindow):
-        raise BudgetError("model_config", model_config, "this is the context window; pass it as context_window=…")
-    config = read_config(model_config)
-    if isinstance(config, type) or not any(hasattr(config, limit) for limit in LIMITS):
-        raise BudgetError(
-            "model_config",
-            model_config,
-            "pass a model's name, a ModelConfig(…), or an object with max_tokens; or context_window=ContextWindow(max_tokens=…) alone",
+        raise ModelArgumentError("model_config", model_config, "this is the context window; pass it as context_window=…")
+    is_mapping = isinstance(model_config, Mapping)
+    get: Callable[[str], Any] = model_config.get if isinstance(model_config, Mapping) else partial(_attribute, model_config)
+    label = "model_config[{!r}]" if is_mapping else "model_config.{}"
+
+    def amount(names: Sequence[str]) -> int | None:
+        values = {name: value for name in names if (value := get(name)) is not None}
+        return next((check_amount(label.format(name), value, least=1) for name, value in values.items()), None)
+
+    if isinstance(model_config, type) or not (is_mapping or any(hasattr(model_config, name) for name in (*LIMITS, *WINDOWS))):
+        raise ModelArgumentError("model_config", model_config, REMEDY)
+    name = next((value for key in NAMES if isinstance(value := get(key), str) and value), None)
+    tokens, window = amount(LIMITS), amount(WINDOWS)
+    if is_mapping and name is None and tokens is None and window is None:
+        raise ModelArgumentError(
+            "model_config", model_config, 'pass a mapping with a model, a limit, or both: {"model": …, "max_tokens": …}'
         )
-    limits = {name: getattr(config, name, None) for name in LIMITS}
-    tokens = next((check_amount(f"model_config.{name}", limit, least=1) for name, limit in limits.items() if limit is not None), None)
-    for attribute in NAMES:
-        if isinstance(name := getattr(config, attribute, None), str) and name:
-            return name, tokens
-    return None, tokens
+    thinking = [check_choice(label.format(field), get(field)) for field in ("binds_thinking", "drops_thinking")]
+    return ModelConfig(name, tokens, thinking[0], window, thinking[1])
+
+
+def _attribute(value: object, name: str) -> object:
+    return getattr(value, name, None)
+
+
+def name_and_limit(config: str | ModelConfig | None) -> tuple[str | None, int | None]:
+    """Return the model's name and the explicit limit in a configuration; None for each that is missing."""
+    if config is None or isinstance(config, str):
+        return config, None
+    return config.name or None, config.max_tokens

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from difflib import get_close_matches
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
 from session.session import Session
 from session.summarizers import Summarizer, Summarizing, as_summarizer
@@ -13,7 +15,7 @@ from session.summarizers import Summarizer, Summarizing, as_summarizer
 from ..decision.limits import BOUNDLESS
 from ..decision.strategy_api import Strategy
 from ..decision.tool_rules import ToolRules, check_rules
-from ..errors import BudgetError
+from ..errors import ArgumentError, BudgetError
 from ..strategies import Extract, check_strategy, is_final
 from ..validation import check_amount, check_ratio, exact_fraction
 from .shares import Shares
@@ -25,7 +27,7 @@ _MANAGE: list[Callable[[ContextWindow, Session, Summarizer | Summarizing | None]
 """The implementation of `ContextWindow.manage`. `manager.py` adds it, because this file imports no manager."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ContextWindow:
     """The size of one agent's window, and the policy when it is full.
 
@@ -66,7 +68,7 @@ class ContextWindow:
         images_kept: Newest image parts that stay if there are too many.
         images_max: Older image parts are replaced if there are more than this; None: the same as `images_kept`.
         strategy: The trimming strategy: one of `context_window.strategies`, or a function of (units, budget). None: `PriorityTrim()`, but
-            `Extract()` in the chat, the gateway and `run_turn`.
+            `Extract()` in the chat, in the gateway, and in `run_turn` without a manager.
         warn_at: Parts of the budget at which listeners are warned.
         output_reserve: Tokens of a model's window reserved for its answer; None: a default for the model.
         below_price_cliff: True to stay below the prompt size from which a model's price rises.
@@ -103,12 +105,7 @@ class ContextWindow:
     keep_user_messages: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("max_tokens", 1),
-            ("max_context_items", 1),
-            ("images_max", 0),
-            ("output_reserve", 0),
-        ):
+        for name, least in (("max_tokens", 1), ("max_context_items", 1), ("images_max", 0), ("output_reserve", 0)):
             if getattr(self, name) is not None:
                 self._set(name, check_amount(name, getattr(self, name), least=least))
         for name in ("keep_recent_turns", "max_tool_calls_per_turn", "images_kept"):
@@ -130,18 +127,7 @@ class ContextWindow:
                 self.max_context_items,
                 "the strategy forbids all other trims, so this limit could not be met; leave one of the two out",
             )
-        names = (
-            "keep_first_message",
-            "clamp_messages",
-            "clear_call_inputs",
-            "note_removed",
-            "clear_superseded",
-            "below_price_cliff",
-            "strict",
-            "compaction",
-            "keep_user_messages",
-        )
-        for name in names:
+        for name in [spec.name for spec in fields(self) if isinstance(spec.default, bool)]:
             if not isinstance(getattr(self, name), bool):
                 raise BudgetError(name, getattr(self, name), "pass True or False")
         for name in ("coverage", "note_usage_at"):
@@ -185,12 +171,18 @@ class ContextWindow:
         return await _MANAGE[0](self, session, llm)
 
     def with_extract(self) -> ContextWindow:
-        """Return these settings with `Extract()` as the strategy if none is set. The chat, the gateway and `run_turn` use them so."""
+        """Return these settings with `Extract()` as the strategy if none is set. The chat and the gateway use them so."""
         return self if self.strategy is not None else replace(self, strategy=Extract())
 
     def usage_noted_from(self, budget: int) -> int:
         """Return the tokens from which a request has the line about usage."""
         return BOUNDLESS if self.note_usage_at is None else ceil(exact_fraction(self.note_usage_at) * budget)
+
+    def __repr__(self) -> str:
+        """Return the fields that differ from their defaults: there are many."""
+        defaults = {spec.name: spec.default if spec.default_factory is MISSING else spec.default_factory() for spec in fields(self)}
+        changed = [f"{name}={value!r}" for name, default in defaults.items() if (value := getattr(self, name)) != default]
+        return f"ContextWindow({', '.join(changed)})"
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -204,3 +196,25 @@ class ContextWindow:
     def ratios(self) -> tuple[Fraction, Fraction]:
         """Trigger and target ratio, exactly the decimals that were written."""
         return exact_fraction(self.trigger_ratio), exact_fraction(self.target_ratio)
+
+
+def window_of(context_window: ContextWindow | None, limits: Mapping[str, Any]) -> ContextWindow:
+    """Return the window that a manager was given, as an object or by its fields.
+
+    Args:
+        context_window: The object; None if there is none.
+        limits: Fields of a `ContextWindow` by name.
+
+    Raises:
+        ArgumentError: A name is not that of a field, or there are fields beside the object.
+        BudgetError: A limit makes no sense.
+    """
+    names = [spec.name for spec in fields(ContextWindow)]
+    for name, value in limits.items():
+        if name not in names:
+            alike = get_close_matches(name, ("model_config", "token_counter", *names), n=1, cutoff=0.5)
+            hint = f"did you mean {alike[0]}?" if alike else "the limits are the fields of ContextWindow"
+            raise ArgumentError(name, value, f"there is no such argument; {hint}")
+        if context_window is not None:
+            raise ArgumentError(name, value, f"pass it in ContextWindow({name}=…), or leave context_window out")
+    return ContextWindow(**limits) if context_window is None else context_window

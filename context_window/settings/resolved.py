@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..counting.anthropic_options import NO_OPTIONS, RequestOptions
 from ..counting.count_clients import ApiClient, count_client
-from ..counting.counter import TokenCounter
+from ..counting.counter import AnyCounter
 from ..counting.item_tokens import Measurer
 from ..counting.overhead import RequestOverhead, request_overhead
 from ..counting.provider_count import ProviderCounter
@@ -68,7 +67,7 @@ class Settings:
 
 def resolve_settings(
     model_config: object,
-    token_counter: TokenCounter | Callable[[Any], int] | None,
+    token_counter: AnyCounter | None,
     api_client: ApiClient | None,
     context_window: ContextWindow,
     tools: Sequence[Tool],
@@ -86,7 +85,7 @@ def resolve_settings(
 
     Raises:
         UnknownModelError: The model's window is not known and no `max_tokens` is given.
-        BudgetError: A limit makes no sense, or the client is not Anthropic's, OpenAI's or Google's.
+        ClientError: A limit makes no sense, or the client is not Anthropic's, OpenAI's or Google's.
     """
     budget = resolve_budget(model_config, token_counter, context_window)
     overhead = request_overhead(budget.counter, tools, budget.frame, budget.model, options)
@@ -107,7 +106,7 @@ def provider_of(client: ApiClient | None, budget: Budget, tools: Sequence[Tool])
     """Return the counter that asks the provider, and the reason if there is none although a client was passed.
 
     Raises:
-        BudgetError: This is not a client of Anthropic's, OpenAI's or Google's.
+        ClientError: This is not a client of Anthropic's, OpenAI's or Google's.
     """
     if client is None:
         return None, ""

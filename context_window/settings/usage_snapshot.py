@@ -12,7 +12,7 @@ from session.items import Item, MessageCategory
 from session.session import Session
 from session.units import PRIORITY, RANK
 
-from ..errors import BudgetError
+from ..errors import ArgumentError
 
 NO_TOKENS = (0,) * len(PRIORITY)
 
@@ -181,12 +181,9 @@ def checked_category(category: object) -> MessageCategory:
     """Return the category itself, or the one with this name.
 
     Raises:
-        BudgetError: There is no such category.
+        ArgumentError: There is no such category.
     """
-    if isinstance(category, MessageCategory):
-        return category
-    try:
-        return MessageCategory(category)
-    except ValueError:
-        names = ", ".join(member.value for member in MessageCategory)
-        raise BudgetError("category", category, f"there is no such category; pass one of {names}") from None
+    by_name = {member.value: member for member in MessageCategory}
+    if isinstance(category, str) and category in by_name:
+        return by_name[category]
+    raise ArgumentError("category", category, f"there is no such category; pass one of {', '.join(by_name)}")

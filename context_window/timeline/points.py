@@ -179,6 +179,12 @@ class Timeline:
             "points": [point.to_dict() for point in self.points],
         }
 
+    def _repr_html_(self) -> str:
+        from ..display.render import html_of
+        from ..display.timeline import timeline_draw
+
+        return html_of(timeline_draw(self, self.session_id))
+
 
 def reported_figures(request: Request) -> dict[str, Any]:
     """Return a report as JSON values."""

@@ -137,6 +137,12 @@ class Why:
             },
         }
 
+    def _repr_html_(self) -> str:
+        from ..display.render import html_of
+        from ..display.why import why_draw
+
+        return html_of(why_draw(self, self.timeline.session_id))
+
 
 def why_of(session: Session, timeline: Timeline, walk: WindowWalk, events: Sequence[RequestEvent], savings: Savings) -> Why:
     """Return the reasons for the session's cost.

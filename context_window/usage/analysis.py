@@ -23,8 +23,8 @@ from ..settings.resolved import Settings
 from ..settings.shares import Shares
 from ..settings.usage_snapshot import UsageFigures, rows_of
 from .report import (
+    CategoryRow,
     LargeItem,
-    Row,
     SessionStats,
     ToolRow,
     UsageReport,
@@ -86,7 +86,7 @@ def report_on(
         session_id=session.id,
         title=title,
         rows=tuple(
-            Row(category, tokens, portion(share, budget.tokens), items_of_category)
+            CategoryRow(category, tokens, portion(share, budget.tokens), items_of_category)
             for category, tokens, share, items_of_category in zip(PRIORITY, rows.tokens, shares.exact, view.items, strict=True)
         ),
         overhead=rows.overhead,

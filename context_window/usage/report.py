@@ -58,7 +58,7 @@ class SessionStats(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CategoryRow:
     """The usage of one category.
 
     Attributes:
@@ -149,7 +149,7 @@ class UsageReport:
 
     session_id: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[CategoryRow, ...]
     overhead: int
     budget: int
     window: int | None
@@ -237,3 +237,9 @@ class UsageReport:
         from ..display.usage import usage_renderable
 
         yield usage_renderable(self)
+
+    def _repr_html_(self) -> str:
+        from ..display.render import html_of
+        from ..display.usage import usage_draw
+
+        return html_of(usage_draw(self))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from context_window import (
     Answer,
     AnthropicModel,
-    BudgetError,
+    ArgumentError,
     ContextWindow,
     ContextWindowManager,
     FunctionCall,
@@ -161,6 +161,7 @@ PROVIDERS = [
         [
             (Refusal("prompt is too long: 208310 tokens > 200000 maximum"), (208_310, 200_000)),
             (Refusal("Prompt is too long"), (None, None)),
+            (Refusal("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease"), (190_000, 180_000)),
         ],
         lambda stub: setattr(stub, "stop", "max_tokens"),
         lambda stub: setattr(stub, "stop", "refusal"),
@@ -398,6 +399,7 @@ REFUSALS: list[tuple[Refusal, type[ModelError]]] = [
     (Refusal("not for you", status=403, kind="permission_error"), ModelAccessError),
     (Refusal("no such model", status=404, kind="not_found_error"), ModelError),
     (Refusal("messages.3: nonsense"), ModelError),
+    (Refusal("Request exceeds the maximum size", status=413, kind="request_too_large"), PromptTooLongError),
 ]
 
 
@@ -554,13 +556,13 @@ def test_invalid_arguments_are_errors(constructor: Any, client: Callable[[], Any
     ]
     for name, changes in cases:
         arguments = {"client": real, "model": "some-model", **changes}
-        with pytest.raises(BudgetError) as caught:
+        with pytest.raises(ArgumentError) as caught:
             constructor(arguments.pop("client"), arguments.pop("model"), **arguments)
         assert caught.value.field == name
 
 
 def test_the_loop_decides_about_streams() -> None:
-    with pytest.raises(BudgetError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         OpenAIModel(openai.OpenAI(api_key="key"), "gpt-5", stream=False)
     assert caught.value.field == "stream"
     request = ContextWindowManager("gpt-5").request(Session([Message("user", "Hi")]), "openai", model="gpt-5", stream=True)
@@ -569,7 +571,7 @@ def test_the_loop_decides_about_streams() -> None:
 
 def test_an_unknown_api_of_openai_is_an_error() -> None:
     api: Any = "completions"
-    with pytest.raises(BudgetError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         OpenAIModel(openai.OpenAI(api_key="key"), "gpt-5", api=api)
     assert caught.value.field == "api"
 
@@ -660,13 +662,13 @@ def test_a_request_that_makes_no_sense_is_refused(name: Any, model: str, stub_of
         (asked, {"tools": 5}),
     ):
         arguments: dict[str, Any] = {"model": model, **changes}
-        with pytest.raises(BudgetError):
+        with pytest.raises(ArgumentError):
             owner.request(session, name, **arguments)
 
 
 def test_an_unknown_provider_is_refused() -> None:
     provider: Any = "mistral"
-    with pytest.raises(BudgetError, match="openai-responses"):
+    with pytest.raises(ArgumentError, match="openai-responses"):
         ContextWindowManager("gpt-5").request(Session([Message("user", "Hi")]), provider, model="gpt-5")
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window import BudgetError, ContextWindow, ContextWindowManager, Session
+from context_window import ContextWindow, ContextWindowManager, Session, ToolsError
 from context_window.counting import CharacterCounter, TokenCounter
 from context_window.counting.anthropic_options import argument_texts, function_text, schema_of_answer
 from context_window.counting.overhead import RequestOverhead, request_overhead
@@ -173,7 +173,7 @@ def test_a_schema_that_is_no_json_is_told_to_the_caller() -> None:
     cyclic: dict[str, Any] = {}
     cyclic["again"] = cyclic
     for schema in (cyclic, {"a": object()}):
-        with pytest.raises(BudgetError, match=r"output_config\.format\.schema"):
+        with pytest.raises(ToolsError, match=r"output_config\.format\.schema"):
             overhead(output_config={"format": {"type": "json_schema", "schema": schema}})
 
 
@@ -242,7 +242,7 @@ def test_a_manager_told_of_the_options_counts_them_from_the_start_and_with_every
 
 @pytest.mark.parametrize("options", ["any", 1, [("thinking", {})]])
 def test_options_that_are_no_mapping_are_told(options: Any) -> None:
-    with pytest.raises(BudgetError, match="options"):
+    with pytest.raises(ToolsError, match="options"):
         manager_of(options=options)
 
 

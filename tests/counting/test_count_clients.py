@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from context_window import BudgetError, ContextWindow, ContextWindowManager, Session
+from context_window import ClientError, ContextWindow, ContextWindowManager, Session
 from context_window.counting import provider_count
 from context_window.counting.count_clients import ApiClient, GoogleCount, count_client
 from context_window.counting.provider_count import ASYNC_CLIENT
@@ -238,6 +238,6 @@ def test_the_real_clients_are_clients_to_the_type_checker() -> None:
 @pytest.mark.parametrize("wrong", ["key", 5, object()], ids=range(3))
 def test_other_objects_are_no_clients(wrong: Any) -> None:
     with pytest.raises(
-        BudgetError, match=r"^api_client=.*: pass an anthropic\.Anthropic\(\), an openai\.OpenAI\(\) or a google\.genai\.Client\(\)"
+        ClientError, match=r"^api_client=.*: pass an anthropic\.Anthropic\(\), an openai\.OpenAI\(\) or a google\.genai\.Client\(\)"
     ):
         ContextWindowManager("gpt-4o", None, wrong)

@@ -11,7 +11,7 @@ import pytest
 import tiktoken
 
 from context_window import (
-    BudgetError,
+    ArgumentError,
     CharacterCounter,
     ContextWindow,
     ContextWindowManager,
@@ -20,7 +20,7 @@ from context_window import (
     TiktokenCounter,
     TokenCounter,
 )
-from context_window.counting import CallableCounter, default_counter, vocabulary
+from context_window.counting import CallableCounter, default_counter
 from context_window.counting.counter import CheckedCounter
 from context_window.counting.images import claude_high_tokens, claude_standard_tokens
 from session.parts import Document, Image, Part, Text
@@ -192,16 +192,16 @@ def test_a_counters_own_error_comes_through_and_leaves_the_manager_usable() -> N
 @pytest.mark.parametrize(
     ("counter", "message"),
     [
-        (5, "pass a TokenCounter, or a function"),
-        (vocabulary.SPECIAL, "pass a TokenCounter, or a function"),
+        (5, "pass a function that returns the tokens of a text"),
+        ("approximate", "pass a function that returns the tokens of a text"),
         (tiktoken.Encoding, "this is the class"),
         (TiktokenCounter, r"this is the class; pass an instance, TiktokenCounter\(…\)"),
         (CharacterCounter, "this is the class"),
     ],
-    ids=["number", "dict", "Encoding", "TiktokenCounter", "CharacterCounter"],
+    ids=["number", "text", "Encoding", "TiktokenCounter", "CharacterCounter"],
 )
 def test_what_is_no_counter_is_refused(counter: Any, message: str) -> None:
-    with pytest.raises(BudgetError, match=message):
+    with pytest.raises(ArgumentError, match=message):
         ContextWindowManager(token_counter=counter)
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import (
-    BudgetError,
+    ArgumentError,
     ContextWindow,
     ContextWindowManager,
     CtokCounter,
@@ -69,13 +69,13 @@ def test_a_ctok_that_does_not_work_is_told_of_and_tiktoken_counts(monkeypatch: p
 
 def test_who_asks_for_ctok_without_having_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctok_counter, "find_spec", lambda name: None)
-    with pytest.raises(BudgetError, match=r"pip install 'context-window\[claude\]'"):
+    with pytest.raises(ArgumentError, match=r"pip install 'context-window\[claude\]'"):
         CtokCounter("4.8")
 
 
 @pytest.mark.parametrize("version", ["5.0", 4.8, "", None])
 def test_a_generation_that_there_is_not_is_refused(version: Any) -> None:
-    with pytest.raises(BudgetError, match=r"pass one of 3\.0, 4\.7, 4\.8"):
+    with pytest.raises(ArgumentError, match=r"pass one of 3\.0, 4\.7, 4\.8"):
         CtokCounter(version)
 
 

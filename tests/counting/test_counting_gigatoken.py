@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchmarks.sessions import conversation
-from context_window import BudgetError, ContextWindow, ContextWindowManager, GigatokenCounter, TiktokenCounter
+from context_window import ArgumentError, ContextWindow, ContextWindowManager, GigatokenCounter, TiktokenCounter
 from context_window.counting import gigatoken_counter
 from context_window.counting.images import claude_high_tokens
 from session import Session
@@ -61,11 +61,11 @@ def test_counters_with_the_same_values_are_equal_and_no_tiktoken_counters() -> N
 
 @has_gigatoken
 def test_a_model_with_another_vocabulary_is_refused() -> None:
-    with pytest.raises(BudgetError, match="leave out the counter"):
+    with pytest.raises(ArgumentError, match="leave out the counter"):
         GigatokenCounter.for_model("gemini-2.5-pro")
 
 
 def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gigatoken_counter, "has_gigatoken", lambda: False)
-    with pytest.raises(BudgetError, match="pip install"):
+    with pytest.raises(ArgumentError, match="pip install"):
         GigatokenCounter()

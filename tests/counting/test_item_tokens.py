@@ -10,13 +10,13 @@ from threading import Barrier
 from time import sleep
 
 import pytest
+from context_window.trimming.apply import shape
 from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager, Session, TiktokenCounter, TokenCounter
 from context_window.counting import CallableCounter
 from context_window.counting.item_tokens import COUNTERS_REMEMBERED, Measurer, sealed_tokens
-from context_window.trimming.apply import shape
 from context_window.decision.placeholders import image_placeholder
 from context_window.decision.plan import Action
 from session.items import (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window import BudgetError, ContextWindow, ContextWindowManager, Session
+from context_window import ContextWindow, ContextWindowManager, Session, ToolsError
 from context_window.counting import CharacterCounter, TokenCounter
 from context_window.counting.openai_options import schema_of_answer
 from context_window.counting.overhead import request_overhead
@@ -79,7 +79,7 @@ def test_options_of_any_form_cost_nothing_or_more(options: dict[str, Any]) -> No
 def test_a_schema_that_is_no_json_is_told_to_the_caller() -> None:
     options = {"text": {"format": {"type": "json_schema", "schema": {"a": object()}}}}
     assert schema_of_answer(options) is not None
-    with pytest.raises(BudgetError, match="response_format or text"):
+    with pytest.raises(ToolsError, match="response_format or text"):
         request_overhead(counter_of("gpt-5"), [], 0, "gpt-5", options)
 
 

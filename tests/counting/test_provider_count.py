@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from context_window import (
-    BudgetError,
+    ClientError,
     ContextOverflowError,
     ContextWindow,
     ContextWindowManager,
@@ -380,7 +380,7 @@ def test_another_providers_model_causes_one_event_and_no_request(model: str | No
     ids=["text", "number", "object", "class", "function"],
 )
 def test_other_objects_are_rejected_as_clients(make_client: Callable[[], Any]) -> None:
-    with pytest.raises(BudgetError, match=r"pass an anthropic.Anthropic\(\)"):
+    with pytest.raises(ClientError, match=r"pass an anthropic.Anthropic\(\)"):
         ContextWindowManager(MODEL, api_client=make_client())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from context_window import BudgetError, ContextWindow, ContextWindowManager, Session, Toolbox
+from context_window import ContextWindow, ContextWindowManager, Session, Toolbox, ToolsError
 from context_window.counting.overhead import request_overhead
 from context_window.tools import anthropic_tools, tool_text, tool_texts
 from session.estimate import CALL_TOKENS, ITEM_TOKENS
@@ -158,7 +158,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 def test_other_objects_are_rejected_as_tools(wrong: str) -> None:
     tool, message = WRONG[wrong]
     remedy = r"pass each tool as its definition \(a mapping, or its JSON text\) or as the function itself"
-    with pytest.raises(BudgetError, match=f"(?s){message}.*{remedy}") as error:
+    with pytest.raises(ToolsError, match=f"(?s){message}.*{remedy}") as error:
         tool_text(tool)
     assert error.value.field == "tools"
 
@@ -168,7 +168,7 @@ def test_other_objects_are_rejected_as_tools(wrong: str) -> None:
 )
 def test_tools_are_passed_as_a_list(tools: Any) -> None:
     """A string would be iterated letter by letter, a mapping key by key."""
-    with pytest.raises(BudgetError, match="pass a list of tools"):
+    with pytest.raises(ToolsError, match="pass a list of tools"):
         ContextWindowManager(tools=tools)
 
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import (
-    BudgetError,
+    ArgumentError,
     ContextWindow,
     ContextWindowError,
     ContextWindowManager,
@@ -118,7 +118,7 @@ def test_what_is_not_there_whole_is_not_there(content: bytes | None, cache: Path
     if content is not None:
         (cache / CACHED["cl100k_base"].key).write_bytes(content)
     assert not has_encoding("cl100k_base")
-    with pytest.raises(BudgetError, match="not in tiktoken's cache"):
+    with pytest.raises(ArgumentError, match="not in tiktoken's cache"):
         TiktokenCounter(encoding="cl100k_base")
 
 
@@ -129,7 +129,7 @@ def test_a_cache_that_is_switched_off_holds_nothing(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", ["gpt2", "", None, 5])
 def test_a_vocabulary_that_nobody_knows_is_refused(name: Any) -> None:
-    with pytest.raises(BudgetError, match="pass one of o200k_base, o200k_gemini, cl100k_base"):
+    with pytest.raises(ArgumentError, match="pass one of o200k_base, o200k_gemini, cl100k_base"):
         TiktokenCounter(encoding=name)
 
 

@@ -19,7 +19,7 @@ import tiktoken
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from context_window import BudgetError, ContextWindowError, TiktokenCounter
+from context_window import ArgumentError, ContextWindowError, TiktokenCounter
 from context_window.counting import tiktoken_counter, vocabulary
 from context_window.counting.select import select_counter
 from context_window.counting.tiktoken_counter import PIECE, pieces
@@ -98,7 +98,7 @@ def test_a_ratio_rounds_up_and_keeps_the_order(first: str, second: str, ratio: F
 
 @pytest.mark.parametrize("ratio", [Fraction(0), Fraction(-1), 1.17, None])
 def test_a_ratio_that_makes_no_sense_is_refused(ratio: Any) -> None:
-    with pytest.raises(BudgetError, match=r"pass a Fraction above 0, such as Fraction\('1.17'\)"):
+    with pytest.raises(ArgumentError, match=r"pass a Fraction above 0, such as Fraction\('1.17'\)"):
         TiktokenCounter(ratio=ratio)
 
 

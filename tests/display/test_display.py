@@ -23,6 +23,7 @@ from context_window import (
     UsageReport,
 )
 from context_window.counting import select as choice
+from context_window.decision.plan_text import runs
 from context_window.display.charts import apportion, grid
 from context_window.display.glyphs import ASCII, UNICODE, Glyphs
 from context_window.display.lines import Line, Span, fit, flow, plain, width_of
@@ -30,8 +31,7 @@ from context_window.display.plan import PlanDisplay, plan_renderable, plan_text
 from context_window.display.usage import tenths, usage_ansi, usage_lines, usage_renderable, usage_text
 from context_window.models import describe_model
 from context_window.printable import printable
-from context_window.decision.plan_text import runs
-from context_window.usage.report import LargeItem, Row, ToolRow
+from context_window.usage.report import CategoryRow, LargeItem, ToolRow
 from session.usage import Usage
 from tests.support.screens import ESCAPES, long_session, read_report
 
@@ -47,7 +47,7 @@ NAMES = st.one_of(
 @st.composite
 def reports(draw: st.DrawFn) -> UsageReport:
     """Any report, whether or not a session could have it."""
-    rows = tuple(Row(category, draw(AMOUNTS), draw(AMOUNTS), draw(st.integers(0, 9999))) for category in MessageCategory)
+    rows = tuple(CategoryRow(category, draw(AMOUNTS), draw(AMOUNTS), draw(st.integers(0, 9999))) for category in MessageCategory)
     tools = draw(st.lists(st.builds(ToolRow, NAMES, AMOUNTS, st.integers(0, 9999), st.integers(0, 3)), max_size=12))
     tools.sort(key=lambda tool: -tool.tokens)
     largest = draw(st.lists(st.builds(LargeItem, NAMES, NAMES, st.sampled_from(MessageCategory), AMOUNTS), max_size=5))
@@ -219,7 +219,7 @@ def test_percentages_sum_to_a_hundred(used: list[int], budget: int) -> None:
 
 def test_one_amount_is_one_percentage_in_every_table() -> None:
     """545 of 10,000 are 5.45 %, and 1,535 are 15.35 %: the table rounds one of them down, so that its rows sum to a hundred."""
-    rows = tuple(Row(category, tokens, 2_500, 1) for category, tokens in zip(MessageCategory, (545, 0, 1_000, 1_535), strict=True))
+    rows = tuple(CategoryRow(category, tokens, 2_500, 1) for category, tokens in zip(MessageCategory, (545, 0, 1_000, 1_535), strict=True))
     tools, largest = (ToolRow("Read", 1_535, 1, 0),), (LargeItem("i", "user message", MessageCategory.SYSTEM, 545),)
     report = UsageReport("s", "", rows, 0, 10_000, None, 0, tools, largest, 0, 0, 4, 4, 0, "letters")
     text = usage_text(report, 90)
@@ -373,3 +373,18 @@ def test_what_flows_stays_within_the_width(texts: list[str], width: int) -> None
 def test_no_character_is_wider_on_a_screen_than_it_is_taken_for() -> None:
     characters = filter(str.isprintable, map(chr, range(sys.maxunicode + 1)))
     assert [character for character in characters if printable(character) == character and wcwidth(character) > width_of(character)] == []
+
+
+@pytest.mark.parametrize("kind", ["plan_session", "usage", "timeline", "why"])
+def test_a_notebook_shows_values_in_colour_and_escaped(kind: str) -> None:
+    session = Session()
+    session.add_message("user", "Go.")
+    for _ in range(3):
+        call = session.add_function_call("<script>", {"path": "<script>"})
+        session.add_function_output("<script>", "y " * 3_000, call.call_id)
+    session.add_message("user", "And now?")
+    manager = ContextWindowManager("gpt-5", max_tokens=1_000)
+    html = getattr(manager, kind)(session)._repr_html_()
+    assert html.startswith("<pre")
+    assert "<script" not in html
+    assert "color: #" in html

@@ -15,7 +15,7 @@ from hypothesis import event as label
 from hypothesis import strategies as st
 
 from context_window import (
-    BudgetError,
+    ArgumentError,
     ContextOverflowError,
     ContextWindow,
     ContextWindowManager,
@@ -23,9 +23,9 @@ from context_window import (
     MessageCategory,
     Session,
 )
+from context_window.decision.plan import Reason
 from context_window.events.definitions import Event, OverBudget, ThresholdCrossed, Trimmed
 from context_window.events.view_changes import ViewChanges, thresholds_at
-from context_window.decision.plan import Reason
 from tests.support.counting import Letters
 from tests.support.strategies import sessions
 from tests.support.twin import cost
@@ -331,7 +331,7 @@ async def _async_listener(event: Event) -> None:
 
 @pytest.mark.parametrize("wrong", [5, "print", _async_listener], ids=["a number", "a text", "a coroutine function"])
 def test_invalid_listeners_are_rejected(wrong: Any) -> None:
-    with pytest.raises(BudgetError, match=r"^on_event=.*: pass a plain function that takes an event"):
+    with pytest.raises(ArgumentError, match=r"^on_event=.*: pass a plain function that takes an event"):
         ContextWindowManager(on_event=wrong)
 
 

@@ -66,30 +66,7 @@ def test_a_cancel_while_it_is_decided_loses_no_event(call: Call) -> None:
     assert events == expected
 
 
-def test_nor_does_a_loop_that_ends_meanwhile() -> None:
-    events, expected = list[Event](), list[Event]()
-    (event, counter), (other, _) = make_manager(events), make_manager(expected)
-    session = session_of(6)
-    other.process_session(session)
-
-    async def scene() -> None:
-        loop, begun = asyncio.get_running_loop(), asyncio.Event()
-
-        def tells() -> None:
-            loop.call_soon_threadsafe(begun.set)
-            time.sleep(SOON)
-
-        counter.before = tells
-        tasks.append(asyncio.ensure_future(event.aprocess_session(session)))
-        await asyncio.wait_for(begun.wait(), 10)
-
-    tasks: list[asyncio.Future[Session]] = []
-    asyncio.run(scene())
-    assert tasks[0].cancelled()
-    assert events == expected
-
-
-def test_nor_does_one_while_the_provider_is_asked() -> None:
+def test_a_cancel_while_the_provider_is_asked_loses_no_event() -> None:
     manager = asyncio.Event()
 
     async def count_tokens(**_: Any) -> Any:
@@ -112,26 +89,3 @@ def test_nor_does_one_while_the_provider_is_asked() -> None:
         assert {type(event) for event in events} == {ThresholdCrossed}
 
     asyncio.run(scene())
-
-
-def test_a_call_that_fails_while_cancelled_leaves_its_events_to_the_next_one() -> None:
-    events, session = list[Event](), session_of(6)
-    event, counter = make_manager(events)
-
-    async def scene() -> None:
-        loop = asyncio.get_running_loop()
-        task = asyncio.ensure_future(event.aprocess_session(session))
-
-        def fails() -> None:
-            loop.call_soon_threadsafe(task.cancel)
-            time.sleep(SOON)
-            raise OSError
-
-        counter.before = fails
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert events == []
-
-    asyncio.run(scene())
-    event.process_session(session)
-    assert any(isinstance(event, Trimmed) for event in events)

@@ -23,9 +23,9 @@ from context_window import (
     Session,
     WindowEvent,
 )
-from context_window.events.definitions import Event, Kind, Kinds, Stage, Trimmed
+from context_window.events.definitions import Event, Kinds, Stage, Trimmed
 from context_window.events.item_kinds import ORDER, kind_of
-from session import Compaction, Item
+from session import Compaction
 from tests.support.counting import Letters
 from tests.support.managing import session_of
 from tests.support.strategies import sessions
@@ -162,27 +162,3 @@ def test_a_summary_of_what_was_dropped_before_takes_it_from_the_kinds() -> None:
     session.add_function_output("third", "x", call.call_id)
     manager.process_session(session)
     assert trims(events)[-1].kinds == (("call", 2), ("output", 2))
-
-
-def test_counting_kinds_looks_at_items_that_enter_leave_or_change_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cost of a trim must not grow with the length of the log or the view."""
-    looked: list[Item] = []
-
-    def watched(item: Item) -> Kind:
-        looked.append(item)
-        return kind_of(item)
-
-    events: list[Event] = []
-    manager, session = make_manager(events, 20_000), session_of(400)
-    manager.process_session(session)
-    monkeypatch.setattr("context_window.views.view_items.kind_of", watched)
-    before = events.copy()
-    while events == before:
-        session.add_message("user", "q" * 40)
-        looked.clear()
-        manager.process_session(session)
-    tracker = manager._trackers.state(session).view
-    assert tracker is not None
-    changes = [decision for decision in manager.plan_session(session) if decision.action is not Action.KEEP]
-    assert 0 < len(looked) < len(changes) // 4
-    assert len(looked) < len(tracker.fold.visible) // 2

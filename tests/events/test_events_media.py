@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from context_window.events import unusable_media
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +24,6 @@ from context_window import (
     Session,
 )
 from context_window.events.definitions import Event
-from context_window.views import unusable_media
 from session.image_check import CUT, UNKNOWN, image_problem
 from session.items import Item
 from session.parts import Part

@@ -14,9 +14,11 @@ import httpx
 import pytest
 
 from context_window import BudgetError, ContextWindow
+from context_window.gateway.anthropic_messages import AnthropicMessages
 from context_window.gateway.app import gateway_app
 from context_window.gateway.ledger import Ledger
 from context_window.gateway.serve import bound_socket
+from context_window.gateway.windows import Windows
 from tests.support.gateways import gateway
 
 Answer = Callable[[BaseHTTPRequestHandler, bytes], None]
@@ -174,14 +176,21 @@ def test_a_body_over_the_limit_is_refused_in_the_provider_s_words() -> None:
     assert (openai.status_code, openai.json()["error"]["type"]) == (413, "invalid_request_error")
 
 
-def test_a_prompt_that_is_too_long_is_sent_once_more_and_smaller() -> None:
+@pytest.mark.parametrize(
+    ("status", "kind", "message"),
+    [
+        (400, "invalid_request_error", "prompt is too long: 9000 tokens > 5000 maximum"),
+        (413, "request_too_large", "Request exceeds the maximum size"),
+    ],
+)
+def test_a_prompt_that_is_too_long_is_sent_once_more_and_smaller(status: int, kind: str, message: str) -> None:
     """The client sees the second answer."""
     sizes: list[int] = []
 
     def answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
         sizes.append(len(body))
-        refusal = {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 9000 tokens > 5000 maximum"}}
-        says(400, json.dumps(refusal).encode())(handler, body) if len(sizes) == 1 else says(200, b"{}")(handler, body)
+        refusal = {"type": "error", "error": {"type": kind, "message": message}}
+        says(status, json.dumps(refusal).encode())(handler, body) if len(sizes) == 1 else says(200, b"{}")(handler, body)
 
     with upstream_that(answer) as upstream, gateway(upstream.url, 8_000) as address:
         assert post(address, body=long_body()).status_code == 200
@@ -314,3 +323,12 @@ def test_a_conversation_that_cannot_be_fitted_goes_out_unchanged_or_is_refused(s
     assert (answer.status_code, upstream.bodies) == ((400, []) if strict else (200, [body]))
     assert ledger.unmanaged == {"UnknownModelError": 1}
     assert "no-such-model-at-all" in answer.text or not strict
+
+
+@pytest.mark.parametrize(("reserve", "tokens"), [(None, 192_000), (50_000, 150_000)], ids=["request's", "user's"])
+def test_the_output_reserve_of_the_user_counts_more_than_that_of_a_request(reserve: int | None, tokens: int) -> None:
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 8_000, "messages": [{"role": "user", "content": "Hi"}]}
+    wire = AnthropicMessages()
+    conversation = wire.conversation("/v1/messages", body)
+    assert conversation is not None
+    assert Windows(ContextWindow(output_reserve=reserve)).room(wire, conversation) == tokens // 2

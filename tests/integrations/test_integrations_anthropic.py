@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from context_window import BudgetError, ContextWindow, ContextWindowManager, PromptTooLongError, Session
+from context_window import ArgumentError, ContextWindow, ContextWindowManager, PromptTooLongError, Session
 from context_window.integrations.anthropic import acreate, create, cut_short
 from context_window.requests.payload import MIN_ANSWER
 from session.providers import validate_anthropic
@@ -181,7 +181,7 @@ def test_a_full_window_leaves_room_for_a_short_answer() -> None:
 
 
 def test_thinking_that_leaves_nothing_for_the_answer_is_named() -> None:
-    with pytest.raises(BudgetError, match=r"thinking\.budget_tokens=70000.*64,000 tokens"):
+    with pytest.raises(ArgumentError, match=r"thinking\.budget_tokens=70000.*64,000 tokens"):
         make_manager().anthropic_request(
             with_question(Session()), model=SMALL, max_tokens=90_000, thinking={"type": "enabled", "budget_tokens": 70_000}
         )
@@ -222,7 +222,7 @@ def test_there_are_at_most_four_cache_marks(turns: int, budget: int, marked: int
 
 def test_too_many_marks_of_the_caller_are_an_error() -> None:
     tools = [{**TOOL, "name": f"t{number}", "cache_control": {"type": "ephemeral"}} for number in range(4)]
-    with pytest.raises(BudgetError, match=r"cache_control=5: a request may have 4"):
+    with pytest.raises(ArgumentError, match=r"cache_control=5: a request may have 4"):
         make_manager().anthropic_request(
             with_question(Session()), model=MODEL, max_tokens=10, tools=tools, cache_control={"type": "ephemeral"}
         )
@@ -257,14 +257,14 @@ def test_the_end_of_the_messages_keeps_its_mark() -> None:
     ],
 )
 def test_an_invalid_argument_is_named_with_the_fix(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(BudgetError, match=message):
+    with pytest.raises(ArgumentError, match=message):
         make_manager().anthropic_request(with_question(Session()), **{"model": MODEL, "max_tokens": 10, **fields})
 
 
 def test_an_empty_session_is_an_error() -> None:
     session = Session()
     session.add_message("system", "Be brief.")
-    with pytest.raises(BudgetError, match="add a user message first"):
+    with pytest.raises(ArgumentError, match="add a user message first"):
         make_manager().anthropic_request(session, model=MODEL, max_tokens=10)
 
 
@@ -397,13 +397,13 @@ def test_a_cut_off_answer_without_usage_has_no_figures(usage: object) -> None:
 
 
 def test_streaming_is_an_error_that_names_the_alternative() -> None:
-    with client_of(AnthropicStub()) as client, pytest.raises(BudgetError, match=r"client\.messages\.stream"):
+    with client_of(AnthropicStub()) as client, pytest.raises(ArgumentError, match=r"client\.messages\.stream"):
         create(make_manager(), client, with_question(Session()), model=MODEL, max_tokens=10, stream=True)
 
 
 @pytest.mark.parametrize("tools", [5, None, '{"name": "f"}', {"name": "f"}], ids=["number", "none", "text", "mapping"])
 def test_invalid_tools_of_create_are_an_error(tools: Any) -> None:
-    with client_of(AnthropicStub()) as client, pytest.raises(BudgetError, match="pass a list of tools"):
+    with client_of(AnthropicStub()) as client, pytest.raises(ArgumentError, match="pass a list of tools"):
         create(make_manager(), client, with_question(Session()), model=MODEL, max_tokens=10, tools=tools)
 
 
@@ -413,24 +413,24 @@ def test_invalid_tools_of_create_are_an_error(tools: Any) -> None:
     ids=["none", "number", "text", "class", "object"],
 )
 def test_an_invalid_client_is_an_error(make_client: Callable[[], Any]) -> None:
-    with pytest.raises(BudgetError, match=r"client=.*pass an anthropic\.Anthropic\(\)"):
+    with pytest.raises(ArgumentError, match=r"client=.*pass an anthropic\.Anthropic\(\)"):
         create(make_manager(), make_client(), with_question(session_of(2)), model=MODEL, max_tokens=10)
-    with pytest.raises(BudgetError, match=r"client=.*AsyncAnthropic"):
+    with pytest.raises(ArgumentError, match=r"client=.*AsyncAnthropic"):
         asyncio.run(acreate(make_manager(), make_client(), with_question(session_of(2)), model=MODEL, max_tokens=10))
 
 
 @pytest.mark.parametrize("value", [None, 5, MODEL, ContextWindow()])
 def test_an_invalid_manager_is_an_error(value: Any) -> None:
-    with client_of(AnthropicStub()) as client, pytest.raises(BudgetError, match=r"manager=.*pass a ContextWindowManager"):
+    with client_of(AnthropicStub()) as client, pytest.raises(ArgumentError, match=r"manager=.*pass a ContextWindowManager"):
         create(value, client, with_question(session_of(2)), model=MODEL, max_tokens=10)
 
 
 def test_create_with_an_asynchronous_client_names_acreate() -> None:
     client = anthropic.AsyncAnthropic(api_key="none", base_url="http://127.0.0.1:9", max_retries=0)
-    with pytest.raises(BudgetError, match=r"await acreate"):
+    with pytest.raises(ArgumentError, match=r"await acreate"):
         create(make_manager(), client, with_question(session_of(2)), model=MODEL, max_tokens=10)  # type: ignore[arg-type]
 
 
 def test_acreate_with_a_synchronous_client_names_create() -> None:
-    with client_of(AnthropicStub()) as client, pytest.raises(BudgetError, match=r"pass an anthropic.AsyncAnthropic\(\), or call create"):
+    with client_of(AnthropicStub()) as client, pytest.raises(ArgumentError, match=r"pass an anthropic.AsyncAnthropic\(\), or call create"):
         asyncio.run(acreate(make_manager(), client, with_question(session_of(2)), model=MODEL, max_tokens=10))  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window import BudgetError, ContextWindowManager, RecallError
+from context_window import ArgumentError, ContextWindowManager, RecallError
 from context_window.integrations.conversation_tracker import ConversationTracker
 from context_window.integrations.remembered import RememberedConversations
 from context_window.integrations.tracked_conversation import TrackedConversation
@@ -88,12 +88,12 @@ def test_no_messages_give_no_messages() -> None:
 
 @pytest.mark.parametrize("remembered", [0, "many", None])
 def test_an_invalid_number_to_remember_is_an_error(remembered: object) -> None:
-    with pytest.raises(BudgetError, match="remembered"):
+    with pytest.raises(ArgumentError, match="remembered"):
         ConversationTracker(manager(), LineAdapter(), remembered=remembered)  # type: ignore[arg-type]
 
 
 def test_a_tracker_needs_a_manager() -> None:
-    with pytest.raises(BudgetError, match="pass a ContextWindowManager"):
+    with pytest.raises(ArgumentError, match="pass a ContextWindowManager"):
         ConversationTracker("claude", LineAdapter())  # type: ignore[arg-type]
 
 

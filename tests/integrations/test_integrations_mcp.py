@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from context_window import BudgetError, Document, FunctionCallOutput, Image, Session, Text, Toolbox, run_turn
+from context_window import ClientError, Document, FunctionCallOutput, Image, Session, Text, Toolbox, run_turn
 from context_window.integrations.mcp import mcp_tools
 from tests.support.looping import ScriptedModel, manager
 from tests.support.pictures import pdf, png
@@ -132,6 +132,6 @@ def test_all_pages_of_the_list_are_read(by: str) -> None:
 
 @pytest.mark.parametrize("client", [object(), None, SimpleNamespace(list_tools=print)])
 def test_what_is_no_client_is_refused(client: Any) -> None:
-    with pytest.raises(BudgetError) as caught:
+    with pytest.raises(ClientError) as caught:
         asyncio.run(mcp_tools(client))
     assert caught.value.field == "client"

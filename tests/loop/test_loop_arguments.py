@@ -10,11 +10,13 @@ import pytest
 from context_window import (
     Answer,
     AnthropicModel,
-    BudgetError,
+    ArgumentError,
     ContextWindow,
     FormatError,
     Message,
+    ModelArgumentError,
     Session,
+    ToolsError,
     Usage,
     run_turn,
 )
@@ -47,27 +49,27 @@ class ReturningPlainly(Returning):
 
 @pytest.mark.parametrize("session", [None, 5, "log", [], Session])
 def test_invalid_session_is_an_error(session: Any) -> None:
-    with pytest.raises(BudgetError, match=r"session=.*pass a Session"):
+    with pytest.raises(ArgumentError, match=r"session=.*pass a Session"):
         run(session)
 
 
 @pytest.mark.parametrize("model", [5, "claude-sonnet-5-5", AnthropicModel, ScriptedModel, object()])
 def test_invalid_model_is_an_error(model: Any) -> None:
     session = Session()
-    with pytest.raises(BudgetError, match=r"model=.*such as an AnthropicModel"):
+    with pytest.raises(ModelArgumentError, match=r"model=.*such as an AnthropicModel"):
         run(session, model=model)
     assert texts_of(session) == []
 
 
 @pytest.mark.parametrize("limits", [5, "claude-sonnet-5-5", ContextWindow()])
 def test_invalid_manager_is_an_error(limits: Any) -> None:
-    with pytest.raises(BudgetError, match=r"manager=.*pass a ContextWindowManager"):
+    with pytest.raises(ArgumentError, match=r"manager=.*pass a ContextWindowManager"):
         run(Session(), limits=limits)
 
 
 @pytest.mark.parametrize("tools", [5, None, "look_up", [5]])
 def test_invalid_tools_are_an_error(tools: Any) -> None:
-    with pytest.raises(BudgetError):
+    with pytest.raises(ToolsError):
         run(Session(), tools=tools)
 
 
@@ -99,7 +101,7 @@ def test_invalid_user_input_is_an_error(user_input: Any) -> None:
 @pytest.mark.parametrize("kind", [Returning, ReturningPlainly])
 def test_an_invalid_answer_is_an_error_and_the_log_can_be_continued(kind: type[Returning], value: object) -> None:
     session = Session()
-    with pytest.raises(BudgetError, match=rf"{kind.__name__}.*its answer\(\) returned .*Answer\(items, stop, usage, model\)"):
+    with pytest.raises(ModelArgumentError, match=rf"{kind.__name__}.*its answer\(\) returned .*Answer\(items, stop, usage, model\)"):
         run(session, model=kind(value))
     assert texts_of(session) == ["Hi"]
     assert asyncio.run(run_turn(session, None, model=ScriptedModel(), manager=manager())).text == "That is all."

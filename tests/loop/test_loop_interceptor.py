@@ -16,7 +16,7 @@ import pytest
 from context_window import (
     Answer,
     AnthropicSummarizer,
-    BudgetError,
+    ArgumentError,
     CompactionFailed,
     ContextOverflowError,
     FormatError,
@@ -216,7 +216,7 @@ def test_a_report_of_zero_input_tokens_is_ignored(usage: object) -> None:
     asyncio.run(hooks.aafter_model_call(session, usage))
     hooks.before_model_call(session)
     assert limits.get_token_usage() == before
-    with pytest.raises(BudgetError, match="no input tokens"):
+    with pytest.raises(ArgumentError, match="no input tokens"):
         limits.record_usage(usage, session)
 
 
@@ -225,7 +225,7 @@ def test_an_invalid_report_is_an_error(usage: object) -> None:
     session = long_session(1)
     hooks = TurnInterceptor(manager(10_000))
     hooks.before_model_call(session)
-    with pytest.raises(BudgetError, match="usage"):
+    with pytest.raises(ArgumentError, match="usage"):
         hooks.after_model_call(session, usage)
 
 
@@ -276,7 +276,7 @@ def test_only_interceptors_compose_and_only_managers_are_managers() -> None:
     other: Any = 3
     with pytest.raises(TypeError):
         Interceptor() | other
-    with pytest.raises(BudgetError):
+    with pytest.raises(ArgumentError):
         TurnInterceptor(other)
 
 
@@ -335,7 +335,7 @@ def test_a_refused_request_has_no_after() -> None:
 @pytest.mark.parametrize("wrong", [Interceptor(), None, 5, [Interceptor], [print]], ids=range(5))
 def test_other_values_are_no_interceptors_of_a_turn(wrong: Any) -> None:
     session = Session()
-    with pytest.raises(BudgetError, match=r"^interceptors=.*: pass "):
+    with pytest.raises(ArgumentError, match=r"^interceptors=.*: pass "):
         asyncio.run(run_turn(session, "hi", model=ScriptedModel(), manager=manager(), interceptors=wrong))
     assert not session.items
 

@@ -2,21 +2,27 @@
 
 import copy
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from context_window import (
+    AnthropicModel,
+    ArgumentError,
     BudgetError,
+    ClientError,
     ContextOverflowError,
     ContextWindow,
     ContextWindowError,
     ContextWindowManager,
     CountingError,
+    ModelArgumentError,
     OverBudget,
     RecallError,
     Session,
     ThresholdCrossed,
+    ToolsError,
     Trimmed,
     UnknownModelError,
     WindowEvent,
@@ -96,6 +102,23 @@ def test_figures_are_carried() -> None:
     assert (BudgetError("f", 1, "p").field, BudgetError("f", 1, "p").value, BudgetError("f", 1, "p").problem) == ("f", 1, "p")
     assert (UnknownModelError("m", ["n"]).model, UnknownModelError("m", ["n"]).alike) == ("m", ("n",))
     assert (CountingError("c", "a").counter, CountingError("c", "a").answer) == ("c", "a")
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: ContextWindowManager(5), ModelArgumentError),
+        (lambda: AnthropicModel("sk-ant-1", "claude-sonnet-5-5"), ClientError),
+        (lambda: ContextWindowManager(tools="read_file"), ToolsError),
+        (lambda: ContextWindowManager().request(Session(), "mistral", model="m"), ArgumentError),  # type: ignore[arg-type]
+        (lambda: ContextWindowManager(max_tokens=-1), BudgetError),
+    ],
+    ids=["model", "client", "tools", "provider", "limit"],
+)
+def test_an_error_is_named_for_what_is_wrong(call: Callable[[], object], error: type[ArgumentError]) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        call()
+    assert type(caught.value) is error
 
 
 def test_only_the_three_largest_are_named() -> None:

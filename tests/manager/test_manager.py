@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
+import pickle
 from collections.abc import Callable
+from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from context_window import (
-    BudgetError,
+    ArgumentError,
     Compaction,
     ContextWindow,
     ContextWindowError,
@@ -127,7 +131,7 @@ def test_after_a_reset_nothing_is_left_of_the_last_session() -> None:
     ],
 )
 def test_wrong_values_say_what_to_pass(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(BudgetError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         call()
     assert str(caught.value).startswith(message)
     assert isinstance(caught.value, ContextWindowError)
@@ -144,7 +148,7 @@ def test_rejected_arguments_change_nothing() -> None:
     manager = make_manager()
     manager.update_usage("DIALOG", 5)
     for call in (lambda: manager.update_usage("DIALOG", -1), lambda: manager.reset_usage("x"), lambda: manager.process_session(None)):  # type: ignore[arg-type]
-        with pytest.raises(BudgetError):
+        with pytest.raises(ArgumentError):
             call()
     assert manager.get_token_usage()["DIALOG"] == 5
 
@@ -329,3 +333,49 @@ def test_an_output_without_a_call_is_not_called_compacted() -> None:
     session = session_of(1)
     session.add_function_output("read", "who asked?", "nobody")
     assert make_manager().usage(session).compacted_items == 0
+
+
+# Copies
+
+
+class Client:
+    """A client with a lock, as the SDKs' have, and the endpoint that counts."""
+
+    def __init__(self) -> None:
+        self.lock, self.messages, self.with_options = Lock(), SimpleNamespace(count_tokens=fail), fail
+
+
+def fail(**_: Any) -> None:
+    raise OSError
+
+
+COPIERS: list[Callable[[ContextWindowManager], ContextWindowManager]] = [
+    copy.copy,
+    copy.deepcopy,
+    lambda manager: pickle.loads(pickle.dumps(manager)),
+]
+
+
+@pytest.mark.parametrize("copied", COPIERS, ids=["copy", "deepcopy", "pickle"])
+@pytest.mark.parametrize("client", [None, Client()], ids=["", "client"])
+def test_a_copy_has_the_settings_and_has_seen_no_session(copied: Callable[..., ContextWindowManager], client: Any) -> None:
+    manager = ContextWindowManager({"model": "gpt-5", "max_tokens": 9_000}, api_client=client, keep_first_message=True, on_event=print)
+    manager.use_model("claude-sonnet-4-5")
+    manager.count_tools([{"name": "read", "input_schema": {"type": "object"}}])
+    session = session_of(40)
+    view = manager.process_session(session)
+    other = copied(manager)
+    assert other.available_tokens == other.total_budget == manager.total_budget > 9_000
+    assert other.context_window == manager.context_window
+    assert repr(other) == repr(manager)
+    assert [item.id for item in other.process_session(session).items] == [item.id for item in view.items]
+    assert other.get_token_usage() == manager.get_token_usage()
+    other.use_model("gpt-5")
+    assert (other.total_budget, manager.total_budget) == (9_000, 168_000), "the limit of the mapping travels; the two are independent"
+
+
+def test_a_manager_says_what_it_is_without_loading_a_vocabulary() -> None:
+    manager = ContextWindowManager("gpt-4o", max_tokens=4_000, strict=True)
+    assert repr(manager) == "<ContextWindowManager: 'gpt-4o', budget of 4,000 tokens, ContextWindow(max_tokens=4000, strict=True)>"
+    assert "no model" in repr(ContextWindowManager())
+    assert manager._settings._resolved is None

@@ -5,11 +5,22 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from context_window import BudgetError, Compaction, ContextOverflowError, ContextWindow, ContextWindowManager, CountingError, Session
+from context_window import (
+    ArgumentError,
+    Compaction,
+    ContextOverflowError,
+    ContextWindow,
+    ContextWindowManager,
+    CountingError,
+    MessageCategory,
+    Session,
+)
+from context_window.counting.vocabulary import o200k
 from tests.support.compacting import Writer, compactions
 from tests.support.managing import session_of
 
@@ -21,6 +32,9 @@ def long_session(turns: int = 12) -> Session:
         session.add_message("assistant", f"answer {number} " + "word " * 20)
     session.add_message("user", "And now?")
     return session
+
+
+LONG = long_session()
 
 
 # A model's config as a mapping
@@ -37,8 +51,54 @@ def test_a_mapping_configures_the_model() -> None:
     assert manager.total_budget == 40_000, "the limit is that of the mapping when it was passed"
     manager.use_model({"model": "gpt-4o", "max_tokens": 30_000})
     assert manager.total_budget == 30_000
-    with pytest.raises(BudgetError, match="pass the model's name"):
+    with pytest.raises(ArgumentError, match="pass the model's name"):
         manager.use_model({"max_tokens": 30_000})
+
+
+@pytest.mark.parametrize(
+    ("config", "tokens"),
+    [
+        ({"model": "gpt-4o", "max_tokens": 16_384, "max_input_tokens": 90_000}, 90_000),
+        ({"model": "gpt-4o", "context_window": 64_000}, 48_000),
+        ({"context_length": 64_000}, 48_000),
+        (SimpleNamespace(model_name="gpt-4o", context_window=64_000), 48_000),
+    ],
+    ids=["LiteLLM", "window", "OpenRouter", "LlamaIndex"],
+)
+def test_a_model_info_of_another_library_configures_the_model(config: Any, tokens: int) -> None:
+    assert ContextWindowManager(config).total_budget == tokens
+
+
+# Limits as arguments of the manager
+
+
+def test_the_fields_of_a_window_are_arguments_of_the_manager() -> None:
+    manager = ContextWindowManager("gpt-5", max_tokens=4_000, strict=True)
+    assert manager.context_window == ContextWindow(max_tokens=4_000, strict=True)
+    assert manager.total_budget == 4_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_tokens": 5, "context_window": ContextWindow()}, r"max_tokens=5: pass it in ContextWindow\(max_tokens=…\), or leave"),
+        ({"max_token": 5}, "max_token=5: there is no such argument; did you mean max_tokens"),
+        ({"model": "gpt-5"}, "did you mean model_config"),
+        ({"zzz": 1}, "the limits are the fields of ContextWindow"),
+        ({"max_tokens": 0}, "max_tokens=0: pass a whole number of 1 or more"),
+    ],
+)
+def test_an_argument_that_makes_no_sense_names_the_remedy(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        ContextWindowManager(**arguments)
+
+
+def test_figures_by_category_take_the_category_or_its_name() -> None:
+    manager = ContextWindowManager(token_counter=len, max_tokens=1_000)
+    stats, usage = manager.analyze_session(session_of(3)), manager.get_token_usage()
+    for category in MessageCategory:
+        assert stats["per_category"][category] == stats["per_category"][category.value] == usage[category] == usage[category.value]
+    assert stats["items"][MessageCategory.DIALOG] == 6
 
 
 # ContextWindow.manage
@@ -84,7 +144,7 @@ def test_a_windows_views_are_stable_and_its_managers_go_with_the_session() -> No
 
 def test_a_window_refuses_what_a_manager_refuses() -> None:
     nothing: Any = []
-    with pytest.raises(BudgetError, match="pass a Session"):
+    with pytest.raises(ArgumentError, match="pass a Session"):
         asyncio.run(ContextWindow(max_tokens=400).manage(nothing))
     with pytest.raises(ContextOverflowError):
         asyncio.run(ContextWindow(max_tokens=5, strict=True).manage(long_session()))
@@ -149,6 +209,41 @@ def test_a_counter_is_asked_for_messages_only_if_it_takes_no_text() -> None:
     kinds = [type(argument) for argument in arguments if argument]
     assert kinds.count(str) == 1
     assert arguments[-1]["role"] == "user"
+
+
+class Encoder:
+    """A tokenizer as in `tokenizers`: it can also be called, and then returns no number."""
+
+    def encode(self, text: str) -> list[str]:
+        return list(text)
+
+    def __call__(self, text: str) -> dict[str, list[str]]:
+        return {"input_ids": self.encode(text)}
+
+
+class Estimator:
+    def estimate(self, text: str) -> int:
+        return len(text)
+
+
+class Messages:
+    def count_tokens(self, message: Any) -> int:
+        return len(message["content"])
+
+
+@pytest.mark.parametrize("counter", [Encoder(), Estimator(), Messages()], ids=lambda counter: type(counter).__name__)
+def test_an_object_counts_by_its_method(counter: Any) -> None:
+    managers = [ContextWindowManager(token_counter=count, max_tokens=1_000) for count in (counter, len)]
+    views = [[item.id for item in manager.process_session(LONG).items] for manager in managers]
+    assert views[0] == views[1]
+    assert managers[0].get_token_usage() == managers[1].get_token_usage()
+
+
+def test_an_encoding_of_tiktoken_counts_texts_that_look_like_special_tokens() -> None:
+    session = Session()
+    session.add_message("user", "<|endoftext|>")
+    usage = ContextWindowManager(token_counter=o200k(), max_tokens=1_000).get_token_usage(session)
+    assert usage["DIALOG"] > 1
 
 
 def test_the_error_of_a_counter_that_takes_nothing_is_its_first() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from context_window import BudgetError, ContextWindowManager, ModelError, PromptTooLongError, Session
+from context_window import ArgumentError, ContextWindowManager, ModelError, PromptTooLongError, Session
 from context_window.requests.anthropic_request import lower_budget
 from tests.support.looping import manager
 
@@ -63,7 +63,7 @@ def test_the_remaining_view_fits_even_if_it_contains_all_undercounted_text(local
 
 
 def test_an_empty_session_cannot_become_smaller() -> None:
-    with pytest.raises(BudgetError, match="nothing of it was sent"):
+    with pytest.raises(ArgumentError, match="nothing of it was sent"):
         lower_budget(0, 10, 5)
 
 
@@ -106,7 +106,7 @@ def test_a_refusal_that_removes_nothing_keeps_the_budget() -> None:
 
 @pytest.mark.parametrize("refused", [None, 5, "prompt is too long", ValueError("prompt is too long"), ModelError("busy")])
 def test_an_invalid_refusal_is_an_error(refused: Any) -> None:
-    with pytest.raises(BudgetError, match="pass a PromptTooLongError"):
+    with pytest.raises(ArgumentError, match="pass a PromptTooLongError"):
         manager().accept_refusal(log_of_turns(), refused)
 
 

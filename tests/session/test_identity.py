@@ -5,12 +5,12 @@ import dataclasses
 from typing import Any
 
 import pytest
+from context_window.trimming import edited_output as originals
+from context_window.trimming import placeholders
 from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
-from context_window.trimming import edited_output as originals
-from context_window.trimming import placeholders
 from session import (
     AgentConfigUpdate,
     Compaction,

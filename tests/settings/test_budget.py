@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from context_window import (
-    BudgetError,
+    ArgumentError,
     CharacterCounter,
     ContextWindow,
     ContextWindowManager,
@@ -101,7 +101,7 @@ def test_an_unknown_model_without_max_tokens(name: str, as_config: bool) -> None
     ],
 )
 def test_invalid_model_configs(model_config: Any, message: str) -> None:
-    with pytest.raises(BudgetError, match=message):
+    with pytest.raises(ArgumentError, match=message):
         resolve(model_config)
 
 
@@ -114,13 +114,13 @@ def test_invalid_model_configs(model_config: Any, message: str) -> None:
     ],
 )
 def test_a_model_config_is_checked_when_it_is_made(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(BudgetError, match=message):
+    with pytest.raises(ArgumentError, match=message):
         ModelConfig(**arguments)
 
 
 @pytest.mark.parametrize("window", [{"max_tokens": 5}, 5, ContextWindow, "large"])
 def test_invalid_context_windows(window: Any) -> None:
-    with pytest.raises(BudgetError, match=r"pass a ContextWindow\(max_tokens=…\)"):
+    with pytest.raises(ArgumentError, match=r"pass a ContextWindow\(max_tokens=…\)"):
         ContextWindowManager(context_window=window)
 
 
@@ -130,7 +130,7 @@ def test_the_reserve() -> None:
     assert resolve("gpt-4o", output_reserve=127_999).tokens == 1
     assert resolve("gpt-4o", max_tokens=5_000).reserve == 0  # an explicit budget is the prompt's
     for reserve in (128_000, 10**9):
-        with pytest.raises(BudgetError, match="nothing is left for the prompt; pass less than 128,000, the window of gpt-4o"):
+        with pytest.raises(ArgumentError, match="nothing is left for the prompt; pass less than 128,000, the window of gpt-4o"):
             resolve("gpt-4o", output_reserve=reserve)
 
 
@@ -182,7 +182,7 @@ def test_a_config_can_say_whether_thinking_is_bound() -> None:
     assert resolve(ModelConfig("my-own", 1_000, binds_thinking=True)).binds_thinking
     assert resolve(ModelConfig(max_tokens=1_000, binds_thinking=True)).binds_thinking
     assert not resolve(ModelConfig("my-own", 1_000)).binds_thinking
-    with pytest.raises(BudgetError, match="pass True or False, or None"):
+    with pytest.raises(ArgumentError, match="pass True or False, or None"):
         ModelConfig(binds_thinking="yes")  # type: ignore[arg-type]
 
 
@@ -207,5 +207,5 @@ def test_a_window_of_ones_own_replaces_the_models(
 
 def test_a_window_is_a_number_of_tokens() -> None:
     for wrong in (0, -1, "200k", 1.5):
-        with pytest.raises(BudgetError, match=r"ModelConfig\.window"):
+        with pytest.raises(ArgumentError, match=r"ModelConfig\.window"):
             ModelConfig("gpt-5", window=wrong)  # type: ignore[arg-type]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from context_window.views.session_state import shows_less
+
 from context_window import (
     Action,
     ContextWindow,
@@ -17,10 +19,9 @@ from context_window import (
     ThresholdCrossed,
     Trimmed,
 )
+from context_window.decision.plan import Cut
 from context_window.events.definitions import CounterFellBack, Event
 from context_window.settings.resolved import NOT_CLAUDE
-from context_window.decision.plan import Cut
-from context_window.views.session_state import shows_less
 from tests.support.counting import Letters
 from tests.support.managing import ids, session_of
 from tests.support.stubs import AnthropicStub

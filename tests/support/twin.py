@@ -708,7 +708,12 @@ class Twin:
         images = []
         for place, part in live[: max(0, len(live) - self.limits.images_kept)]:
             system = self.category(place) is MessageCategory.SYSTEM
-            if place not in {*self.unread(), *self.asking()} or system or any(map(self.held, self.units()[place])) or is_summary(self.items[place]):
+            if (
+                place not in {*self.unread(), *self.asking()}
+                or system
+                or any(map(self.held, self.units()[place]))
+                or is_summary(self.items[place])
+            ):
                 continue
             whole = self.form(place, images=())[1]
             if self.form(place, images=(part,))[1] < whole:
@@ -717,7 +722,12 @@ class Twin:
 
     def kept_units(self) -> list[list[int]]:
         """Units that rules keep and nothing else does, in the order in which they are dropped."""
-        return [unit for category in ORDER for unit in self.takeable(category) if any(map(self.kept, unit)) and not (self.cannot_go(unit) or self.waits(unit))]
+        return [
+            unit
+            for category in ORDER
+            for unit in self.takeable(category)
+            if any(map(self.kept, unit)) and not (self.cannot_go(unit) or self.waits(unit))
+        ]
 
     def drop_first_message(self) -> None:
         first = self.first_message()

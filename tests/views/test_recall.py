@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from context_window import BudgetError, ContextWindow, ContextWindowManager, RecallError, Session
+from context_window import ArgumentError, ContextWindow, ContextWindowManager, RecallError, Session
 from context_window.recall import recall, recall_tool
 from session.items import FunctionCall, FunctionCallOutput, Message
 from session.parts import Image, Text
@@ -153,15 +153,15 @@ def test_only_the_number_of_an_image_names_one(id: str) -> None:
 
 @pytest.mark.parametrize("id", [5, None, b"m", ["m"], 10**5_000], ids=["number", "none", "bytes", "list", "huge"])
 def test_an_id_that_is_not_a_string_is_rejected(id: Any) -> None:
-    with pytest.raises(BudgetError, match="pass the recall id from a placeholder"):
+    with pytest.raises(ArgumentError, match="pass the recall id from a placeholder"):
         manager(300).recall(Session(), id)
 
 
 @pytest.mark.parametrize("session", [None, "log", []])
 def test_other_objects_are_rejected_as_sessions(session: Any) -> None:
-    with pytest.raises(BudgetError, match="pass the Session"):
+    with pytest.raises(ArgumentError, match="pass the Session"):
         manager(300).recall(session, "m")
-    with pytest.raises(BudgetError, match="pass the Session"):
+    with pytest.raises(ArgumentError, match="pass the Session"):
         recall_tool("anthropic").handle(session, {"id": "m"})
 
 
@@ -183,7 +183,7 @@ def test_a_model_may_take_the_quotes_off_a_number() -> None:
 
 @pytest.mark.parametrize("provider", ["mistral", "", None, 5, ["anthropic"]])
 def test_an_unknown_provider_is_rejected(provider: Any) -> None:
-    with pytest.raises(BudgetError, match="pass one of anthropic"):
+    with pytest.raises(ArgumentError, match="pass one of anthropic"):
         manager(300).recall_tool(provider)
 
 
