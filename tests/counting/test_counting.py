@@ -20,7 +20,7 @@ from context_window import (
     TiktokenCounter,
     TokenCounter,
 )
-from context_window.counting import CallableCounter, default_counter, vocabulary
+from context_window.counting import CallableCounter, default_counter
 from context_window.counting.counter import CheckedCounter
 from context_window.counting.images import claude_high_tokens, claude_standard_tokens
 from session.parts import Document, Image, Part, Text
@@ -193,7 +193,7 @@ def test_a_counters_own_error_comes_through_and_leaves_the_manager_usable() -> N
     ("counter", "message"),
     [
         (5, "pass a TokenCounter, or a function"),
-        (vocabulary.SPECIAL, "pass a TokenCounter, or a function"),
+        ({"a": 1}, "pass a TokenCounter, or a function"),
         (tiktoken.Encoding, "this is the class"),
         (TiktokenCounter, r"this is the class; pass an instance, TiktokenCounter\(…\)"),
         (CharacterCounter, "this is the class"),
