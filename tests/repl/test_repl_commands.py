@@ -208,7 +208,7 @@ def test_an_image_is_attached_for_the_next_message(chat: Chat, tmp_path: Path) -
     (tmp_path / "large.png").write_bytes(png(3, 2) + bytes(6 * 1024 * 1024))
     for name, message in (
         ("text.png", "is not a PNG"),
-        ("half.png", "is damaged: it ends in the middle"),
+        ("half.png", "is damaged: its content cannot be decoded"),
         ("large.png", "the limit for an image is 5,242,880"),
     ):
         with pytest.raises(ChatError, match=message):
