@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import READABLE_FORMATS, Settings, max_tokens_option, read_files_option, strategy_option
+from .options import READABLE_FORMATS, CommandOptions, max_tokens_option, read_files_option, strategy_option
 from .output import BadInputError, show, tolerate_closed_pipe
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def chat(transcript: str | None, resume: bool, auto: bool, session_id: str | Non
 
     --replay calls no model: each Enter shows the next turn of the transcript and the content of the window at that point.
     """
-    settings = Settings(**options)
+    settings = CommandOptions(**options)
     if transcript is not None:
         if resume:
             raise BadInputError("--continue resumes your last session and --replay shows a transcript: use one of them")
@@ -72,7 +72,7 @@ def chat(transcript: str | None, resume: bool, auto: bool, session_id: str | Non
         _talk(settings, resume=resume, debug=debug)
 
 
-def _talk(settings: Settings, *, resume: bool, debug: bool) -> None:
+def _talk(settings: CommandOptions, *, resume: bool, debug: bool) -> None:
     from ..repl.chat import Chat, ChatError, Notices
     from ..repl.chat_loop import run_chat
     from ..repl.commands import NAMES
@@ -141,7 +141,7 @@ def _open_store(path: Path) -> SessionStore:
         raise BadInputError(f"{error}; move it elsewhere, and the chat will create a new one") from None
 
 
-def _replay(transcript: str, session_id: str | None, settings: Settings, *, auto: bool, debug: bool) -> None:
+def _replay(transcript: str, session_id: str | None, settings: CommandOptions, *, auto: bool, debug: bool) -> None:
     from ..repl.chat import Chat, Notices
     from ..repl.chat_loop import run_replay
     from ..repl.commands import REPLAY_NAMES

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from .options import READABLE_FORMATS, Settings, max_tokens_option
+from .options import READABLE_FORMATS, CommandOptions, max_tokens_option
 from .output import BadInputError
 
 INSTALL = "the server needs another package: pip install 'context-window[mcp]'"
@@ -47,7 +47,7 @@ def mcp(path: str | None, max_tokens: int | None) -> None:
             raise FileNotFoundError(f"Claude Code has no log for {folder}; name one as PATH")
         return log_path
 
-    tools = LogTools(log, lambda session: Settings(max_tokens=max_tokens).manager(session)[0])
+    tools = LogTools(log, lambda session: CommandOptions(max_tokens=max_tokens).manager(session)[0])
     server = kind("context-window", instructions=INSTRUCTIONS)
 
     @server.tool()  # type: ignore[untyped-decorator,unused-ignore]

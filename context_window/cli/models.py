@@ -13,7 +13,7 @@ from ..printable import printable
 from .output import BadInputError, say_values, show
 
 if TYPE_CHECKING:
-    from ..models import Model
+    from ..models import ModelFacts
 
 EPILOG = """\b
 Examples:
@@ -49,7 +49,7 @@ def models(words: tuple[str, ...], as_json: bool) -> None:
     show(lambda width, glyphs: model_lines(matches, PRICED_ON, width, glyphs))
 
 
-def figures(model: Model) -> dict[str, Any]:
+def figures(model: ModelFacts) -> dict[str, Any]:
     """Return the row of a model as JSON values: amounts in tokens, prices in US dollars per million tokens."""
     prices = model.prices
     return {

@@ -113,7 +113,7 @@ def window_options(command: Command) -> Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class CommandOptions:
     """Values of the shared options, under the options' names.
 
     `max_tool_calls` is set by the chat and is no option. `printed_warnings` are the warnings printed so far: with several transcripts,

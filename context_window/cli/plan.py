@@ -13,7 +13,7 @@ from session.session import Session
 
 from ..trimming.plan import Action, Plan
 from .newest import complete_path
-from .options import READABLE_FORMATS, Settings, window_options
+from .options import READABLE_FORMATS, CommandOptions, window_options
 from .output import BrokenPromiseError, say_values, show
 from .problem_text import over_budget
 from .progress import count_with_bar, progress_bar
@@ -44,7 +44,7 @@ def plan(path: str, one_shot: bool, list_all: bool, as_json: bool, **options: An
     from ..display.usage import footnotes
     from .read_transcript import read_one
 
-    settings = Settings(**options)
+    settings = CommandOptions(**options)
     transcript = read_one(path, settings.session_id, settings.read_files_below)
     manager, budget_from = settings.manager(transcript.session)
     count_with_bar(manager, transcript.session)

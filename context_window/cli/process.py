@@ -9,7 +9,7 @@ import click
 from ..printable import printable
 from .export import export, to_option
 from .newest import complete_path
-from .options import READABLE_FORMATS, Settings, window_options
+from .options import READABLE_FORMATS, CommandOptions, window_options
 from .output import BrokenPromiseError, complain, say, say_aside, say_values
 from .problem_text import over_budget, refused
 from .progress import count_with_bar, progress_bar
@@ -42,7 +42,7 @@ def process(path: str, out: str, to: str, one_shot: bool, force: bool, as_json: 
     from ..trimming.plan_text import headline, tight_budget
     from .read_transcript import read_one
 
-    settings = Settings(**options)
+    settings = CommandOptions(**options)
     target = Target(out, [path], force=force)
     transcript = read_one(path, settings.session_id, settings.read_files_below)
     manager, budget_from = settings.manager(transcript.session)

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from ..printable import printable
-from .options import Settings, max_tokens_option, session_option
+from .options import CommandOptions, max_tokens_option, session_option
 from .output import BadInputError, say, say_aside
 from .safe_write import STDOUT, Target, output_options
 from .spend import complain_of_faults, filter_options
@@ -71,7 +71,7 @@ def _refuse(context: click.Context, names: Sequence[str], reason: str) -> None:
 def _session_report(path: str, options: dict[str, Any]) -> Document:
     from ..reports import session_page
 
-    result = read_timeline(path, Settings(**options))
+    result = read_timeline(path, CommandOptions(**options))
     return session_page(result.timeline, title=result.name)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .newest import chosen_paths, complete_path, last_option
-from .options import READABLE_FORMATS, Settings, max_tokens_option, model_option, read_files_option, session_option
+from .options import READABLE_FORMATS, CommandOptions, max_tokens_option, model_option, read_files_option, session_option
 from .output import say, say_values, show
 from .progress import count_with_bar, progress_bar
 from .watch import LiveSession, clear_screen, watch, watch_option
@@ -47,7 +47,7 @@ def timeline(path: str | None, wants_why: bool, last: bool, is_watched: bool, as
     Draws the prompt of each request by category, with compactions (C), trims (T) and cache breaks (!), and lists the largest jumps. PATH
     is a session log, a saved session, or - for standard input. Without PATH, the newest session of this folder is read.
     """
-    settings = Settings(**options)
+    settings = CommandOptions(**options)
     (chosen,) = chosen_paths(() if path is None else (path,), last=last)
     live = LiveSession(settings)
     if not is_watched:
@@ -101,7 +101,7 @@ class ReadTimeline:
     why: Why | None = None
 
 
-def read_timeline(path: str, settings: Settings, live: LiveSession | None = None, *, wants_why: bool = False) -> ReadTimeline:
+def read_timeline(path: str, settings: CommandOptions, live: LiveSession | None = None, *, wants_why: bool = False) -> ReadTimeline:
     """Read a log and make the timeline of one of its sessions.
 
     Args:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .newest import chosen_paths, complete_path, last_option
-from .options import READABLE_FORMATS, Settings, window_options
+from .options import READABLE_FORMATS, CommandOptions, window_options
 from .output import BAD_INPUT, BadInputError, BrokenPromiseError, complain, say, say_values, show
 from .progress import count_with_bar, progress_bar
 from .watch import LiveSession, clear_screen, watch, watch_option
@@ -45,7 +45,7 @@ def usage(paths: tuple[str, ...], last: bool, is_watched: bool, as_json: bool, *
     standard input. Without PATH, the newest session of this folder is read. Several PATHs, or a folder of logs, give a table with a row for
     each session.
     """
-    settings = Settings(**options)
+    settings = CommandOptions(**options)
     paths = _logs_in(chosen_paths(paths, last=last))
     if is_watched:
         _watch(paths, settings, as_json=as_json)
@@ -82,7 +82,7 @@ def _logs_in(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(logs)
 
 
-def _show_all(paths: Sequence[str], settings: Settings, *, as_json: bool) -> tuple[list[UsageReport], int]:
+def _show_all(paths: Sequence[str], settings: CommandOptions, *, as_json: bool) -> tuple[list[UsageReport], int]:
     """Print the report, or a table of several, and return them and the number of paths that could not be read.
 
     A single path's error is raised.
@@ -138,7 +138,7 @@ class ReadReport:
         return self.report.to_dict() | {"path": path, "other_sessions": self.other_sizes}
 
 
-def _read(path: str, live: LiveSession, settings: Settings) -> ReadReport:
+def _read(path: str, live: LiveSession, settings: CommandOptions) -> ReadReport:
     from .read_transcript import read
 
     transcript = read(path, settings.session_id, settings.read_files_below)
@@ -149,7 +149,7 @@ def _read(path: str, live: LiveSession, settings: Settings) -> ReadReport:
         return ReadReport(report, _count_others(transcript, manager), transcript)
 
 
-def _watch(paths: Sequence[str], settings: Settings, *, as_json: bool) -> None:
+def _watch(paths: Sequence[str], settings: CommandOptions, *, as_json: bool) -> None:
     """Show the report of a log whenever it has grown."""
     if len(paths) > 1:
         raise click.UsageError("--watch takes a single PATH.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from session.session import Session
 
     from ..manager import ContextWindowManager
-    from .options import Settings
+    from .options import CommandOptions
 
 INTERVAL = 0.5
 """Seconds between two looks at the log."""
@@ -63,7 +63,7 @@ def clear_screen() -> None:
 class LiveSession:
     """A session that grows as its log does, and the manager that counts it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: CommandOptions) -> None:
         """
         Args:
             settings: The values of the command's options.

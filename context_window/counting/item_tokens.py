@@ -57,7 +57,7 @@ _ALIGNED = 6
 """Lowest bits of an item's `id`, which say little: items are larger than 64 bytes."""
 
 
-class _Memo:
+class _ItemCounts:
     """One counter's results for one item. Amounts are tokens.
 
     Attributes:
@@ -196,10 +196,10 @@ class Measurer:
             latest = memo.cut = (limit, self._cut(item, memo, limit))
         return latest[1]
 
-    def _cut(self, item: Item, memo: _Memo, limit: int) -> Cut:
+    def _cut(self, item: Item, memo: _ItemCounts, limit: int) -> Cut:
         return self._cut_output(item, memo, limit) if isinstance(item, FunctionCallOutput) else self._cut_middle(item, memo, limit)
 
-    def _cut_middle(self, item: Item, memo: _Memo, limit: int) -> Cut:
+    def _cut_middle(self, item: Item, memo: _ItemCounts, limit: int) -> Cut:
         """Return the cut of a user's message or of a call: every longer text of it keeps the same number of characters."""
         longest = longest_text(item)
         if not longest:
@@ -211,7 +211,7 @@ class Measurer:
         length = longest_length(longest, limit, tokens, memo.measured.tokens)
         return middle_cut(length, tokens(length))
 
-    def _cut_output(self, item: FunctionCallOutput, memo: _Memo, limit: int) -> Cut:
+    def _cut_output(self, item: FunctionCallOutput, memo: _ItemCounts, limit: int) -> Cut:
         text, original = output_text(item), original_of(item)
         if not text or item.extra.get(MARK) == CLEARED:
             return Cut(0, 0, memo.measured.tokens)
@@ -223,9 +223,9 @@ class Measurer:
         head, tail = original.available(*longest_cut(text, limit - fixed, tokens, memo.measured.tokens - fixed))
         return Cut(head, tail, fixed + tokens(head, tail))
 
-    def _memo(self, item: Item) -> _Memo:
+    def _memo(self, item: Item) -> _ItemCounts:
         latest = getattr(item, "memo", None)
-        if type(latest) is _Memo and latest.counter is self._equal_counter:  # the usual case; every report asks for all items
+        if type(latest) is _ItemCounts and latest.counter is self._equal_counter:  # the usual case; every report asks for all items
             return latest
         memo = None if latest is None else self._find_memo(item)
         if memo is None:
@@ -238,14 +238,14 @@ class Measurer:
                     object.__setattr__(item, "memo", (memo, *older) if older else memo)
         return memo
 
-    def _find_memo(self, item: Item) -> _Memo | None:
+    def _find_memo(self, item: Item) -> _ItemCounts | None:
         for memo in _memos(item):
             if memo.counter is self.counter or memo.counter == self.counter:
                 self._equal_counter = memo.counter
                 return memo
         return None
 
-    def _count(self, item: Item) -> _Memo:
+    def _count(self, item: Item) -> _ItemCounts:
         count_text, framing = self.counter.count_text, self._framing
         match item:
             case Message():
@@ -267,7 +267,7 @@ class Measurer:
             case _:
                 sealed = item.data or (item.signature if not item.text else None)
                 tokens = framing.message + count_text(item.text) + sealed_tokens(sealed or "")
-        return _Memo(self.counter, Measured(tokens))
+        return _ItemCounts(self.counter, Measured(tokens))
 
     def _call_tokens(self, call: FunctionCall, arguments: str) -> int:
         """Return the tokens of a call with these arguments."""
@@ -289,18 +289,18 @@ class Measurer:
             return self.counter.count_text(arguments)
         return per_argument * len(texts) + self.counter.count_text("\n".join(texts))
 
-    def _count_parts(self, item: Item, parts: tuple[Part, ...], base: int, added: int = 0) -> _Memo:
+    def _count_parts(self, item: Item, parts: tuple[Part, ...], base: int, added: int = 0) -> _ItemCounts:
         if len(parts) == 1 and isinstance(parts[0], Text) and MARK not in item.extra:  # nearly all items
             if self._is_own:
                 tokens = base + self.counter.count_text(escaped(parts[0].text, *ADDED, at_opening=True)) + added
             else:
                 tokens = base + self.counter.count_part(_as_sent(parts[0])) + added
-            return _Memo(self.counter, Measured(tokens), base=base, fixed_parts=added)
+            return _ItemCounts(self.counter, Measured(tokens), base=base, fixed_parts=added)
         counts = [self.counter.count_part(_as_sent(part)) + self._file_framing(part) for part in parts]
         notes = original_of(item).notes if isinstance(item, FunctionCallOutput) and MARK in item.extra else ()
         images = [(place, part, counts[place]) for place, part in enumerate(parts) if isinstance(part, Image)]
         saved = tuple((place, tokens - self.counter.count_text(image_placeholder(item, place, part))) for place, part, tokens in images)
-        return _Memo(
+        return _ItemCounts(
             self.counter,
             Measured(base + sum(counts) + added, saved),
             base=base,
@@ -322,12 +322,12 @@ def _as_sent(part: Part) -> Part:
     return Text(text) if isinstance(part, Text) and (text := escaped(part.text, *ADDED, at_opening=True)) is not part.text else part
 
 
-def _memos(item: Item) -> tuple[_Memo, ...]:
+def _memos(item: Item) -> tuple[_ItemCounts, ...]:
     """Return the item's memos, the latest counter's first. A loaded or copied item does not have the attribute yet."""
     memo = getattr(item, "memo", None)
     if isinstance(memo, tuple):
         return memo
-    return (memo,) if isinstance(memo, _Memo) else ()
+    return (memo,) if isinstance(memo, _ItemCounts) else ()
 
 
 def loaded_tools(output: FunctionCallOutput) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..errors import BudgetError, ContextWindowError
-from ..models import Model
+from ..models import ModelFacts
 from .counter import CallableCounter, CharacterCounter, CheckedCounter, TokenCounter, expected_error_of
 from .ctok_counter import CtokCounter, ctok_counter, has_ctok
 from .gigatoken_counter import GigatokenCounter
@@ -49,7 +49,7 @@ class SelectedCounter(NamedTuple):
     problem: str = ""
 
 
-def select_counter(custom: TokenCounter | Callable[[Any], int] | None, model: Model | None) -> SelectedCounter:
+def select_counter(custom: TokenCounter | Callable[[Any], int] | None, model: ModelFacts | None) -> SelectedCounter:
     """Return the counter for a model.
 
     Args:
@@ -78,7 +78,7 @@ def select_counter(custom: TokenCounter | Callable[[Any], int] | None, model: Mo
         return SelectedCounter(CharacterCounter(), CharacterCounter.expected_error, f"the vocabulary cannot be loaded: {error}")
 
 
-def _tiktoken_counter(model: Model | None) -> tuple[TiktokenCounter, float]:
+def _tiktoken_counter(model: ModelFacts | None) -> tuple[TiktokenCounter, float]:
     """Return tiktoken's counter for a model, and its usual error."""
     if model is None:
         return default_counter(), UNKNOWN_ERROR
@@ -88,7 +88,7 @@ def _tiktoken_counter(model: Model | None) -> tuple[TiktokenCounter, float]:
         return default_counter(model.image_rule, model.token_ratio), max(model.expected_error, STAND_IN_ERROR)
 
 
-def _vocabulary_of(model: Model) -> str:
+def _vocabulary_of(model: ModelFacts) -> str:
     """Return the vocabulary of an OpenAI model or the stand-in for Gemini's, and o200k for any other model."""
     if model.family != "openai":
         return GEMINI if model.family == "google" else O200K
@@ -101,7 +101,7 @@ def _vocabulary_of(model: Model) -> str:
     return name if name in OLDER else O200K
 
 
-def _as_counter(custom: TokenCounter | Callable[[Any], int], model: Model | None) -> TokenCounter:
+def _as_counter(custom: TokenCounter | Callable[[Any], int], model: ModelFacts | None) -> TokenCounter:
     if type(custom) in TRUSTED_COUNTERS:
         return custom  # type: ignore[return-value]
     if isinstance(custom, type):

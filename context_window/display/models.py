@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
 
-from ..models import Model
+from ..models import ModelFacts
 from .glyphs import QUIET, STRONG, Glyphs
 from .lines import Column, Line, Span, table, wrapped
 
@@ -25,7 +25,7 @@ NOTES = {
 """Explanations of columns, printed if the column is."""
 
 
-def model_lines(models: Sequence[Model], priced_on: datetime, width: int, glyphs: Glyphs) -> list[Line]:
+def model_lines(models: Sequence[ModelFacts], priced_on: datetime, width: int, glyphs: Glyphs) -> list[Line]:
     """Return the lines of the table, none wider than `width` columns.
 
     Args:
@@ -47,7 +47,7 @@ def model_lines(models: Sequence[Model], priced_on: datetime, width: int, glyphs
     return [*lines, [], *([Span(line, QUIET)] for line in wrapped(legend, width, glyphs))]
 
 
-def _columns(models: Sequence[Model], glyphs: Glyphs) -> list[Column]:
+def _columns(models: Sequence[ModelFacts], glyphs: Glyphs) -> list[Column]:
     prices = [model.prices for model in models]
     return [
         Column("model", [Span(glyphs.safe(model.name)) for model in models], is_left=True, is_elastic=True, is_last_resort=True),
@@ -76,7 +76,7 @@ def _plain(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _cliff(model: Model) -> str:
+def _cliff(model: ModelFacts) -> str:
     if model.price_cliff is None:
         return ""
     prices = model.prices
@@ -84,5 +84,5 @@ def _cliff(model: Model) -> str:
     return f"{model.price_cliff:,}{multiple}"
 
 
-def _tokenizer(model: Model) -> str:
+def _tokenizer(model: ModelFacts) -> str:
     return f"{model.tokenizer} {model.expected_error:.0%}"

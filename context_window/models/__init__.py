@@ -22,7 +22,7 @@ __all__ = [
     "PRICED_ON",
     "PROVIDERS",
     "Family",
-    "Model",
+    "ModelFacts",
     "Prices",
     "describe_model",
     "find_model",
@@ -35,7 +35,7 @@ OUTPUT_RESERVE = 32_000
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ModelFacts:
     """The facts about a model that budgets depend on.
 
     Attributes:
@@ -94,7 +94,7 @@ class Model:
         return OUTPUT_RESERVE if self.window is None else min(OUTPUT_RESERVE, self.window // 4)
 
 
-def find_model(name: str) -> Model:
+def find_model(name: str) -> ModelFacts:
     """Return the model. Its window is always known.
 
     Raises:
@@ -107,7 +107,7 @@ def find_model(name: str) -> Model:
 
 
 @lru_cache(maxsize=512)
-def describe_model(name: str) -> Model:
+def describe_model(name: str) -> ModelFacts:
     """Return all that is known about the model.
 
     For a new model that may be no more than its family: it is then counted like the family's newest models.
@@ -115,7 +115,7 @@ def describe_model(name: str) -> Model:
     window, model_family = find_window(name), family(name)
     version = claude_version(name) if model_family == "claude" else (0, 0)
     is_newer_claude = version >= (4, 7)
-    return Model(
+    return ModelFacts(
         name,
         window,
         model_family,
@@ -131,7 +131,7 @@ def describe_model(name: str) -> Model:
     )
 
 
-def find_models(query: str = "") -> Iterator[Model]:
+def find_models(query: str = "") -> Iterator[ModelFacts]:
     """Yield the conversational models whose names contain every word of the query, in any case.
 
     If none does, the query may be the exact name of any model, in any provider's spelling.

@@ -10,7 +10,7 @@ from ..counting.counter import TokenCounter
 from ..counting.overhead import RequestOverhead
 from ..counting.select import select_counter
 from ..errors import BudgetError
-from ..models import Model, describe_model, find_model
+from ..models import ModelFacts, describe_model, find_model
 from ..strategies import advisers_of, is_final
 from ..trimming.calibration_rule import CalibrationRule
 from ..trimming.limits import BOUNDLESS, Limits, portion
@@ -125,7 +125,7 @@ def resolve_budget(
     explicit = context_window.max_tokens if context_window.max_tokens is not None else config_tokens
     window = model_config.window if isinstance(model_config, ModelConfig) else None
     if window is not None:
-        model: Model | None = _with_window(describe_model(name or ""), window)
+        model: ModelFacts | None = _with_window(describe_model(name or ""), window)
     else:
         model = None if name is None else find_model(name) if explicit is None else describe_model(name)
     if model is None or (model.window is None and model.family == "other"):
@@ -220,12 +220,12 @@ def check_choice(field: str, value: object) -> bool | None:
     raise BudgetError(field, value, "pass True or False, or None to look it up for the model")
 
 
-def _with_window(model: Model, window: int) -> Model:
+def _with_window(model: ModelFacts, window: int) -> ModelFacts:
     """Return the model with another window. The largest prompt that it accepts stays the same."""
     return replace(model, window=window, input_limit=window if model.input_limit is None else min(window, model.input_limit))
 
 
-def _split_window(model: Model, output_reserve: int | None) -> tuple[int, int]:
+def _split_window(model: ModelFacts, output_reserve: int | None) -> tuple[int, int]:
     """Return the tokens of the model's window for the prompt, and the rest, which only the answer can use."""
     assert model.window is not None
     assert model.input_limit is not None

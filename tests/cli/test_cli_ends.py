@@ -21,16 +21,6 @@ from tests.support.screens import long_session, saved
 from tests.support.shell import HERE, POSIX, Shell, program
 
 
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> str:
-    return saved(long_session(), tmp_path / "session.json")
-
-
 def test_strict_is_a_promise(shell: Shell, path: str, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     for command in (("usage", path), ("plan", path), ("process", path, "-o", out)):

@@ -9,23 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from context_window import ContextWindow, ContextWindowManager, Session
 from session.providers import validate_anthropic
 from session.transcripts import read_transcript
-from tests.support.screens import long_session, saved
+from tests.support.screens import long_session
 from tests.support.shell import HERE, POSIX, Shell
-
-
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> str:
-    return saved(long_session(), tmp_path / "session.json")
 
 
 def test_process_writes_the_view(shell: Shell, path: str, tmp_path: Path) -> None:

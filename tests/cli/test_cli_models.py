@@ -15,15 +15,10 @@ from rich.cells import cell_len
 from context_window.display.glyphs import ASCII, UNICODE
 from context_window.display.lines import plain
 from context_window.display.models import model_lines
-from context_window.models import PRICED_ON, Model, Prices, describe_model, find_models
+from context_window.models import PRICED_ON, ModelFacts, Prices, describe_model, find_models
 from context_window.models.prices import ListedModel
 from tests.support.screens import ESCAPES
 from tests.support.shell import Shell
-
-
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -136,7 +131,7 @@ MODELS = st.lists(
 
 
 @given(models=MODELS, width=st.integers(40, 200))
-def test_no_line_is_wider_than_the_width(models: list[Model], width: int) -> None:
+def test_no_line_is_wider_than_the_width(models: list[ModelFacts], width: int) -> None:
     for glyphs in (UNICODE, ASCII):
         for line in model_lines(models, PRICED_ON, width, glyphs):
             assert cell_len(plain(line)) <= width

@@ -17,20 +17,10 @@ import pytest
 from context_window.cli.output import BadInputError
 from context_window.cli.safe_write import Target
 from session.store import SessionStore
-from tests.support.screens import long_session, saved
+from tests.support.screens import long_session
 from tests.support.shell import POSIX, Shell
 
 COMMANDS = [("convert",), ("process", "--max-tokens", 3_000), ("convert", "--to", "openai"), ("report",)]
-
-
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> str:
-    return saved(long_session(), tmp_path / "session.json")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
