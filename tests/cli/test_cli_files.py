@@ -54,16 +54,6 @@ def test_the_view_can_go_to_standard_output(shell: Shell, path: str) -> None:
     assert "items changed" in err
 
 
-def test_the_transcript_itself_is_never_overwritten(shell: Shell, path: str, tmp_path: Path) -> None:
-    before = Path(path).read_bytes()
-    (tmp_path / "folder").mkdir()
-    for same in (path, tmp_path / "folder" / ".." / "session.json"):
-        code, out, err = shell("process", path, "--max-tokens", 3000, "-o", same)
-        assert (code, out) == (2, "")
-        assert "never overwritten" in err
-    assert Path(path).read_bytes() == before
-
-
 @POSIX
 def test_links_and_permissions_stay_as_they_are(shell: Shell, path: str, tmp_path: Path) -> None:
     original, link = tmp_path / "kept.json", tmp_path / "link.json"
