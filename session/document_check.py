@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from io import BytesIO
-from zipfile import ZipFile
 
 PDF = "application/pdf"
 OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -42,6 +41,8 @@ def document_problem(data: bytes, media_type: str | None) -> str | None:
 
 
 def _is_office(data: bytes) -> bool:
+    from zipfile import ZipFile
+
     try:
         with ZipFile(BytesIO(data)) as archive:
             return "[Content_Types].xml" in archive.namelist()
