@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-IMPORT = "from context_window import ContextWindowManager, Message, Session"
+IMPORT = "from context_window import ContextWindowManager, Session"
 CODE = {
     "python -c pass": "pass",
     "import session": "import session",
@@ -22,7 +22,8 @@ CODE = {
     IMPORT: IMPORT,
     "ContextWindowManager('gpt-5')": f"{IMPORT}; ContextWindowManager('gpt-5')",
     "ContextWindowManager('claude-sonnet-4-5')": f"{IMPORT}; ContextWindowManager('claude-sonnet-4-5')",
-    "the first count of a short text": f"{IMPORT}; ContextWindowManager('gpt-5').process_session(Session([Message('user', 'Hello')]))",
+    "the first count of a short text": f"{IMPORT}; s = Session(); s.add_message('user', 'Hello');"
+    " ContextWindowManager('gpt-5').process_session(s)",
     "context-window statusline": "import io, sys; sys.argv = ['', 'statusline']; sys.stdin = io.TextIOWrapper(io.BytesIO(b'{}'));"
     " from context_window.__main__ import main; main()",
     "context-window --help": "from context_window.cli import main; main(['--help'])",

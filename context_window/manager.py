@@ -1,4 +1,7 @@
-"""`ContextWindowManager`, the class that users meet. It only passes each call on to the object that does the work."""
+"""`ContextWindowManager`, the class that users meet. It only passes each call on to the object that does the work.
+
+Those objects are imported with the first manager, and not with the class: a program starts at once, and pays for what it uses.
+"""
 
 from __future__ import annotations
 
@@ -7,46 +10,33 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from session.items import Compaction, Item, MessageCategory
-from session.parts import Document, Image
+from session.items import Compaction
 from session.session import Session
-from session.units import PRIORITY
-from session.usage import Usage
-
-from .calibration.reports import Calibration
-from .compaction import AnySummarizer, Compactor
-from .counting.anthropic_options import NO_OPTIONS, RequestOptions, checked_options
-from .counting.count_clients import ApiClient
-from .counting.counter import AnyCounter
-from .counting.overhead import COUNTED_OPTIONS
-from .decision.limits import portion
-from .decision.plan import Plan
-from .events.definitions import Listener, check_listener
-from .model_errors import PartRefusedError, PromptTooLongError
-from .recall import Provider, RecallTool, recall, recall_tool
-from .requests.anthropic_request import AnthropicRequests
-from .requests.part_refusals import PartRefusals
-from .requests.provider_check import ProviderCheck
-from .requests.provider_request import RequestForm
-from .requests.session_calls import SessionCalls
-from .sessions import Sessions, check_session
-from .settings.active_settings import ActiveSettings, LimitsByModel, SettingsSource
-from .settings.budget import ModelConfig
-from .settings.context_window import _MANAGE, ContextWindow, window_of
-from .settings.shares import TokenBudget
-from .settings.usage_snapshot import checked_category
-from .tools import Tool, anthropic_tools, tool_texts
-from .usage.analysis import recounted
-from .usage.report import SessionStats, UsageReport
-from .usage.tool_calls import ToolCalls, tool_calls_of
-from .usage.usage_reports import UsageReports
-from .usage.view_figures import ViewFigures
-from .validation import check_amount
 
 if TYPE_CHECKING:
+    from session.items import Item, MessageCategory
+    from session.parts import Document, Image
+    from session.usage import Usage
+
+    from .compaction import AnySummarizer
+    from .counting.anthropic_options import RequestOptions
+    from .counting.count_clients import ApiClient
+    from .counting.counter import AnyCounter
+    from .decision.plan import Plan
+    from .events.definitions import Listener
+    from .model_errors import PartRefusedError, PromptTooLongError
+    from .recall import Provider, RecallTool
+    from .settings.active_settings import LimitsByModel
+    from .settings.budget import ModelConfig
+    from .settings.context_window import ContextWindow
+    from .settings.shares import TokenBudget
     from .timeline.matches import LogReports
     from .timeline.points import Timeline
     from .timeline.why import Why
+    from .tools import Tool
+    from .usage.report import SessionStats, UsageReport
+    from .usage.tool_calls import ToolCalls
+    from .usage.view_figures import ViewFigures
 
 
 class ContextWindowManager:
@@ -104,6 +94,21 @@ class ContextWindowManager:
             BudgetError: A limit makes no sense.
             ArgumentError: Another argument makes no sense.
         """
+        from .calibration.reports import Calibration
+        from .compaction import Compactor
+        from .counting.anthropic_options import checked_options
+        from .events.definitions import check_listener
+        from .requests.anthropic_request import AnthropicRequests
+        from .requests.part_refusals import PartRefusals
+        from .requests.provider_check import ProviderCheck
+        from .requests.session_calls import SessionCalls
+        from .sessions import Sessions
+        from .settings.active_settings import ActiveSettings, SettingsSource
+        from .settings.context_window import window_of
+        from .tools import tool_texts
+        from .usage.analysis import recounted
+        from .usage.usage_reports import UsageReports
+
         self.context_window = window = window_of(context_window, limits)
         self.calibration = Calibration()
         source = SettingsSource(token_counter, api_client, window, tool_texts(tools), checked_options(options))
@@ -211,6 +216,8 @@ class ContextWindowManager:
             RecallError: Nothing has this id, or two things have it; or the session is a view whose log is not available.
             ArgumentError: The session is not a session, or the id is not a string.
         """
+        from .recall import recall
+
         return recall(session, id)
 
     def recall_tool(self, provider: Provider) -> RecallTool:
@@ -222,6 +229,8 @@ class ContextWindowManager:
         Raises:
             ArgumentError: The provider is not known.
         """
+        from .recall import recall_tool
+
         return recall_tool(provider)
 
     # Compaction
@@ -342,6 +351,8 @@ class ContextWindowManager:
             ContextOverflowError: The protected items do not fit, and the window is `strict`.
             CountingError: The token counter returned something that is not a count.
         """
+        from .requests.provider_request import RequestForm
+
         form = RequestForm.checked(provider, model, max_tokens, tools, extra)
         if form.provider == "anthropic":
             return self.anthropic_request(session, model=model, max_tokens=form.answer_tokens, tools=form.tools, **extra)
@@ -353,6 +364,8 @@ class ContextWindowManager:
     ) -> dict[str, Any]:
         """Like `request`, but counts in a thread so that the event loop keeps running."""
         import asyncio
+
+        from .requests.provider_request import RequestForm
 
         form = await asyncio.to_thread(RequestForm.checked, provider, model, max_tokens, tools, extra)
         if form.provider == "anthropic":
@@ -485,7 +498,7 @@ class ContextWindowManager:
         """
         self._settings.use_model(name)
 
-    def count_tools(self, tools: Iterable[Tool], options: RequestOptions = NO_OPTIONS) -> None:
+    def count_tools(self, tools: Iterable[Tool], options: RequestOptions | None = None) -> None:
         """Reserve room for these tools and options in every request from now on, if they cost more than those reserved so far.
 
         Args:
@@ -495,7 +508,10 @@ class ContextWindowManager:
         Raises:
             ToolsError: One of them is not a tool, or the answer's schema is no JSON.
         """
-        definitions = anthropic_tools(tools)
+        from .counting.overhead import COUNTED_OPTIONS
+        from .tools import anthropic_tools
+
+        definitions, options = anthropic_tools(tools), options or {}
         if definitions or not COUNTED_OPTIONS.isdisjoint(options):
             self._settings.count_tools(definitions, options)
 
@@ -513,6 +529,8 @@ class ContextWindowManager:
         Raises:
             ArgumentError: This is not a session.
         """
+        from .usage.tool_calls import tool_calls_of
+
         return tool_calls_of(session, self.context_window.max_tool_calls_per_turn)
 
     # Usage
@@ -542,6 +560,12 @@ class ContextWindowManager:
         Raises:
             ArgumentError: There is no such category.
         """
+        from session.units import PRIORITY
+
+        from .decision.limits import portion
+        from .settings.shares import TokenBudget
+        from .settings.usage_snapshot import checked_category
+
         checked = checked_category(category)
         share = self.context_window.shares.exact[PRIORITY.index(checked)]
         settings, figures = self._settings.figures()
@@ -553,6 +577,9 @@ class ContextWindowManager:
         Raises:
             ArgumentError: There is no such category, or the number is negative or not a whole number.
         """
+        from .settings.usage_snapshot import checked_category
+        from .validation import check_amount
+
         self._settings.usage.add(checked_category(category), check_amount("tokens", tokens, least=0))
 
     def reset_usage(self, category: MessageCategory | str | None = None) -> None:
@@ -561,6 +588,8 @@ class ContextWindowManager:
         Raises:
             ArgumentError: There is no such category.
         """
+        from .settings.usage_snapshot import checked_category
+
         self._settings.usage.reset(None if category is None else checked_category(category))
 
     def is_over_budget(self, category: MessageCategory | str | None = None) -> bool:
@@ -644,6 +673,8 @@ def own_manager(session: Session, window: ContextWindow, model: str | None = Non
         window: The limits and the policy. With another one than before, the session gets a new manager.
         model: The model's name; None if it is not known.
     """
+    from .sessions import check_session
+
     check_session(session)
     manager = _OWN_MANAGERS.get(session)
     if manager is None or manager.context_window != window:
@@ -653,9 +684,6 @@ def own_manager(session: Session, window: ContextWindow, model: str | None = Non
     return manager
 
 
-async def _manage_window(window: ContextWindow, session: Session, llm: AnySummarizer | None) -> Session:
-    """`ContextWindow.manage`."""
+async def manage_window(window: ContextWindow, session: Session, llm: AnySummarizer | None) -> Session:
+    """Do the work of `ContextWindow.manage`."""
     return await own_manager(session, window).manage(session, llm)
-
-
-_MANAGE.append(_manage_window)

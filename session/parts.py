@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
 from .errors import FormatError, short
-from .files import read_image
 from .images import MAX_SIDE, image_size
 from .sanitize import check, check_choice, check_count, clean_text
 
@@ -79,6 +78,8 @@ class Image(_Checked):
         check_choice(self, "detail", DETAILS, optional=True)
         check(self, "open_path", bool)
         if self.open_path and self.path is not None and self.data is None:
+            from .files import read_image
+
             object.__setattr__(self, "data", read_image(self.path))
         object.__setattr__(self, "open_path", False)
         if self.data is not None and (self.width is None or self.height is None):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 KEY = "removed_items"
@@ -29,7 +28,11 @@ def short_id(item_id: str) -> str:
 
     `recall` accepts both.
     """
-    return item_id if _SHORT_ID.fullmatch(item_id) else sha256(item_id.encode()).hexdigest()[:ID_LENGTH]
+    if _SHORT_ID.fullmatch(item_id):
+        return item_id
+    from hashlib import sha256
+
+    return sha256(item_id.encode()).hexdigest()[:ID_LENGTH]
 
 
 def without_id(line: str) -> str:

@@ -49,8 +49,8 @@ class ChatFiles:
 
         Args:
             session: The session.
-            path: The file. An existing file is replaced if it is empty or a save of the same session without other items.
-            force: True to replace any other file too.
+            path: The file.
+            force: True to replace an existing file.
 
         Raises:
             ChatError: The file cannot be written or must not be replaced.
@@ -59,10 +59,7 @@ class ChatFiles:
         from .export import SESSION, export
         from .safe_write import Target
 
-        force_advice = f"/save --force {path} replaces it"
         try:
-            target = Target(path, self._transcripts, session=True, force=force, rename_advice="pass", force_advice=force_advice)
-            target.permit(session)
-            target.write(export(session, SESSION).content)
+            Target(path, self._transcripts, force=force).write(export(session, SESSION).content)
         except BadInputError as error:
             raise ChatError(error.message) from None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from ..printable import printable
-from .export import SESSION, export, to_option
+from .export import export, to_option
 from .newest import complete_path
 from .options import READABLE_FORMATS, read_files_option, session_option
 from .output import BrokenPromiseError, complain, say, say_aside, say_values
 from .problem_text import refused
-from .safe_write import STDOUT, Target, force_option
+from .safe_write import STDOUT, Target, output_options
 
 EPILOG = """\b
 Examples:
@@ -22,12 +22,11 @@ Examples:
 
 @click.command(epilog=READABLE_FORMATS + EPILOG)
 @click.argument("path", metavar="IN", shell_complete=complete_path)
-@click.option("-o", "--output", "out", required=True, metavar="OUT", help="File to write, or - for standard output.")
+@output_options
 @to_option
 @session_option
 @read_files_option
 @click.option("--strict", is_flag=True, help="Write nothing and exit with 1 if the provider would refuse the result as a request.")
-@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print a summary of the conversion as JSON.")
 def convert(
     path: str, out: str, to: str, session_id: str | None, read_files_below: str | None, strict: bool, force: bool, as_json: bool
@@ -38,14 +37,12 @@ def convert(
     refuse the result as a request (for example, because the log ends with the model's answer), a warning is printed and OUT is
     written anyway.
 
-    OUT is readable only by its owner. An existing file is replaced only if it is empty or an earlier save of the same session,
-    or with --force.
+    OUT is readable only by its owner. An existing file is replaced only with --force.
     """
     from .read_transcript import read_one
 
-    target = Target(out, [path], session=to == SESSION, force=force)
+    target = Target(out, [path], force=force)
     transcript = read_one(path, session_id, read_files_below)
-    target.permit(transcript.session)
     payload = export(transcript.session, to)
     if payload.violations and strict:
         raise BrokenPromiseError(f"{refused(payload.violations)}. Nothing was written; to write it anyway, leave out --strict")

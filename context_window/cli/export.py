@@ -17,7 +17,7 @@ SESSION = "session"
 
 
 @dataclass(frozen=True, slots=True)
-class Payload:
+class ExportedSession:
     """A session in one format.
 
     Attributes:
@@ -38,41 +38,41 @@ class Payload:
         return f"{json.dumps(self.value, ensure_ascii=False)}\n".encode()
 
 
-def _session(session: Session) -> Payload:
-    return Payload(session.to_dict(), len(session.items), "items")
+def _session(session: Session) -> ExportedSession:
+    return ExportedSession(session.to_dict(), len(session.items), "items")
 
 
-def _anthropic(session: Session) -> Payload:
+def _anthropic(session: Session) -> ExportedSession:
     from session.providers.anthropic import to_anthropic, validate_anthropic
 
     messages, system = to_anthropic(session)
     value: dict[str, Any] = {"messages": messages} if system is None else {"system": system, "messages": messages}
-    return Payload(value, len(messages), "messages", tuple(validate_anthropic(value)))
+    return ExportedSession(value, len(messages), "messages", tuple(validate_anthropic(value)))
 
 
-def _openai(session: Session) -> Payload:
+def _openai(session: Session) -> ExportedSession:
     from session.providers.openai_chat import to_openai_chat, validate_openai_chat
 
     value = {"messages": (messages := to_openai_chat(session))}
-    return Payload(value, len(messages), "messages", tuple(validate_openai_chat(value)))
+    return ExportedSession(value, len(messages), "messages", tuple(validate_openai_chat(value)))
 
 
-def _openai_responses(session: Session) -> Payload:
+def _openai_responses(session: Session) -> ExportedSession:
     from session.providers.openai_responses import to_openai_responses, validate_openai_responses
 
     value = {"input": (items := to_openai_responses(session))}
-    return Payload(value, len(items), "input items", tuple(validate_openai_responses(value)))
+    return ExportedSession(value, len(items), "input items", tuple(validate_openai_responses(value)))
 
 
-def _google(session: Session) -> Payload:
+def _google(session: Session) -> ExportedSession:
     from session.providers.google import to_google, validate_google
 
     contents, system = to_google(session)
     value = {"contents": contents} if system is None else {"system_instruction": system, "contents": contents}
-    return Payload(value, len(contents), "contents", tuple(validate_google(value)))
+    return ExportedSession(value, len(contents), "contents", tuple(validate_google(value)))
 
 
-_EXPORTERS: dict[str, Callable[[Session], Payload]] = {
+_EXPORTERS: dict[str, Callable[[Session], ExportedSession]] = {
     SESSION: _session,
     "anthropic": _anthropic,
     "openai": _openai,
@@ -89,6 +89,6 @@ to_option = click.option(
 )
 
 
-def export(session: Session, to: str) -> Payload:
+def export(session: Session, to: str) -> ExportedSession:
     """Return the session in one of the formats of `--to`."""
     return _EXPORTERS[to](session)

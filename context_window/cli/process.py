@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from ..printable import printable
-from .export import SESSION, export, to_option
+from .export import export, to_option
 from .newest import complete_path
 from .options import READABLE_FORMATS, CommandOptions, window_options
 from .output import BrokenPromiseError, complain, say, say_aside, say_values
 from .problem_text import over_budget, refused
 from .progress import count_with_bar, progress_bar
-from .safe_write import STDOUT, Target, force_option
+from .safe_write import STDOUT, Target, output_options
 
 EPILOG = """\b
 Examples:
@@ -24,11 +24,10 @@ Examples:
 
 @click.command(epilog=READABLE_FORMATS + EPILOG)
 @click.argument("path", shell_complete=complete_path)
-@click.option("-o", "--output", "out", required=True, metavar="OUT", help="File to write, or - for standard output.")
+@output_options
 @to_option
 @window_options
 @click.option("--one-shot", is_flag=True, help="Trim the whole log once to the budget, instead of at each turn that exceeded it.")
-@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print a summary of the trim as JSON.")
 def process(path: str, out: str, to: str, one_shot: bool, force: bool, as_json: bool, **options: Any) -> None:
     """Trim a transcript and write what the model would see.
@@ -38,16 +37,14 @@ def process(path: str, out: str, to: str, one_shot: bool, force: bool, as_json: 
     anyway. With --strict nothing is written then. If the parts that are always kept fill more than nine tenths of the budget, the
     smallest sensible budget is printed.
 
-    OUT is readable only by its owner. An existing file is replaced only if it is empty, an earlier view of the same session or a save
-    of it that loses nothing, or with --force.
+    OUT is readable only by its owner. An existing file is replaced only with --force.
     """
     from ..decision.plan_text import headline, tight_budget
     from .read_transcript import read_one
 
     settings = CommandOptions(**options)
-    target = Target(out, [path], session=to == SESSION, force=force)
+    target = Target(out, [path], force=force)
     transcript = read_one(path, settings.session_id, settings.read_files_below)
-    target.permit(transcript.session)
     manager, budget_from = settings.manager(transcript.session)
     count_with_bar(manager, transcript.session)
     with progress_bar("trimming"):
@@ -60,7 +57,6 @@ def process(path: str, out: str, to: str, one_shot: bool, force: bool, as_json: 
         complain(problem)
     elif plan.is_tight:
         complain(tight_budget(plan))
-    target.permit(view, transcript.session)
     payload = export(view, to)
     if payload.violations and settings.strict:
         raise BrokenPromiseError(f"{refused(payload.violations)}. Nothing was written; to write it anyway, leave out --strict")

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from ..printable import printable
 from .options import CommandOptions, max_tokens_option, session_option
 from .output import BadInputError, say, say_aside
-from .safe_write import STDOUT, Target, force_option
+from .safe_write import STDOUT, Target, output_options
 from .spend import complain_of_faults, filter_options
 from .spend_reading import read_logs
 from .timeline import read_timeline
@@ -34,11 +34,10 @@ OF_ALL = ("since", "until", "project", "model", "tool", "utc", "scheduler", "no_
 
 @click.command(epilog=EPILOG)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("-o", "--output", "out", required=True, metavar="OUT", help="File to write, or - for standard output.")
+@output_options
 @filter_options
 @max_tokens_option
 @session_option
-@force_option
 @click.pass_context
 def report(context: click.Context, /, paths: tuple[str, ...], out: str, force: bool, **options: Any) -> None:
     """Write a report as an HTML page that needs no network.
@@ -46,11 +45,11 @@ def report(context: click.Context, /, paths: tuple[str, ...], out: str, force: b
     With one log, the page shows that session over time: the window at each request, what it cost, and where the cache broke. With
     several logs, a folder, or no PATH, it shows what all sessions have cost; the options that choose requests are those of spend.
 
-    OUT is readable only by its owner. An earlier report is replaced, any other file only with --force.
+    OUT is readable only by its owner. An existing file is replaced only with --force.
     """
     is_session = len(paths) == 1 and (paths[0] == "-" or Path(paths[0]).expanduser().is_file())
     _refuse(context, OF_ALL if is_session else OF_ONE, "are for several logs" if is_session else "are for one log")
-    target = Target(out, paths, session=False, force=force or _is_report(out))
+    target = Target(out, paths, force=force)
     chosen = {name: options[name] for name in (OF_ONE if is_session else OF_ALL)}
     page = _session_report(paths[0], chosen) if is_session else _spend_report(paths, **chosen)
     target.write(page.html.encode(errors="replace"))
@@ -67,17 +66,6 @@ def _refuse(context: click.Context, names: Sequence[str], reason: str) -> None:
     if named_options:
         flags = [option.opts[0] for option in context.command.params if option.name in named_options]
         raise click.UsageError(f"{', '.join(flags)}: such options {reason}.")
-
-
-def _is_report(out: str) -> bool:
-    """True if the file is an earlier report."""
-    from ..pages import GENERATOR
-
-    try:
-        with Path(out).open("rb") as file:
-            return Path(out).is_file() and GENERATOR.encode() in file.read(1_000)
-    except (OSError, ValueError):
-        return False
 
 
 def _session_report(path: str, options: dict[str, Any]) -> Document:

@@ -14,7 +14,7 @@ import click
 from .newest import complete_path
 from .options import Command
 from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
-from .safe_write import STDOUT, Target
+from .safe_write import STDOUT, Target, force_option
 from .spend_reading import read_logs
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def filter_options(command: Command) -> Command:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: rows, total, faults.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows as CSV, without the total.")
 @click.option("--parquet", metavar="FILE", help="Write the requests as Parquet, one row each, for DuckDB and others.")
+@force_option
 def spend(
     paths: tuple[str, ...],
     grouping: str,
@@ -86,6 +87,7 @@ def spend(
     as_json: bool,
     as_csv: bool,
     parquet: str | None,
+    force: bool,
     scheduler: str | None,
     no_cache: bool,
     **filters: Any,
@@ -100,7 +102,7 @@ def spend(
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
-    target = None if parquet is None else _target(parquet, paths)
+    target = None if parquet is None else _target(parquet, paths, force=force)
     ledger = read_logs(paths, no_cache=no_cache, address=scheduler)
     requests = choose(ledger.requests, utc=utc, **filters)
     if target is not None:
@@ -122,11 +124,11 @@ def spend(
         raise click.exceptions.Exit(BAD_INPUT)
 
 
-def _target(name: str, paths: Sequence[str]) -> Target:
+def _target(name: str, paths: Sequence[str], *, force: bool) -> Target:
     """Return the file to write the requests to."""
     if name == STDOUT:
         raise BadInputError("--parquet needs the name of a file; for a file of that name, pass ./-")
-    return Target(name, paths, session=False, rename_advice="pass --parquet with", force_advice="move it away")
+    return Target(name, paths, force=force)
 
 
 def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, ledger: Ledger) -> None:

@@ -53,10 +53,10 @@ ApiClient: TypeAlias = AnthropicClient | OpenAIClient | GoogleClient
 
 
 class CountClient(Protocol):
-    """A provider's count call."""
+    """A provider's count call. A response has the count under the attribute `field`."""
 
-    provider: str
     family: str
+    field: str
     is_async: bool
 
     def request(self, session: Session, model: str) -> Request | None:
@@ -65,14 +65,11 @@ class CountClient(Protocol):
     def send(self, request: Request, seconds: float) -> Any:
         """Send it once, without retries, and wait at most this long. An asynchronous client's result is to be awaited."""
 
-    def tokens(self, response: object) -> object:
-        """Return the count in a response; None if it holds none."""
-
 
 class AnthropicCount:
     """`client.messages.count_tokens` (https://platform.claude.com/docs/en/build-with-claude/token-counting)."""
 
-    provider, family = "Anthropic", "claude"
+    family, field = "claude", "input_tokens"
 
     def __init__(self, client: Any, tools: Iterable[Tool]) -> None:
         self.is_async = iscoroutinefunction(client.messages.count_tokens)
@@ -92,17 +89,13 @@ class AnthropicCount:
         """Send it."""
         return self._client.with_options(max_retries=0, timeout=seconds).messages.count_tokens(**request)
 
-    def tokens(self, response: object) -> object:
-        """Return `input_tokens`."""
-        return getattr(response, "input_tokens", None)
-
 
 class OpenAICount:
     """`client.responses.input_tokens.count`, for requests of either OpenAI API
     (https://developers.openai.com/api/reference/cli/resources/responses/subresources/input_tokens/index.md).
     """
 
-    provider, family = "OpenAI", "openai"
+    family, field = "openai", "input_tokens"
 
     def __init__(self, client: Any, tools: Iterable[Tool]) -> None:
         self.is_async = iscoroutinefunction(client.responses.input_tokens.count)
@@ -128,10 +121,6 @@ class OpenAICount:
         """Send it."""
         return self._client.with_options(max_retries=0, timeout=seconds).responses.input_tokens.count(**request)
 
-    def tokens(self, response: object) -> object:
-        """Return `input_tokens`."""
-        return getattr(response, "input_tokens", None)
-
 
 class GoogleCount:
     """`client.models.count_tokens` (https://ai.google.dev/api/tokens).
@@ -140,7 +129,7 @@ class GoogleCount:
     (https://github.com/googleapis/python-genai/issues/432). They are then counted as texts before the contents.
     """
 
-    provider, family = "Google", "google"
+    family, field = "google", "total_tokens"
 
     def __init__(self, client: Any, tools: Iterable[Tool]) -> None:
         self.is_async = iscoroutinefunction(client.models.count_tokens)
@@ -171,10 +160,6 @@ class GoogleCount:
         """Send it."""
         options = {"timeout": max(1, int(seconds * 1_000)), "retry_options": {"attempts": 1}}  # milliseconds
         return self._client.models.count_tokens(**{**request, "config": {**request["config"], "http_options": options}})
-
-    def tokens(self, response: object) -> object:
-        """Return `total_tokens`."""
-        return getattr(response, "total_tokens", None)
 
 
 def count_client(client: Any, tools: Iterable[Tool] = ()) -> CountClient:

@@ -16,7 +16,6 @@ from ..errors import ArgumentError, CountingError
 from ..validation import as_whole
 from .documents import text_of
 from .images import ImageRule, document_rule_of, estimated_image_tokens
-from .office import office_text
 
 
 @runtime_checkable
@@ -242,6 +241,8 @@ def count_by_rule(counter: TokenCounter, image_rule: ImageRule, part: Part) -> i
         return counter.count_text(part.text)
     if isinstance(part, Image):
         return image_rule(part)
+    from .office import office_text
+
     if (text := text_of(part)) is not None or (text := office_text(part)) is not None:
         content = counter.count_text(text)
     else:

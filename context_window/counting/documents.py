@@ -13,10 +13,6 @@ from typing import TypeAlias
 from session.estimate import BYTES_PER_PAGE, PAGE_TOKENS
 from session.parts import Document
 
-from .pdf import is_pdf, pdf_pages
-from .pdf_text import page_size, text_characters
-from .recordings import kind_of, seconds_of
-
 DocumentRule: TypeAlias = Callable[[Document], int | None]
 """Returns the tokens of a document without its title; None if it is text, or its bytes are not available or of an unknown kind."""
 
@@ -45,6 +41,9 @@ class PageRule:
         data = document.data
         if document.text is not None or data is None:
             return None
+        from .pdf import is_pdf
+        from .recordings import kind_of, seconds_of
+
         if is_pdf(data):
             return self._pdf_tokens(data)
         if (kind := kind_of(document.media_type)) and (rate := self.audio if kind == "audio" else self.video):
@@ -52,6 +51,9 @@ class PageRule:
         return None
 
     def _pdf_tokens(self, data: bytes) -> int:
+        from .pdf import pdf_pages
+        from .pdf_text import page_size, text_characters
+
         pages = pdf_pages(data)
         if pages is None:
             return self.page * (1 + len(data) // BYTES_PER_PAGE)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-from base64 import b64encode
 from fractions import Fraction
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 from unicodedata import category
 
@@ -77,6 +74,10 @@ def _is_unknown(character: str) -> bool:
 @cache
 def _encoder() -> Any:
     """Return the function that encodes a text. The vocabulary is read from a file, which is deleted at once."""
+    import tempfile
+    from base64 import b64encode
+    from pathlib import Path
+
     from gigatoken import Tokenizer
 
     with tempfile.TemporaryDirectory() as folder:

@@ -7,7 +7,7 @@ are never sent (config updates without instructions) cost nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from threading import Lock, RLock
+from threading import RLock
 
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from session.parts import Document, Image, Part, Text
@@ -50,54 +50,14 @@ OPENAI_SEAL, OPENAI_SEAL_BYTES = "gAAAA", 765
 LOADED_TOOLS, LOADED_TOOLS_MAX = "loaded_tools", 1_000
 """Name in `extra` of the number of tools that an output loads, and the most that is believed."""
 
-_SHARED_LOCKS = tuple(RLock() for _ in range(256))
-"""Locks for our own counters, which are fast: the one chosen by the item's `id`. A lock of its own for each item takes as long as all the
+_LOCKS = tuple(RLock() for _ in range(256))
+"""Locks for threads that count the same item: the one chosen by the item's `id`. A lock of its own for each item takes as long as all the
 work besides its tokens."""
 _ALIGNED = 6
 """Lowest bits of an item's `id`, which say little: items are larger than 64 bytes."""
 
 
-_ITEM_LOCKS: dict[int, tuple[RLock, list[None]]] = {}
-"""Locks of the items that callers' counters are counting, by `id` of the item. The list has an entry per thread that holds or awaits the
-lock. Such a counter may take long or count other items, so no other item may wait for it."""
-_ITEM_LOCKS_GUARD = Lock()
-"""Protects `_ITEM_LOCKS`. Held only for the moment of looking a lock up."""
-
-
-class _Exclusive:
-    """Lets one thread at a time count an item. Threads that count different items do not wait for each other."""
-
-    __slots__ = ("_key", "_lock", "_threads")
-
-    def __init__(self, item: Item) -> None:
-        """
-        Args:
-            item: The item. The caller keeps it for as long as this is in use.
-        """
-        self._key = id(item)
-
-    def __enter__(self) -> None:
-        with _ITEM_LOCKS_GUARD:
-            self._lock, self._threads = _ITEM_LOCKS.setdefault(self._key, (RLock(), []))
-            self._threads.append(None)
-        try:
-            self._lock.acquire()
-        except BaseException:
-            self._leave()
-            raise
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
-        self._leave()
-
-    def _leave(self) -> None:
-        with _ITEM_LOCKS_GUARD:
-            self._threads.pop()
-            if not self._threads:
-                del _ITEM_LOCKS[self._key]
-
-
-class _Memo:
+class _ItemCounts:
     """One counter's results for one item. Amounts are tokens.
 
     Attributes:
@@ -236,10 +196,10 @@ class Measurer:
             latest = memo.cut = (limit, self._cut(item, memo, limit))
         return latest[1]
 
-    def _cut(self, item: Item, memo: _Memo, limit: int) -> Cut:
+    def _cut(self, item: Item, memo: _ItemCounts, limit: int) -> Cut:
         return self._cut_output(item, memo, limit) if isinstance(item, FunctionCallOutput) else self._cut_middle(item, memo, limit)
 
-    def _cut_middle(self, item: Item, memo: _Memo, limit: int) -> Cut:
+    def _cut_middle(self, item: Item, memo: _ItemCounts, limit: int) -> Cut:
         """Return the cut of a user's message or of a call: every longer text of it keeps the same number of characters."""
         longest = longest_text(item)
         if not longest:
@@ -251,7 +211,7 @@ class Measurer:
         length = longest_length(longest, limit, tokens, memo.measured.tokens)
         return middle_cut(length, tokens(length))
 
-    def _cut_output(self, item: FunctionCallOutput, memo: _Memo, limit: int) -> Cut:
+    def _cut_output(self, item: FunctionCallOutput, memo: _ItemCounts, limit: int) -> Cut:
         text, original = output_text(item), original_of(item)
         if not text or item.extra.get(MARK) == CLEARED:
             return Cut(0, 0, memo.measured.tokens)
@@ -263,13 +223,13 @@ class Measurer:
         head, tail = original.available(*longest_cut(text, limit - fixed, tokens, memo.measured.tokens - fixed))
         return Cut(head, tail, fixed + tokens(head, tail))
 
-    def _memo(self, item: Item) -> _Memo:
+    def _memo(self, item: Item) -> _ItemCounts:
         latest = getattr(item, "memo", None)
-        if type(latest) is _Memo and latest.counter is self._equal_counter:  # the usual case; every report asks for all items
+        if type(latest) is _ItemCounts and latest.counter is self._equal_counter:  # the usual case; every report asks for all items
             return latest
         memo = None if latest is None else self._find_memo(item)
         if memo is None:
-            with _SHARED_LOCKS[(id(item) >> _ALIGNED) % len(_SHARED_LOCKS)] if self._is_own else _Exclusive(item):
+            with _LOCKS[(id(item) >> _ALIGNED) % len(_LOCKS)]:
                 if getattr(item, "memo", None) is not None:  # of another counter, or another thread has counted the item meanwhile
                     memo = self._find_memo(item)
                 if memo is None:
@@ -278,14 +238,14 @@ class Measurer:
                     object.__setattr__(item, "memo", (memo, *older) if older else memo)
         return memo
 
-    def _find_memo(self, item: Item) -> _Memo | None:
+    def _find_memo(self, item: Item) -> _ItemCounts | None:
         for memo in _memos(item):
             if memo.counter is self.counter or memo.counter == self.counter:
                 self._equal_counter = memo.counter
                 return memo
         return None
 
-    def _count(self, item: Item) -> _Memo:
+    def _count(self, item: Item) -> _ItemCounts:
         count_text, framing = self.counter.count_text, self._framing
         match item:
             case Message():
@@ -307,7 +267,7 @@ class Measurer:
             case _:
                 sealed = item.data or (item.signature if not item.text else None)
                 tokens = framing.message + count_text(item.text) + sealed_tokens(sealed or "")
-        return _Memo(self.counter, Measured(tokens))
+        return _ItemCounts(self.counter, Measured(tokens))
 
     def _call_tokens(self, call: FunctionCall, arguments: str) -> int:
         """Return the tokens of a call with these arguments."""
@@ -329,18 +289,18 @@ class Measurer:
             return self.counter.count_text(arguments)
         return per_argument * len(texts) + self.counter.count_text("\n".join(texts))
 
-    def _count_parts(self, item: Item, parts: tuple[Part, ...], base: int, added: int = 0) -> _Memo:
+    def _count_parts(self, item: Item, parts: tuple[Part, ...], base: int, added: int = 0) -> _ItemCounts:
         if len(parts) == 1 and isinstance(parts[0], Text) and MARK not in item.extra:  # nearly all items
             if self._is_own:
                 tokens = base + self.counter.count_text(escaped(parts[0].text, *ADDED, at_opening=True)) + added
             else:
                 tokens = base + self.counter.count_part(_as_sent(parts[0])) + added
-            return _Memo(self.counter, Measured(tokens), base=base, fixed_parts=added)
+            return _ItemCounts(self.counter, Measured(tokens), base=base, fixed_parts=added)
         counts = [self.counter.count_part(_as_sent(part)) + self._file_framing(part) for part in parts]
         notes = original_of(item).notes if isinstance(item, FunctionCallOutput) and MARK in item.extra else ()
         images = [(place, part, counts[place]) for place, part in enumerate(parts) if isinstance(part, Image)]
         saved = tuple((place, tokens - self.counter.count_text(image_placeholder(item, place, part))) for place, part, tokens in images)
-        return _Memo(
+        return _ItemCounts(
             self.counter,
             Measured(base + sum(counts) + added, saved),
             base=base,
@@ -362,12 +322,12 @@ def _as_sent(part: Part) -> Part:
     return Text(text) if isinstance(part, Text) and (text := escaped(part.text, *ADDED, at_opening=True)) is not part.text else part
 
 
-def _memos(item: Item) -> tuple[_Memo, ...]:
+def _memos(item: Item) -> tuple[_ItemCounts, ...]:
     """Return the item's memos, the latest counter's first. A loaded or copied item does not have the attribute yet."""
     memo = getattr(item, "memo", None)
     if isinstance(memo, tuple):
         return memo
-    return (memo,) if isinstance(memo, _Memo) else ()
+    return (memo,) if isinstance(memo, _ItemCounts) else ()
 
 
 def loaded_tools(output: FunctionCallOutput) -> int:

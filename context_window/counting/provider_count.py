@@ -121,7 +121,7 @@ class ProviderCounter:
         if iscoroutine(response):  # an async client that does not look like one
             response.close()
             return ProviderCount(None, ASYNC_CLIENT)
-        tokens = as_whole(self._client.tokens(response))
+        tokens = as_whole(getattr(response, self._client.field, None))
         if tokens is None or not 1 <= tokens <= HIGHEST:
             return ProviderCount(None, "the response holds no count")
         with self._lock:

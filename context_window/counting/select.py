@@ -11,7 +11,6 @@ If a package is installed but does not work, the statistics, the displays and an
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import NamedTuple
 
 from ..errors import ArgumentError, ContextWindowError
@@ -19,9 +18,8 @@ from ..models import ModelFacts
 from .counter import AnyCounter, CallableCounter, CharacterCounter, CheckedCounter, TokenCounter, counting_function, expected_error_of
 from .ctok_counter import CtokCounter, ctok_counter, has_ctok
 from .gigatoken_counter import GigatokenCounter
-from .images import ImageRule, estimated_image_tokens
 from .tiktoken_counter import TiktokenCounter, default_counter
-from .vocabulary import CACHED, GEMINI, O200K, check_o200k, has_encoding
+from .vocabulary import GEMINI, O200K, OLDER
 
 CTOK_VERSIONS = {7: "3.0", 11: "4.7", 6: "4.8"}
 """Generation of Claude's tokenizer by the tokens of a request's frame: each generation has a frame of its own."""
@@ -74,30 +72,32 @@ def select_counter(custom: AnyCounter | None, model: ModelFacts | None) -> Selec
         else:
             return SelectedCounter(ctok, ctok.expected_error)
     try:
-        check_o200k()
+        return SelectedCounter(*_tiktoken_counter(model), problem)
     except (ImportError, ContextWindowError) as error:  # a broken compiled part of tiktoken raises ImportError
         return SelectedCounter(CharacterCounter(), CharacterCounter.expected_error, f"the vocabulary cannot be loaded: {error}")
-    image_rule: ImageRule = estimated_image_tokens
-    ratio, usual_error = Fraction(1), UNKNOWN_ERROR
-    if model is not None:
-        image_rule, ratio, usual_error = model.image_rule, model.token_ratio, model.expected_error
-    vocabulary = _vocabulary_of(model)
-    if has_encoding(vocabulary):
-        return SelectedCounter(default_counter(image_rule, ratio, vocabulary), usual_error, problem)
-    return SelectedCounter(default_counter(image_rule, ratio), max(usual_error, STAND_IN_ERROR), problem)
 
 
-def _vocabulary_of(model: ModelFacts | None) -> str:
+def _tiktoken_counter(model: ModelFacts | None) -> tuple[TiktokenCounter, float]:
+    """Return tiktoken's counter for a model, and its usual error."""
+    if model is None:
+        return default_counter(), UNKNOWN_ERROR
+    try:
+        return default_counter(model.image_rule, model.token_ratio, _vocabulary_of(model)), model.expected_error
+    except ArgumentError:  # an older vocabulary that is not in tiktoken's cache
+        return default_counter(model.image_rule, model.token_ratio), max(model.expected_error, STAND_IN_ERROR)
+
+
+def _vocabulary_of(model: ModelFacts) -> str:
     """Return the vocabulary of an OpenAI model or the stand-in for Gemini's, and o200k for any other model."""
-    if model is None or model.family != "openai":
-        return GEMINI if model is not None and model.family == "google" else O200K
+    if model.family != "openai":
+        return GEMINI if model.family == "google" else O200K
     from tiktoken.model import encoding_name_for_model
 
     try:
         name = encoding_name_for_model(model.name.rpartition("/")[2])
     except KeyError:
         return O200K
-    return name if name in CACHED else O200K
+    return name if name in OLDER else O200K
 
 
 def _as_counter(custom: AnyCounter, model: ModelFacts | None) -> TokenCounter:

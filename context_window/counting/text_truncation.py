@@ -10,10 +10,8 @@ AIMS = 3
 """Guesses by proportion before the search closes in step by step."""
 NEAR = 8
 """A guess within this many characters of the last one is close enough to stop guessing."""
-LOOK_BACK = (64, 1_024, 16_384)
-"""Characters before a cut that are searched for the start of a user-perceived character: first few, then more."""
-REGIONAL_INDICATORS = r"\U0001F1E6-\U0001F1FF"
-"""Code points of which two make a flag."""
+LOOK_BACK = 1_024
+"""Characters before a cut that are searched for the start of a user-perceived character."""
 
 
 def longest_cut(text: str, limit: int, tokens: Callable[[int, int], int], total: int) -> tuple[int, int]:
@@ -35,7 +33,7 @@ def longest_cut(text: str, limit: int, tokens: Callable[[int, int], int], total:
         return 0, 0
 
     def split(length: int) -> tuple[int, int]:
-        return _head(text, length - length // 2), _tail(text, length // 2)
+        return _boundary(text, length - length // 2), _tail(text, length // 2)
 
     guess = limit * len(text) // max(1, total)
     length = _largest(lambda count: tokens(*split(count)), limit, len(text) - 1, guess, marker_tokens)
@@ -95,65 +93,31 @@ def _largest(cost: Callable[[int], int], limit: int, highest: int, guess: int, b
     return low
 
 
-def _head(text: str, length: int) -> int:
-    """Return the length of the head, shortened if it would end inside a character."""
-    return _boundary(text, length)
-
-
 def _tail(text: str, length: int) -> int:
     """Return the length of the tail, shortened if it would begin inside a character."""
     start = len(text) - length
     boundary = _boundary(text, start)
-    return length if boundary == start else len(text) - _cluster_end(text, boundary)
+    if boundary == start:
+        return length
+    import regex
+
+    match = regex.compile(r"\X").match(text, boundary)
+    return len(text) - match.end() if match else 0
 
 
-def _boundary(text: str, place: int) -> int:
-    """Return the last place at or before `place` that is not inside a character (a grapheme cluster of Unicode's annex 29).
+def _boundary(text: str, index: int) -> int:
+    """Return the last index up to this one that is not inside a character (a grapheme cluster of Unicode's annex 29).
 
     A cluster longer than `LOOK_BACK` is no real character and may be cut.
     """
-    if place <= 0 or place >= len(text) or _is_between_ascii(text, place):
-        return max(0, min(place, len(text)))
+    if index <= 0 or index >= len(text) or _is_between_ascii(text, index):
+        return max(0, min(index, len(text)))
     import regex  # installed with tiktoken; needed only for cuts next to non-ASCII characters
 
-    # Flags are paired by hand: `regex` counts a run from its start at each of its places.
-    if _is_regional_indicator(text[place - 1]) and _is_regional_indicator(text[place]):
-        return _boundary(text, place - 1) if (place - _flag_run_start(text, place)) % 2 else place
-    for back in LOOK_BACK:
-        start = max(0, place - back)
-        is_boundary = start == 0
-        if _is_regional_indicator(text[start]):  # move to the last flag of the run, for the same reason
-            after = regex.compile(rf"[^{REGIONAL_INDICATORS}]").search(text, start, place + 1)
-            end = after.start() if after else place
-            run = _flag_run_start(text, end)
-            if end - run > 2:
-                start, is_boundary = end - 2 + (end - run) % 2, True
-        boundaries = [start] if is_boundary else []
-        # A match ends at a boundary wherever it began. The pattern may look at `text[place]`, which may belong to the cluster before it.
-        boundaries += [end for match in regex.compile(r"\X").finditer(text, start, place + 1) if (end := match.end()) <= place]
-        if boundaries:
-            return boundaries[-1]
-    return place
-
-
-def _flag_run_start(text: str, end: int) -> int:
-    """Return the start of the run of regional indicators that ends at `end`."""
-    import regex
-
-    before = regex.compile(rf"(?r)[^{REGIONAL_INDICATORS}]").search(text, 0, end)
-    return before.end() if before else 0
-
-
-def _cluster_end(text: str, place: int) -> int:
-    """Return the end of the character that begins at `place`."""
-    import regex
-
-    match = regex.compile(r"\X").match(text, place)
-    return match.end() if match else len(text)
-
-
-def _is_regional_indicator(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"
+    start = max(0, index - LOOK_BACK)
+    # A match ends at a boundary wherever it began. The pattern sees `text[index]`, which may belong to the cluster before it.
+    ends = [end for match in regex.finditer(r"\X", text[start : index + 1]) if (end := start + match.end()) <= index]
+    return ends[-1] if ends else index if start else 0
 
 
 def _is_between_ascii(text: str, place: int) -> bool:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from session.parts import Part
 
 from ..errors import ArgumentError
 from .counter import count_by_rule
 from .images import ImageRule, estimated_image_tokens
-from .vocabulary import O200K, first_count, load, o200k
-
-if TYPE_CHECKING:
-    import tiktoken
+from .vocabulary import O200K, load
 
 PIECE = 200_000
 """Characters passed to tiktoken at once. Its regex engine panics on runs of white space near a million characters."""
@@ -22,10 +19,6 @@ LOOK_BACK = 1_000
 """Characters before the end of a piece that are searched for a better place to split."""
 SHORT = 64
 """Longest text, in characters, whose count is remembered: tool names, mostly."""
-
-
-FIRST = 500
-"""Characters that a counter counts before it loads all of o200k, which takes 0.3 s."""
 
 
 class TiktokenCounter:
@@ -53,8 +46,7 @@ class TiktokenCounter:
         self.ratio = ratio
         self._is_plain = ratio == 1  # comparing a fraction takes a microsecond
         self.vocabulary = encoding
-        self._encoding: tiktoken.Encoding | None = None if encoding == O200K else load(encoding)
-        self._left_before_loading = FIRST
+        self._encoding = load(encoding)
         self._count_short = lru_cache(maxsize=4096)(self._count)
 
     def count_text(self, text: str) -> int:
@@ -83,13 +75,7 @@ class TiktokenCounter:
 
     def _tokens(self, text: str) -> int:
         """Return the vocabulary's tokens of a text of at most `PIECE` characters."""
-        encoding = self._encoding
-        if encoding is None:
-            self._left_before_loading -= len(text)
-            if self._left_before_loading >= 0:
-                return first_count(text)
-            encoding = self._encoding = o200k()
-        return len(encoding.encode_ordinary(text))
+        return len(self._encoding.encode_ordinary(text))
 
 
 def default_counter(

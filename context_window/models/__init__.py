@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from functools import lru_cache
 
@@ -147,4 +146,6 @@ def find_models(query: str = "") -> Iterator[ModelFacts]:
 
 def similar_names(name: str) -> list[str]:
     """Return names of known models that are spelled much like this one, the most similar first."""
+    from difflib import get_close_matches
+
     return get_close_matches(bare(name), known_names(), n=3)

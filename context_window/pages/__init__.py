@@ -9,7 +9,7 @@
 """
 
 from .chart import Chart, Marker, Point
-from .document import GENERATOR, Document, document
+from .document import Document, document
 from .templates import chart_markup
 
-__all__ = ["GENERATOR", "Chart", "Document", "Marker", "Point", "chart_markup", "document"]
+__all__ = ["Chart", "Document", "Marker", "Point", "chart_markup", "document"]

@@ -14,9 +14,6 @@ from .templates import FOLDER, filled
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-GENERATOR = "context-window pages"
-"""The name by which a page can be recognized as one of ours."""
-
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -51,7 +48,9 @@ def document(title: str, body: Markup, *, scripts: Sequence[str] = (), fetches: 
         **({"connect-src": "'self'"} if fetches else {}),
     }
     policy = "; ".join(f"{name} {value}" for name, value in rules.items())
-    html = filled("document.html", FOLDER, title=title, body=body, style=style, scripts=all_scripts, policy=policy, generator=GENERATOR)
+    html = filled(
+        "document.html", FOLDER, title=title, body=body, style=style, scripts=all_scripts, policy=policy, generator="context-window pages"
+    )
     return Document(str(html), policy)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
 from fractions import Fraction
@@ -22,9 +22,6 @@ from .shares import Shares
 
 TARGET_RATIO = 0.65
 """The default of `target_ratio`: its part of the trigger where that is lower than the default itself."""
-
-_MANAGE: list[Callable[[ContextWindow, Session, Summarizer | Summarizing | None], Awaitable[Session]]] = []
-"""The implementation of `ContextWindow.manage`. `manager.py` adds it, because this file imports no manager."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -168,7 +165,9 @@ class ContextWindow:
             BudgetError: `session` is not a session.
             FormatError: `llm` cannot be called.
         """
-        return await _MANAGE[0](self, session, llm)
+        from ..manager import manage_window
+
+        return await manage_window(self, session, llm)
 
     def with_extract(self) -> ContextWindow:
         """Return these settings with `Extract()` as the strategy if none is set. The chat and the gateway use them so."""

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from session.document_check import document_problem
-from session.image_check import UNKNOWN, heif_problem, image_problem
+from session.image_check import UNKNOWN, image_problem
 from session.images import HEIF_BRANDS
 from session.parts import Document, Image
 from session.printable import short_name
@@ -168,8 +168,8 @@ def _problem_of(part: Image | Document) -> str | None:
     kind = sniff(data) or _plain_type(declared)
     if isinstance(part, Document):
         return document_problem(data, kind)
-    is_heif = kind in _HEIF_TYPES and data[4:8] == b"ftyp"
-    return heif_problem(data) if is_heif else image_problem(data)
+    is_heif = kind in _HEIF_TYPES and data[4:8] == b"ftyp"  # Pillow cannot decode it
+    return None if is_heif else image_problem(data)
 
 
 def _inline(data: bytes, declared: str | None, label: str, part: Image | Document) -> Source:

@@ -33,16 +33,6 @@ from tests.support.shell import Shell
 from tests.support.tool_logs import codex, codex_said, write_lines
 
 
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> str:
-    return saved(long_session(), tmp_path / "session.json")
-
-
 def test_usage_shows_the_managers_numbers(shell: Shell, path: str) -> None:
     code, out, err = shell("usage", path, "--max-tokens", 3000)
     usage = ContextWindowManager(context_window=ContextWindow(max_tokens=3000, keep_first_message=True)).get_token_usage(long_session())

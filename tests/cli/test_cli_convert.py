@@ -33,11 +33,6 @@ PROVIDERS = {
 }
 
 
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
 def asking(tmp_path: Path) -> str:
     """A saved session that ends where the model is called."""
     session = Session(long_session().items, id="asking")

@@ -21,16 +21,6 @@ from tests.support.screens import long_session, saved
 from tests.support.shell import HERE, POSIX, Shell, program
 
 
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> str:
-    return saved(long_session(), tmp_path / "session.json")
-
-
 def test_strict_is_a_promise(shell: Shell, path: str, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     for command in (("usage", path), ("plan", path), ("process", path, "-o", out)):
@@ -63,7 +53,6 @@ BAD = {
     "'32k' is not a whole number; write it in digits": ("plan", "{path}", "--max-tokens", "32k"),
     "'two' is not a whole number": ("usage", "{path}", "--images-kept", "two"),
     "the name of a transcript is empty; pass a file, or -": ("usage", ""),
-    "the name of the file to write is empty": ("process", "{path}", "-o", ""),
     "xxx cannot be written: ": ("process", "{path}", "-o", "{tmp}/" + 300 * "x"),
     "target_ratio": ("plan", "{path}", "--target-ratio", "nan"),
     "did you mean": ("usage", "{path}", "--model", "claud-sonnet-4-5"),
@@ -71,8 +60,8 @@ BAD = {
     "Missing argument": ("plan",),
     "Missing option": ("process", "{path}"),
     "No such command": ("shrink", "{path}"),
-    "there is no folder": ("process", "{path}", "-o", "{tmp}/none/out"),
-    "is a folder; pass -o": ("process", "{path}", "-o", "{tmp}"),
+    "is in no folder": ("process", "{path}", "-o", "{tmp}/none/out"),
+    "is a folder; pass a file name": ("process", "{path}", "-o", "{tmp}"),
     "has an id that begins with": ("usage", "{path}", "--session", "x"),
     "unexpected extra argument": ("plan", "{path}", "{path}"),
     "is not one of": ("process", "{path}", "--to", "word", "-o", "{tmp}/out"),

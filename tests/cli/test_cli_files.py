@@ -9,23 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from context_window import ContextWindow, ContextWindowManager, Session
 from session.providers import validate_anthropic
 from session.transcripts import read_transcript
-from tests.support.screens import long_session, saved
+from tests.support.screens import long_session
 from tests.support.shell import HERE, POSIX, Shell
-
-
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> str:
-    return saved(long_session(), tmp_path / "session.json")
 
 
 def test_process_writes_the_view(shell: Shell, path: str, tmp_path: Path) -> None:
@@ -66,16 +54,6 @@ def test_the_view_can_go_to_standard_output(shell: Shell, path: str) -> None:
     assert "items changed" in err
 
 
-def test_the_transcript_itself_is_never_overwritten(shell: Shell, path: str, tmp_path: Path) -> None:
-    before = Path(path).read_bytes()
-    (tmp_path / "folder").mkdir()
-    for same in (path, tmp_path / "folder" / ".." / "session.json"):
-        code, out, err = shell("process", path, "--max-tokens", 3000, "-o", same)
-        assert (code, out) == (2, "")
-        assert "never overwritten" in err
-    assert Path(path).read_bytes() == before
-
-
 @POSIX
 def test_links_and_permissions_stay_as_they_are(shell: Shell, path: str, tmp_path: Path) -> None:
     original, link = tmp_path / "kept.json", tmp_path / "link.json"
@@ -86,9 +64,6 @@ def test_links_and_permissions_stay_as_they_are(shell: Shell, path: str, tmp_pat
     assert link.is_symlink()
     assert stat.S_IMODE(original.stat().st_mode) == 0o640
     assert json.loads(original.read_text(encoding="utf-8"))["id"] == "long"
-    assert shell("process", path, "-o", link)[0] == 0  # by now it holds this session
-    assert link.is_symlink()
-    assert stat.S_IMODE(original.stat().st_mode) == 0o640
     assert sorted(file.name for file in tmp_path.iterdir()) == ["kept.json", "link.json", "session.json"]
 
 

@@ -21,11 +21,6 @@ from tests.support.screens import ESCAPES
 from tests.support.shell import Shell
 
 
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
 @pytest.mark.parametrize("columns", [80, 120])
 def test_all_models_fit_the_terminal(shell: Shell, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))

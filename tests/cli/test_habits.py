@@ -21,11 +21,6 @@ from tests.support.shell import POSIX, Shell, program
 
 
 @pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
-@pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder without logs, and a project in it that is the current folder."""
     folder = tmp_path / "home"

@@ -1,4 +1,4 @@
-"""OpenAI's and Google's own counts, requested with their real clients from local stubs. Anthropic's: `test_provider_count.py`."""
+"""The providers' own counts, requested with their real clients from local stubs. What becomes of a count: `test_provider_count.py`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,39 @@ from context_window.counting.provider_count import ASYNC_CLIENT
 from context_window.events.definitions import CounterFellBack, Event, ProviderOverBudget
 from context_window.settings.resolved import OTHER_FAMILY
 from tests.support.lazy import LazyModule
-from tests.support.stubs import GeminiStub, OpenAIResponsesStub
+from tests.support.stubs import AnthropicStub, GeminiStub, OpenAIResponsesStub
 from tests.support.stubs.clients import TLS, anthropic_client, google_client, openai_client
 from tests.support.stubs.server import Body, Refusal, Stub
 
 if TYPE_CHECKING:
+    import anthropic
     import openai
     from google import genai
     from google.genai import types
 else:
-    openai, genai, types = LazyModule("openai"), LazyModule("google.genai"), LazyModule("google.genai.types")
+    anthropic, openai, genai, types = (
+        LazyModule("anthropic"),
+        LazyModule("openai"),
+        LazyModule("google.genai"),
+        LazyModule("google.genai.types"),
+    )
 
 TOOL = {"name": "read_file", "description": "Reads.", "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}}}
+
+
+class Anthropic(AnthropicStub):
+    """Counts what `/v1/messages` would accept."""
+
+    answer: Any = None
+    seconds = 0.0
+
+    def serve(self, path: str, headers: Mapping[str, str], body: Body) -> Body:
+        assert path.partition("?")[0] == "/v1/messages/count_tokens"
+        time.sleep(self.seconds)
+        answer = super().serve(path, headers, body)
+        if isinstance(self.answer, Refusal):
+            raise self.answer
+        return answer if self.answer is None else {"input_tokens": self.answer}
 
 
 class OpenAI(OpenAIResponsesStub):
@@ -62,6 +83,13 @@ class Google(GeminiStub):
 
 
 @asynccontextmanager
+async def async_anthropic(stub: Stub) -> AsyncIterator[anthropic.AsyncAnthropic]:
+    http = anthropic.DefaultAsyncHttpxClient(trust_env=False, verify=TLS)
+    async with anthropic.AsyncAnthropic(api_key="key", base_url=stub.url, http_client=http) as client:
+        yield client
+
+
+@asynccontextmanager
 async def async_openai(stub: Stub) -> AsyncIterator[openai.AsyncOpenAI]:
     http = openai.DefaultAsyncHttpxClient(trust_env=False, verify=TLS)
     async with openai.AsyncOpenAI(api_key="key", base_url=f"{stub.url}/v1", http_client=http) as client:
@@ -78,6 +106,8 @@ async def async_google(stub: Stub) -> AsyncIterator[Any]:
 
 
 CLIENTS: dict[str, tuple[type[Stub], Any, str]] = {
+    "Anthropic": (Anthropic, anthropic_client, "claude-sonnet-4-5"),
+    "AsyncAnthropic": (Anthropic, async_anthropic, "claude-sonnet-4-5"),
     "OpenAI": (OpenAI, openai_client, "gpt-4o"),
     "AsyncOpenAI": (OpenAI, async_openai, "openai/gpt-4o"),
     "Google": (Google, google_client, "gemini-2.5-pro"),
@@ -230,12 +260,13 @@ def test_an_asynchronous_client_needs_the_async_calls() -> None:
 
 def test_the_real_clients_are_clients_to_the_type_checker() -> None:
     google = genai.Client(api_key="k", vertexai=False)
-    clients: list[ApiClient] = [openai.OpenAI(api_key="k"), openai.AsyncOpenAI(api_key="k"), google, google.aio]
-    assert [count_client(client).is_async for client in clients] == [False, True, False, True]
+    clients: list[ApiClient] = [anthropic.Anthropic(api_key="k"), openai.OpenAI(api_key="k"), google]
+    asynchronous: list[ApiClient] = [anthropic.AsyncAnthropic(api_key="k"), openai.AsyncOpenAI(api_key="k"), google.aio]
+    assert [count_client(client).is_async for client in (*clients, *asynchronous)] == [False] * 3 + [True] * 3
     google.close()
 
 
-@pytest.mark.parametrize("wrong", ["key", 5, object()], ids=range(3))
+@pytest.mark.parametrize("wrong", ["key", object(), anthropic.Anthropic, len], ids=range(4))
 def test_other_objects_are_no_clients(wrong: Any) -> None:
     with pytest.raises(
         ClientError, match=r"^api_client=.*: pass an anthropic\.Anthropic\(\), an openai\.OpenAI\(\) or a google\.genai\.Client\(\)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from context_window import (
-    ClientError,
     ContextOverflowError,
     ContextWindow,
     ContextWindowManager,
@@ -22,8 +20,7 @@ from context_window import (
     Session,
 )
 from context_window.counting import provider_count as provider
-from context_window.counting.count_clients import ApiClient
-from context_window.counting.provider_count import ASYNC_CLIENT, ProviderCounter
+from context_window.counting.provider_count import ProviderCounter
 from context_window.events.definitions import CounterFellBack, Event, OverBudget, ProviderOverBudget, Trimmed
 from tests.support.counting import Letters
 from tests.support.lazy import LazyModule
@@ -153,13 +150,12 @@ FAILURES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-@every_way
-def test_a_failure_falls_back_to_the_local_count_with_an_event(ask: Asked, failure: str) -> None:
+def test_a_failure_falls_back_to_the_local_count_with_an_event(failure: str) -> None:
     answer, why = FAILURES[failure]
     events: list[Event] = []
     session = session_of()
     with Stub(answer) as stub:
-        stats = ask(stub.url, lambda client: make_manager(client, events), "analyze", session)
+        stats = _ask_waiting(stub.url, lambda client: make_manager(client, events), "analyze", session)
         assert len(stub.requests) == 1  # no retries
     assert stats["provider_tokens"] is None
     assert stats["total_tokens"] == make_manager(None).analyze_session(session)["total_tokens"] > 0
@@ -170,25 +166,6 @@ def test_a_failure_falls_back_to_the_local_count_with_an_event(ask: Asked, failu
     assert "count_tokens failed" in str(event)
 
 
-@every_way
-def test_who_does_not_answer_in_time_is_not_waited_for(ask: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider, "TIMEOUT", 0.05)
-    events: list[Event] = []
-    with Stub(seconds=0.4) as stub:
-        assert ask(stub.url, lambda client: make_manager(client, events), "analyze", session_of())["provider_tokens"] is None
-    assert [getattr(event, "why", "") for event in events] == ["count_tokens failed: APITimeoutError"]
-
-
-@every_way
-def test_where_nobody_listens_the_local_count_counts(ask: Asked) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))  # bound, and not listening: every connection is refused
-        events: list[Event] = []
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        assert ask(url, lambda client: make_manager(client, events), "analyze", session_of())["provider_tokens"] is None
-    assert [getattr(event, "why", "") for event in events] == ["count_tokens failed: APIConnectionError"]
-
-
 def test_an_answer_that_is_not_json_is_not_a_count() -> None:
     class Garbled(Stub):
         def respond(self, path: str, headers: Mapping[str, str], raw: bytes) -> tuple[int, Any]:
@@ -196,11 +173,6 @@ def test_an_answer_that_is_not_json_is_not_a_count() -> None:
 
     with Garbled() as stub:
         assert _ask_waiting(stub.url, make_manager, "analyze", session_of())["provider_tokens"] is None
-
-
-def test_both_real_clients_are_clients_to_the_type_checker() -> None:
-    clients: list[ApiClient] = [anthropic.Anthropic(api_key="k"), anthropic.AsyncAnthropic(api_key="k")]
-    assert [ProviderCounter(client, MODEL).is_async for client in clients] == [False, True]
 
 
 def test_the_event_loop_runs_while_the_provider_counts() -> None:
@@ -278,12 +250,6 @@ def test_the_number_of_remembered_counts_is_limited(monkeypatch: pytest.MonkeyPa
         assert len(stub.requests) == 4
 
 
-def test_an_empty_request_is_not_sent_to_the_provider() -> None:
-    with Stub() as stub, sync_client(stub.url) as client:
-        assert make_manager(client).analyze_session(Session())["provider_tokens"] is None
-        assert stub.requests == []
-
-
 # Views
 
 
@@ -349,39 +315,6 @@ def test_the_providers_count_is_in_the_usage_until_the_figures_change() -> None:
         manager.analyze_session(session)
         manager.reset_usage()
         assert manager.usage().provider_tokens is None
-
-
-# Clients and models
-
-
-def test_a_synchronous_call_does_not_use_an_asynchronous_client() -> None:
-    events: list[Event] = []
-    with Stub() as stub:
-        stats = make_manager(async_client(stub.url), events).analyze_session(session_of())
-        assert stub.requests == []
-    assert stats["provider_tokens"] is None
-    assert [getattr(event, "why", "") for event in events] == [f"count_tokens failed: {ASYNC_CLIENT}"]
-
-
-@pytest.mark.parametrize("model", ["gpt-5", "gemini-2.5-pro", None])
-def test_another_providers_model_causes_one_event_and_no_request(model: str | None) -> None:
-    events: list[Event] = []
-    with Stub() as stub, sync_client(stub.url) as client:
-        manager = make_manager(client, events, model=model)
-        for _ in range(2):
-            assert manager.analyze_session(session_of())["provider_tokens"] is None
-        assert stub.requests == []
-    assert [getattr(event, "why", "") for event in events] == ["api_client is an Anthropic client, but the model is not a Claude model"]
-
-
-@pytest.mark.parametrize(
-    "make_client",
-    [lambda: "key", lambda: 5, object, lambda: anthropic.Anthropic, lambda: len],
-    ids=["text", "number", "object", "class", "function"],
-)
-def test_other_objects_are_rejected_as_clients(make_client: Callable[[], Any]) -> None:
-    with pytest.raises(ClientError, match=r"pass an anthropic.Anthropic\(\)"):
-        ContextWindowManager(MODEL, api_client=make_client())
 
 
 @pytest.mark.parametrize(

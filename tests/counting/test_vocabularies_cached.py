@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import socket
 from base64 import b64encode
 from collections.abc import Iterator
@@ -11,10 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import regex
 import tiktoken
-from hypothesis import given
-from hypothesis import strategies as st
 
 from context_window import (
     ArgumentError,
@@ -27,13 +23,23 @@ from context_window import (
 from context_window.counting import select as choosing
 from context_window.counting import vocabulary
 from context_window.counting.select import select_counter
-from context_window.counting.vocabulary import CACHED, CachedVocabulary, has_encoding, load
+from context_window.counting.tiktoken_counter import _shared_counter
+from context_window.counting.vocabulary import OLDER, load
 from context_window.events.definitions import CounterFellBack, Event
 from context_window.models import describe_model
 
+SIZES = {"cl100k_base": 300, "p50k_base": 50_280, "r50k_base": 50_256}
+"""Tokens of the vocabularies here, special ones not included. tiktoken checks the number of the last two."""
+OPENAI = import_module("tiktoken_ext.openai_public")
 MERGES = [b"he", b"ll", b"hell", b"hello", b" w", b"or", b" wor", b"ld"]
-SMALL = b"".join(b64encode(token) + b" %d\n" % rank for rank, token in enumerate([*(bytes([byte]) for byte in range(256)), *MERGES]))
-"""A vocabulary in the form that tiktoken keeps: every byte, and a few merges."""
+
+
+def in_tiktokens_form(size: int) -> bytes:
+    """A vocabulary as tiktoken keeps it: every byte, a few merges, and tokens that no text has."""
+    tokens = [*(bytes([byte]) for byte in range(256)), *MERGES]
+    tokens += [b"\xff" + number.to_bytes(4) for number in range(size - len(tokens))]
+    ranks = [number for number in range(size + 1) if number != 50_256]  # that is a special token
+    return b"".join(b64encode(token) + b" %d\n" % rank for token, rank in zip(tokens, ranks, strict=False))
 
 
 @pytest.fixture(autouse=True)
@@ -48,61 +54,32 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Yield an empty cache folder, without remembered vocabularies."""
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    vocabulary._read_cached.cache_clear()
+    vocabulary._loaded.cache_clear()
+    _shared_counter.cache_clear()
     yield tmp_path
-    vocabulary._read_cached.cache_clear()
+    vocabulary._loaded.cache_clear()
+    _shared_counter.cache_clear()
 
 
-def keep(cache: Path, name: str, monkeypatch: pytest.MonkeyPatch, content: bytes = SMALL) -> None:
-    """Puts a vocabulary into the cache under that name, and has it pass for the real one."""
-    vocabulary = CACHED[name]
-    (cache / vocabulary.key).write_bytes(content)
-    monkeypatch.setitem(CACHED, name, vocabulary._replace(sha256=hashlib.sha256(content).hexdigest()))
+def keep(cache: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tiktoken fill its cache with a vocabulary, which passes for the real one."""
+    monkeypatch.setattr(tiktoken.load, "check_hash", lambda *_: True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiktoken.load, "read_file", lambda _: in_tiktokens_form(SIZES[name]))
+        getattr(OPENAI, name)()
+    assert any(cache.iterdir())
 
 
-def theirs(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str, str]:
-    """Cache key, hash and pattern that tiktoken has for an encoding."""
-    requests: list[tuple[str, str]] = []
-
-    def note(url: str, *, expected_hash: str) -> dict[bytes, int]:
-        requests.append((url, expected_hash))
-        return {}
-
-    openai_public = import_module("tiktoken_ext.openai_public")
-    monkeypatch.setattr(openai_public, "load_tiktoken_bpe", note)
-    pattern = getattr(openai_public, name)()["pat_str"]
-    ((url, sha256),) = requests
-    return hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest(), sha256, pattern
-
-
-@pytest.mark.parametrize("name", CACHED)
-def test_keys_and_hashes_are_tiktokens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert theirs(name, monkeypatch)[:2] == CACHED[name][:2]
-
-
-PATTERNS: dict[str, str] = {}
-
-
-@pytest.mark.parametrize("name", CACHED)
-@given(text=st.text(alphabet="ab1'sSll \n\r\té日\u0301!/\u2003", max_size=40) | st.text(max_size=40))
-def test_patterns_split_as_tiktokens_do(name: str, text: str) -> None:
-    if name not in PATTERNS:
-        with pytest.MonkeyPatch.context() as patch:
-            PATTERNS[name] = theirs(name, patch)[2]
-    assert regex.findall(CACHED[name].pattern, text) == regex.findall(PATTERNS[name], text)
-
-
-@pytest.mark.parametrize("name", CACHED)
-def test_a_vocabulary_in_the_cache_counts(name: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", OLDER)
+def test_a_vocabulary_in_the_cache_counts_as_tiktoken_counts_with_it(name: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(cache, name, monkeypatch)
-    encoding = load(name)
-    ranks = {bytes([byte]): byte for byte in range(256)} | {token: 256 + rank for rank, token in enumerate(MERGES)}
-    slow = tiktoken.Encoding(name, pat_str=theirs(name, monkeypatch)[2], mergeable_ranks=ranks, special_tokens={})
+    theirs = tiktoken.Encoding(**getattr(OPENAI, name)())
+    counter = TiktokenCounter(encoding=name)
     for text in ("hello world", "hello", "x" * 10, "hello <|endoftext|>\n\n hello", ""):
-        assert TiktokenCounter(encoding=name).count_text(text) == len(slow.encode_ordinary(text))
-    assert TiktokenCounter(encoding=name).count_text("hello world") == 3
-    assert encoding is load(name)
-    assert TiktokenCounter(encoding=name).name == f"tiktoken {name.removesuffix('_base')}"
+        assert counter.count_text(text) == len(theirs.encode_ordinary(text))
+    assert counter.count_text("hello world") == 3
+    assert counter.name == f"tiktoken {name.removesuffix('_base')}"
+    assert load(name) is load(name)
 
 
 def test_counters_of_two_vocabularies_are_two(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,18 +90,22 @@ def test_counters_of_two_vocabularies_are_two(cache: Path, monkeypatch: pytest.M
     assert len({older, TiktokenCounter(), TiktokenCounter(encoding="cl100k_base")}) == 2
 
 
-@pytest.mark.parametrize("content", [None, b"", SMALL[:-1] + b"?"], ids=["missing", "empty", "damaged"])
+@pytest.mark.parametrize("content", [None, b"", in_tiktokens_form(300)], ids=["missing", "empty", "damaged"])
 def test_what_is_not_there_whole_is_not_there(content: bytes | None, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if content is not None:
-        (cache / CACHED["cl100k_base"].key).write_bytes(content)
-    assert not has_encoding("cl100k_base")
+        keep(cache, "cl100k_base", monkeypatch)
+        next(cache.iterdir()).write_bytes(content)
+        monkeypatch.undo()
+        monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(cache))
     with pytest.raises(ArgumentError, match="not in tiktoken's cache"):
         TiktokenCounter(encoding="cl100k_base")
 
 
-def test_a_cache_that_is_switched_off_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_is_switched_off_holds_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(cache, "cl100k_base", monkeypatch)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
-    assert not has_encoding("cl100k_base")
+    with pytest.raises(ArgumentError, match="not in tiktoken's cache"):
+        TiktokenCounter(encoding="cl100k_base")
 
 
 @pytest.mark.parametrize("name", ["gpt2", "", None, 5])
@@ -141,7 +122,6 @@ def test_models_before_4o_are_counted_by_their_own_where_it_is_there(
 ) -> None:
     stand_in = select_counter(None, describe_model(model))
     assert (stand_in.counter.name, stand_in.expected_error) == ("tiktoken o200k", 0.10)
-    vocabulary._read_cached.cache_clear()
     keep(cache, name, monkeypatch)
     selected = select_counter(None, describe_model(model))
     assert (selected.counter.name, selected.expected_error) == ("tiktoken cl100k", 0.02)
@@ -150,7 +130,7 @@ def test_models_before_4o_are_counted_by_their_own_where_it_is_there(
 @pytest.mark.parametrize("model", ["gpt-4o", "gpt-4.1", "gpt-5", "o3", "claude-opus-4-7", "gemini-2.5-pro", "a-model-nobody-knows"])
 def test_later_ones_and_others_are_not(model: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "has_ctok", lambda: False)
-    for name in CACHED:
+    for name in OLDER:
         keep(cache, name, monkeypatch)
     assert select_counter(None, describe_model(model)).counter.name.startswith("tiktoken o200k")
 
@@ -162,10 +142,10 @@ def test_later_ones_and_others_are_not(model: str, cache: Path, monkeypatch: pyt
     "broken", [ImportError("DLL load failed"), ContextWindowError("the vocabulary is damaged")], ids=["tiktoken", "vocabulary"]
 )
 def test_where_nothing_loads_four_characters_count_and_everything_says_so(broken: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> None:
+    def fail(*_: object) -> None:
         raise broken
 
-    monkeypatch.setattr(choosing, "check_o200k", fail)
+    monkeypatch.setattr(choosing, "default_counter", fail)
     monkeypatch.setattr(choosing, "has_ctok", lambda: False)
     events: list[Event] = []
     manager = ContextWindowManager("claude-opus-4-7", context_window=ContextWindow(max_tokens=1000), on_event=events.append)
@@ -187,10 +167,3 @@ def test_where_all_is_well_nothing_is_said() -> None:
     manager = ContextWindowManager("gpt-5", on_event=events.append)
     assert manager.analyze_session(Session())["counter_problem"] == ""
     assert events == []
-
-
-def test_a_record_of_the_cache_is_complete() -> None:
-    assert all(
-        isinstance(vocabulary, CachedVocabulary) and len(vocabulary.key) == 40 and len(vocabulary.sha256) == 64
-        for vocabulary in CACHED.values()
-    )

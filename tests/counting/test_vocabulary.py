@@ -1,6 +1,7 @@
 """The o200k vocabulary: tiktoken's own, loaded once; its counts times a ratio; long texts in pieces."""
 
 import hashlib
+import importlib.resources
 import json
 import re
 from base64 import b64encode
@@ -15,8 +16,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-import tiktoken
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import ArgumentError, ContextWindowError, TiktokenCounter
@@ -32,21 +32,33 @@ def rebuilt(ranks: dict[bytes, int]) -> bytes:
     return b"".join(b64encode(token) + b" " + str(rank).encode() + b"\n" for token, rank in ranks.items())
 
 
-def test_the_encoding_is_tiktokens_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pattern, special tokens and vocabulary; the hash is the one that tiktoken itself checks its download against."""
+def test_the_vocabulary_is_tiktokens_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hash is the one that tiktoken itself checks its download against."""
     requests: dict[str, str] = {}
 
     def load(url: str, *, expected_hash: str) -> dict[bytes, int]:
         requests["hash"] = expected_hash
-        return vocabulary.token_ranks()
+        return {}
 
     openai_public = import_module("tiktoken_ext.openai_public")
     monkeypatch.setattr(openai_public, "load_tiktoken_bpe", load)
     theirs = openai_public.o200k_base()
     ours = vocabulary.o200k()
     assert (ours.name, ours._pat_str, ours._special_tokens) == (theirs["name"], theirs["pat_str"], theirs["special_tokens"])
-    assert ours._mergeable_ranks == theirs["mergeable_ranks"]
     assert hashlib.sha256(rebuilt(ours._mergeable_ranks)).hexdigest() == requests["hash"]
+
+
+def test_tiktoken_itself_stays_as_it_is() -> None:
+    """Other code in the program that loads an encoding by tiktoken gets what tiktoken has for it."""
+    modules = ("tiktoken", "tiktoken.load", "tiktoken.registry", "tiktoken_ext.openai_public")
+    before = {name: dict(vars(import_module(name))) for name in modules}
+    vocabulary._loaded.__wrapped__("o200k_gemini")
+    assert {name: dict(vars(import_module(name))) for name in before} == before
+
+
+def test_a_tiktoken_that_reads_in_another_way_is_refused_before_it_reads() -> None:
+    with pytest.raises(ContextWindowError, match="this version of tiktoken"):
+        vocabulary._rebound(test_tiktoken_itself_stays_as_it_is, load_tiktoken_bpe=pytest.fail)
 
 
 @pytest.mark.parametrize(("last", "problem"), [(b"?", "damaged"), (b"", "damaged"), (None, "missing")])
@@ -57,7 +69,7 @@ def test_a_damaged_or_missing_vocabulary_says_to_install_again(
     if last is not None:
         content = (files("context_window") / "data" / vocabulary.FILE).read_bytes()
         (tmp_path / "data" / vocabulary.FILE).write_bytes(content[:-1] + last)
-    monkeypatch.setattr(vocabulary, "files", lambda package: tmp_path)
+    monkeypatch.setattr(importlib.resources, "files", lambda package: tmp_path)
     with pytest.raises(ContextWindowError, match=f"{problem}.*reinstall context-window"):
         vocabulary.token_ranks()
 
@@ -200,44 +212,6 @@ def test_no_piece_is_longer_than_tiktoken_bears(monkeypatch: pytest.MonkeyPatch)
             longest = max(longest, len(text))
             return [0]
 
-    monkeypatch.setattr(tiktoken_counter, "o200k", Watched)
+    monkeypatch.setattr(tiktoken_counter, "load", lambda _: Watched())
     assert TiktokenCounter().count_text(" " * 1_000_000) == 5
     assert longest == PIECE
-
-
-own_ranks = cache(vocabulary.token_ranks)
-
-
-@st.composite
-def joined_tokens(draw: st.DrawFn) -> str:
-    tokens = [*own_ranks()]
-    ranks = draw(st.lists(st.integers(256, len(tokens) - 1), max_size=12))
-    return b"".join(tokens[rank] for rank in ranks).decode("utf-8", "replace")
-
-
-@given(st.text(max_size=60) | joined_tokens())
-@example("'ll \ud800 \r\n  日本 <|endoftext|> 1234567")
-def test_a_first_text_has_the_tokens_that_it_has_with_the_whole_vocabulary(text: str) -> None:
-    """Of tiktoken's tables, the first texts need only the tokens that are a part of them."""
-    assert vocabulary.count_with(own_ranks(), text) == len(vocabulary.o200k().encode_ordinary(text))
-
-
-def test_no_token_is_longer_than_the_parts_that_are_looked_up() -> None:
-    assert max(map(len, own_ranks())) == vocabulary.LONGEST_TOKEN
-
-
-def test_a_counter_loads_the_whole_vocabulary_after_its_first_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    loads: list[int] = []
-    whole = vocabulary.o200k
-
-    def load() -> tiktoken.Encoding:
-        loads.append(1)
-        return whole()
-
-    monkeypatch.setattr(tiktoken_counter, "o200k", load)
-    counter = tiktoken_counter.TiktokenCounter()
-    assert counter.count_text("short") == 1
-    assert not loads
-    assert counter.count_text("long " * tiktoken_counter.FIRST) > 1
-    assert counter.count_text("short again") == 2
-    assert len(loads) == 1

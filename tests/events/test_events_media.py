@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from context_window.events import unusable_media
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,8 +22,10 @@ from context_window import (
     PartUnusable,
     Session,
 )
+from context_window.events import unusable_media
 from context_window.events.definitions import Event
-from session.image_check import CUT, UNKNOWN, image_problem
+from session.document_check import CUT
+from session.image_check import BROKEN, UNKNOWN, image_problem
 from session.items import Item
 from session.parts import Part
 from session.providers import media
@@ -71,7 +72,7 @@ def test_each_unusable_part_is_reported_once(name: str) -> None:
         session.add_message("assistant", "Well.")
         session.add_message("user", "Go on.")
         ask(session)
-    expected = [("a", 2, "image", CUT), ("a", 3, "image", UNKNOWN), ("b", 1, "document", CUT)]
+    expected = [("a", 2, "image", BROKEN), ("a", 3, "image", UNKNOWN), ("b", 1, "document", CUT)]
     assert told_of(events) == expected
     for other in CALLS.values():
         other(manager)(session)
@@ -92,7 +93,7 @@ def test_an_edit_of_the_log_and_another_budget_do_not_tell_again() -> None:
     manager.process_session(session)
     manager.use_model(ModelConfig("gpt-5"))
     manager.process_session(session)
-    assert told_of(events) == [("a", 1, "image", CUT), ("c", 0, "image", CUT)]
+    assert told_of(events) == [("a", 1, "image", BROKEN), ("c", 0, "image", BROKEN)]
 
 
 def test_hidden_parts_are_neither_reported_nor_decoded(monkeypatch: pytest.MonkeyPatch) -> None:

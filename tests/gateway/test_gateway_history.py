@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from context_window.usage.view_figures import ViewFigures
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from context_window.gateway.history import CONVERSATIONS, REQUESTS, History, rep
 from context_window.gateway.unmanaged import LeftOut, cost_without_management, prompt_tokens, unmanaged_request
 from context_window.gateway.usage_reader import LONGEST, UsageReader
 from context_window.settings.usage_snapshot import Rows
+from context_window.usage.view_figures import ViewFigures
 from session.transcripts.reported_requests import Request
 
 MODEL = "claude-sonnet-5-5"

@@ -34,9 +34,22 @@ def test_a_package_loads_its_modules_when_a_name_is_first_used(package: str, own
     assert loaded == {package, *own}
 
 
-def test_a_manager_loads_no_validator_and_no_reader_of_payloads() -> None:
+def test_the_class_of_managers_is_imported_without_the_objects_that_a_manager_makes() -> None:
     loaded = _loaded_by("from context_window import ContextWindowManager, Session")
-    assert "context_window.manager" in loaded
+    assert {name for name in loaded if name.startswith("context_window")} == {"context_window", "context_window.manager"}
+    assert {"hashlib", "pathlib", "session.files"} & loaded == set()
+
+
+def test_a_window_manages_a_session_in_a_program_that_never_named_the_manager() -> None:
+    code = (
+        "import asyncio\nfrom context_window import ContextWindow, Session\nasyncio.run(ContextWindow(max_tokens=8_000).manage(Session()))"
+    )
+    assert "context_window.manager" in _loaded_by(code)
+
+
+def test_a_manager_loads_no_validator_and_no_reader_of_payloads() -> None:
+    loaded = _loaded_by("from context_window import ContextWindowManager\nContextWindowManager('gpt-5')")
+    assert "context_window.requests.session_calls" in loaded
     assert [name for name in loaded if name.startswith("session.providers.") and name.endswith((".rules", ".schema", ".read"))] == []
 
 

@@ -342,7 +342,7 @@ def test_a_damaged_screenshot_is_sent_as_a_function_output_with_a_note() -> None
     intact, cut = ({**SCREENSHOT, "output": {"type": "computer_screenshot", "image_url": url(data)}} for data in (PNG, PNG[:50]))
     assert checked(from_openai_responses([COMPUTER, intact])) == [COMPUTER, intact]
     assert outline(checked(from_openai_responses([COMPUTER, cut]))) == [
-        *("function_call c2", "function_call_output c2 [image damaged: it ends in the middle]")
+        *("function_call c2", "function_call_output c2 [image damaged: its content cannot be decoded]")
     ]
 
 

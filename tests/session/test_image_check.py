@@ -1,43 +1,33 @@
-"""Images are checked to their end, with bounded work, once, and without effects on Pillow's warnings, logs or settings."""
+"""Images are decoded before they are sent, with bounded work, once, and without effects on Pillow's warnings or settings."""
 
 from __future__ import annotations
 
 import copy
-import logging
 import os
 import pickle
 import struct
 import threading
 import time
-import tracemalloc
 import warnings
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from io import BytesIO
 from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from PIL import Image as PillowImage
-from PIL import ImageFile
 
 from context_window import ContextWindow, ContextWindowManager
 from session import Document, Image, Message, Session
 from session import image_check as image_check_module
 from session.image_check import (
     BROKEN,
-    CUT,
     HEADER,
-    LONG,
-    MOST_FRAMES,
     UNKNOWN,
-    heif_problem,
     image_problem,
 )
-from session.png_check import is_decodable_png
 from session.providers import media
 from session.providers.media import Inline, Note, document_source, image_source, unusable
 from tests.support.counting import Letters
@@ -46,7 +36,6 @@ from tests.support.pictures import (
     docx,
     encoded,
     every_kind,
-    heic,
     noise,
     pdf,
     png,
@@ -68,19 +57,13 @@ def test_bytes_after_a_sound_image_are_no_problem(name: str) -> None:
 
 
 @kinds
-def test_every_cut_is_a_problem(name: str) -> None:
-    """An image is damaged even if only its last byte is missing."""
+def test_every_cut_that_loses_pixels_is_a_problem(name: str) -> None:
+    """A format's last bytes only mark its end: the picture is whole without them."""
     data = KINDS[name]
-    assert [length for length in range(len(data)) if image_problem(data[:length]) is None] == []
-    assert image_problem(data[: len(data) // 2]) in {CUT, HEADER}
-
-
-@kinds
-def test_every_cut_is_a_problem_even_if_pillow_may_load_truncated_images(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
-    data = KINDS[name]
-    assert [length for length in range(0, len(data), 7) if image_problem(data[:length]) is None] == []
-    assert image_problem(data[:-1]) == CUT
+    if "animated" in name:
+        data = data[: len(data) // 4]  # in the first picture
+    kept = [length for length in range(len(data)) if image_problem(data[:length]) is None]
+    assert all(length >= len(data) - 4 for length in kept)
 
 
 @given(name=st.sampled_from(sorted(KINDS)), place=st.integers(0, 10**6), suffix=st.binary(max_size=30), gone=st.integers(0, 60))
@@ -115,15 +98,9 @@ def test_no_bytes_raise(data: bytes) -> None:
         (b"%PDF-1.7", UNKNOWN),
         (encoded("JPEG")[:3] + b"\0" + encoded("JPEG")[3:], UNKNOWN),
         (png()[:20], HEADER),
-        (png()[:33], CUT),
-        (png()[:-1], CUT),
+        (png()[:33], BROKEN),
         (png()[:40] + b"?" + png()[41:], BROKEN),  # inside the compressed pixels, so the checksum is wrong
-        (encoded("GIF", mode="L")[:-1], CUT),
-        (encoded("JPEG")[:-2], CUT),
-        (encoded("WEBP")[:-8], CUT),
-        (png()[:33] + b"\0\0\0\0IEND\xaeB`\x82", BROKEN),
         (b"GIF89a\2\0\2\0\0\0\0;", BROKEN),
-        (b"GIF89a\2\0\2\0\0\0\0?", BROKEN),
     ],
 )
 def test_the_problem_is_named(data: bytes, problem: str) -> None:
@@ -144,185 +121,6 @@ def test_damaged_metadata_is_no_problem_and_gives_no_warning(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert image_problem(data) is None
-
-
-def test_pillow_logs_nothing_about_checked_images_and_still_logs_others(caplog: pytest.LogCaptureFixture) -> None:
-    profile = b"secret profile\0\0" + zlib.compress(bytes(200))
-    body = b"iCCP" + profile
-    data = png()[:33] + struct.pack(">I", len(profile)) + body + struct.pack(">I", zlib.crc32(body)) + png()[33:]
-    with caplog.at_level(logging.DEBUG):
-        assert image_problem(data) is None
-        assert caplog.records == []
-        assert is_readable(data)
-    assert "secret profile" in caplog.text
-
-
-# Files that Pillow accepts, but libpng and strict JPEG decoders refuse
-
-
-def chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-
-def header(colour: int = 0, *, width: int = 8, depth: int = 8, compression: int = 0, filtering: int = 0, interlacing: int = 0) -> bytes:
-    return chunk(b"IHDR", struct.pack(">IIBBBBB", width, 8, depth, colour, compression, filtering, interlacing))
-
-
-def chunks(*parts: bytes) -> bytes:
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts) + chunk(b"IEND", b"")
-
-
-ROW = b"\0" + bytes(8)
-ROWS = zlib.compress(ROW * 8)
-IDAT = chunk(b"IDAT", ROWS)
-PALETTE = chunk(b"PLTE", bytes(3))
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(chunks(header(), chunk(b"IDAT", zlib.compress(ROW * 4))), id="half of the rows"),
-        pytest.param(chunks(header(), chunk(b"IDAT", zlib.compress((ROW * 8)[:-1]))), id="a byte too few"),
-        pytest.param(chunks(header(), chunk(b"IDAT", ROWS[:-4])), id="no checksum of the pixels"),
-        pytest.param(chunks(header(), chunk(b"IDAT", ROWS[:-1] + b"?")), id="a wrong checksum of the pixels"),
-        pytest.param(chunks(header(), chunk(b"IDAT", b"no pixels")), id="pixels that cannot be decompressed"),
-        pytest.param(chunks(header(), chunk(b"IDAT", b"")), id="no pixels"),
-        pytest.param(chunks(header(), chunk(b"IDAT", ROWS[:6]), chunk(b"tIME", b"1234567"), chunk(b"IDAT", ROWS[6:])), id="parted pixels"),
-        pytest.param(chunks(header(3), IDAT), id="no palette"),
-        pytest.param(chunks(header(3), IDAT, PALETTE), id="a late palette"),
-        pytest.param(chunks(header(3), PALETTE, PALETTE, IDAT), id="two palettes"),
-        *(pytest.param(chunks(header(3), chunk(b"PLTE", bytes(n)), IDAT), id=f"a palette of {n} bytes") for n in (0, 4, 771)),
-        pytest.param(chunks(header(), chunk(b"ABCD", b"x"), IDAT), id="an unknown critical chunk"),
-        pytest.param(chunks(header(), chunk(b"a1b2", b"x"), IDAT), id="a chunk without a name"),
-        pytest.param(chunks(header(), header(width=4), IDAT), id="two headers"),
-        pytest.param(chunks(header(), IDAT, header()), id="a late header"),
-        pytest.param(chunks(chunk(b"IHDR", header()[8:21] + b"?"), IDAT), id="a long header"),
-        pytest.param(chunks(header(compression=1), IDAT), id="compression"),
-        pytest.param(chunks(header(filtering=1), IDAT), id="filter method"),
-        pytest.param(chunks(header(interlacing=2), IDAT), id="interlacing"),
-        pytest.param(chunks(header(1), IDAT), id="colour type"),
-        pytest.param(chunks(header(depth=3), IDAT), id="bit depth"),
-    ],
-)
-def test_a_png_that_libpng_refuses_is_broken(data: bytes) -> None:
-    assert image_problem(data) == BROKEN
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param(chunks(header(), IDAT), id="plain"),
-        pytest.param(chunks(header(), chunk(b"IDAT", zlib.compress(ROW * 9))), id="a row too many"),
-        pytest.param(chunks(header(), chunk(b"IDAT", ROWS + b"more")), id="more after the compressed pixels"),
-        pytest.param(chunks(header(), *(chunk(b"IDAT", ROWS[n : n + 1]) for n in range(len(ROWS)))), id="a byte a chunk"),
-        pytest.param(chunks(header(3), PALETTE, IDAT), id="a palette of one colour"),
-        pytest.param(chunks(header(2), PALETTE, chunk(b"IDAT", zlib.compress((b"\0" + bytes(24)) * 8))), id="a suggested palette"),
-    ],
-)
-def test_a_png_that_libpng_accepts_is_sound(data: bytes) -> None:
-    assert image_problem(data) is None
-
-
-@given(
-    mode=st.sampled_from(["1", "L", "LA", "P", "RGB", "RGBA", "I;16"]),
-    width=st.integers(1, 40),
-    height=st.integers(1, 40),
-    optimize=st.booleans(),
-    colours=st.integers(1, 256),
-)
-def test_every_png_that_pillow_writes_is_sound(mode: str, width: int, height: int, *, optimize: bool, colours: int) -> None:
-    picture = noise(width, height)
-    if mode == "P":
-        picture = picture.quantize(colours)
-    elif mode == "I;16":
-        picture = noise(width * 2, height, "L")
-        picture = PillowImage.frombytes("I;16", (width, height), picture.tobytes())
-    else:
-        picture = picture.convert(mode)
-    out = BytesIO()
-    picture.save(out, "PNG", optimize=optimize)
-    assert image_problem(out.getvalue()) is None
-
-
-@given(width=st.integers(1, 20), height=st.integers(1, 20), depth=st.sampled_from([1, 2, 4, 8, 16]))
-def test_an_interlaced_png_is_sound_only_with_all_passes(width: int, height: int, depth: int) -> None:
-    """The test counts its size pixel by pixel, from the table of passes in the PNG specification."""
-    pattern = ("16462646", "77777777", "56565656", "77777777", "36463646", "77777777", "56565656", "77777777")
-    rows = b""
-    for number in "1234567":
-        for y in range(height):
-            columns = sum(pattern[y % 8][x % 8] == number for x in range(width))
-            rows += bytes(1 + (columns * depth + 7) // 8) if columns else b""
-    start = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, 0, 0, 0, 1))
-    assert image_problem(chunks(start, chunk(b"IDAT", zlib.compress(rows)))) is None
-    assert image_problem(chunks(start, chunk(b"IDAT", zlib.compress(rows[:-1])))) == BROKEN
-
-
-def test_the_pixels_of_a_png_are_never_in_memory_at_once() -> None:
-    bomb = chunks(header(), chunk(b"IDAT", zlib.compress(bytes(100_000_000))))
-    large = png(4_000, 2_000)
-    tracemalloc.start()
-    try:
-        assert is_decodable_png(large, 100)
-        assert is_decodable_png(bomb, 100)
-        assert tracemalloc.get_traced_memory()[1] < 2_000_000
-    finally:
-        tracemalloc.stop()
-
-
-def without_tables(data: bytes) -> bytes:
-    """Return a JPEG without its Huffman tables."""
-    while (place := data.find(b"\xff\xc4")) >= 0:
-        (length,) = struct.unpack_from(">H", data, place + 2)
-        data = data[:place] + data[place + 2 + length :]
-    return data
-
-
-def scan_start(data: bytes) -> int:
-    place = data.index(b"\xff\xda") + 2
-    return place + int.from_bytes(data[place : place + 2])
-
-
-SEQUENTIAL = [
-    encoded("JPEG", 128, 128),
-    encoded("JPEG", 70, 50, mode="L"),
-    encoded("JPEG", 64, 64, subsampling=0, optimize=True),
-    encoded("JPEG", 64, 64, mode="CMYK"),
-    encoded("JPEG", 128, 128, restart_marker_blocks=1),
-]
-
-
-@pytest.mark.parametrize("name", [name for name in KINDS if name.startswith("JPEG")])
-def test_a_jpeg_without_coded_data_or_huffman_tables_is_broken(name: str) -> None:
-    data = KINDS[name]
-    assert image_problem(data[: scan_start(data)] + b"\xff\xd9") == BROKEN
-    assert image_problem(data[: scan_start(data)] + b"\xff\xff\xd9") == BROKEN
-    assert image_problem(without_tables(data)) == BROKEN
-
-
-@pytest.mark.parametrize("data", SEQUENTIAL)
-def test_a_sequential_jpeg_cut_in_its_scan_is_found_despite_an_appended_end_marker(data: bytes) -> None:
-    """Cuts in the last blocks may go unnoticed; here these are a tenth of the scan."""
-    assert image_problem(data) is None
-    start = scan_start(data)
-    last = start + (len(data) - start) * 9 // 10
-    assert [end for end in range(start + 1, last, 5) if image_problem(data[:end] + b"\xff\xd9") is None] == []
-
-
-@given(
-    width=st.integers(1, 70),
-    height=st.integers(1, 70),
-    quality=st.integers(1, 100),
-    mode=st.sampled_from(["L", "RGB", "CMYK"]),
-    subsampling=st.integers(0, 2),
-    restart=st.integers(0, 3),
-    progressive=st.booleans(),
-)
-def test_every_jpeg_that_pillow_writes_is_sound(
-    width: int, height: int, quality: int, mode: str, *, subsampling: int, restart: int, progressive: bool
-) -> None:
-    options = {"quality": quality, "subsampling": subsampling, "restart_marker_blocks": restart, "progressive": progressive}
-    assert image_problem(encoded("JPEG", width, height, mode=mode, **options)) is None
 
 
 # Bounds
@@ -363,7 +161,6 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "millions of chunks": lambda: png()[:33] + b"\0\0\0\0teSt\x9d\xd4\x1f\x9b" * 600_000,
     "millions of blocks": lambda: b"GIF89a\1\0\1\0\0\0\0" + b"!\xfe\0" * 900_000,
     "millions of segments": lambda: KINDS["JPEG"][:20] + b"\xff\xfe\0\2" * 900_000 + KINDS["JPEG"][20:],
-    "millions of markers": lambda: KINDS["JPEG"][:-2] + b"\xff\xfe\0\2" * 900_000,
 }
 
 
@@ -375,41 +172,14 @@ def test_a_hostile_file_is_rejected_quickly(name: str) -> None:
     assert time.process_time() - start < 5
 
 
-def test_a_limited_number_of_frames_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The remaining frames are walked without decoding, so that a cut in them is found too."""
-    many = pages(MOST_FRAMES * 3)
-    start = time.process_time()
-    assert image_problem(many) is None
-    assert image_problem(many[:-1]) == CUT
-    assert time.process_time() - start < 5
+@pytest.mark.parametrize("name", ["PNG, animated", "GIF, animated", "WebP, animated"])
+def test_a_limited_number_of_frames_is_decoded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    damaged = KINDS[name][:-600]  # in the last of three frames
+    assert image_problem(damaged) == BROKEN
     monkeypatch.setattr(image_check_module, "MOST_PIXELS", 24 * 16 * 2)
-    for name in ("PNG, animated", "GIF, animated", "WebP, animated"):
-        assert image_problem(KINDS[name]) is None
-        assert image_problem(KINDS[name][:-1]) == CUT
-
-
-def test_a_picture_within_the_limit_is_decoded() -> None:
-    assert image_problem(png(4_000, 2_000)) is None
-
-
-def test_a_format_missing_from_this_pillow_does_not_count_as_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(image_check_module, "_openers", dict)
-    assert {image_problem(data) for data in KINDS.values()} == {None}
-
-
-# HEIC
-
-
-def test_heic_is_checked_by_its_boxes() -> None:
-    assert heif_problem(heic()) is None
-    assert heif_problem(heic(b"what a phone appends")) is None
-    assert [length for length in range(len(heic())) if heif_problem(heic()[:length]) is None] == []
-    assert heif_problem(heic()[:24] + struct.pack(">I4s", 0, b"mdat")) == HEADER
-    assert heif_problem(heic()[:24] + struct.pack(">I4s", 3, b"mdat")) == BROKEN
-    assert heif_problem(heic()[:72] + struct.pack(">I4sQ", 1, b"mdat", 20) + bytes(4)) is None
-    assert heif_problem(b"\0\0\0\x08free" * 600_000) == LONG
-    rare = b"\0\0\0\x14ftypavci\0\0\0\0mif1" + heic()[24:]
-    assert isinstance(image_source(Image(data=rare, media_type="image/heic")), Inline)
+    assert image_problem(KINDS[name]) is None
+    monkeypatch.setattr(image_check_module, "MOST_FRAMES", 1)
+    assert image_problem(KINDS[name]) is None
 
 
 # One check per image
@@ -476,7 +246,7 @@ def test_the_cached_result_is_not_part_of_the_value(part: Image | Document) -> N
 
 
 def test_concurrent_checks_agree() -> None:
-    images = [Image(data=data) for data in KINDS.values()] + [Image(data=data[:-1]) for data in KINDS.values()]
+    images = [Image(data=data) for data in KINDS.values()] + [Image(data=data[:200]) for data in KINDS.values()]
     answers: list[list[str | None]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -485,22 +255,12 @@ def test_concurrent_checks_agree() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert answers == [[None] * len(KINDS) + [CUT] * len(KINDS)] * 8
+    assert answers == [[None] * len(KINDS) + [BROKEN] * len(KINDS)] * 8
 
 
 # Documents
 
 OFFICE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-WORD = "application/msword"
-
-
-def word(sectors: int = 3) -> bytes:
-    """Return the beginning of an old Word file with this number of sectors."""
-    header = bytearray(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1".ljust(512, b"\0"))
-    struct.pack_into("<H", header, 30, 9)
-    struct.pack_into("<II", header, 44, 1, 1)
-    struct.pack_into("<I", header, 76, 2)
-    return bytes(header) + bytes(512 * sectors)
 
 
 @pytest.mark.parametrize(
@@ -515,20 +275,12 @@ def word(sectors: int = 3) -> bytes:
         (bytes(1_100) + pdf(), "application/pdf", "damaged: it does not begin as a PDF"),
         (b"<html>404</html>", "application/pdf", "damaged: it does not begin as a PDF"),
         (b"%PDF-1.4 not really a pdf", "application/pdf", "damaged: it ends in the middle"),
-        (b"%PDF-1.7 startxref 0 %%EOF", None, "damaged: its table of objects is missing"),
-        (b"%PDF-1.7 startxref 999999 %%EOF", None, "damaged: its table of objects is missing"),
         (docx(), OFFICE, None),
         (docx()[:-1] + b"\0", OFFICE, None),
-        (docx()[:-22], OFFICE, "damaged: it ends in the middle"),
-        (docx()[60:], OFFICE, "damaged: it is no Office document"),
+        (docx()[:-22], OFFICE, "damaged: it is no Office document"),
         (docx().replace(b"[Content_Types]", b"[Content?Types]"), OFFICE, "damaged: it is no Office document"),
-        (docx().replace(b"PK\1\2", b"PK??"), OFFICE, "damaged: its table of objects is missing"),
-        (docx()[:-10] + b"\xff" * 4 + docx()[-6:], OFFICE, "damaged: its table of objects is missing"),
+        (docx().replace(b"PK\1\2", b"PK??"), OFFICE, "damaged: it is no Office document"),
         (b"<html>404</html>", OFFICE, "damaged: it is no Office document"),
-        (word(), WORD, None),
-        (word()[:1_500], WORD, "damaged: it ends in the middle"),
-        (word()[:80], WORD, "damaged: it ends in the middle"),
-        (b"<html>404</html>", WORD, "damaged: it is no Office document"),
         (b"<html>404</html>", "text/html", None),
         (b"", "application/pdf", "empty"),
     ],
@@ -546,9 +298,9 @@ def test_a_document_cut_anywhere_is_a_problem(size: int, length: int) -> None:
     assert unusable(Document(data=data[: length % (len(data) - 1)], media_type="application/pdf")) is not None
 
 
-@given(data=st.binary(max_size=200), media_type=st.sampled_from(["application/pdf", OFFICE, WORD]))
+@given(data=st.binary(max_size=200), media_type=st.sampled_from(["application/pdf", OFFICE]))
 def test_no_document_raises(data: bytes, media_type: str) -> None:
-    for start in (b"", b"PK\x03\x04", b"PK\5\6", b"%PDF-", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(22)):
+    for start in (b"", b"PK\x03\x04", b"PK\5\6", b"%PDF-"):
         unusable(Document(data=start + data, media_type=media_type))
 
 
@@ -560,7 +312,7 @@ def test_no_document_raises(data: bytes, media_type: str) -> None:
     [
         (Image(data=b"<html>404", media_type="image/png"), f"[image {UNKNOWN}]"),
         (Image(data=b"<html>404", media_type="image/heic"), f"[image {UNKNOWN}]"),
-        (Image(data=png()[:33], media_type="image/png"), f"[image {CUT}]"),
+        (Image(data=png()[:33], media_type="image/png"), f"[image {BROKEN}]"),
         (Image(data=claiming_png(60_000, 60_000)), "[image too large to send: 60000x60000]"),
         (Image(url="data:image/png;base64,PGh0bWw+"), f"[image {UNKNOWN}]"),
         (Image(url="data:image/png,<html>"), f"[image {UNKNOWN}]"),

@@ -67,8 +67,10 @@ class TestParquet:
         file.write_text("mine")
         code, _, err = shell("spend", tmp_path, "--parquet", file)
         assert (code, file.read_text()) == (2, "mine")
-        assert "already exists; move it away" in err
+        assert "already exists; --force replaces it" in err
         assert shell("spend", tmp_path, "--parquet", "-")[0] == 2
+        assert shell("spend", tmp_path, "--parquet", file, "--force")[0] == 0
+        assert file.read_bytes().startswith(b"PAR1")
 
     @given(REQUESTS)
     def test_every_request_is_a_row(self, requests: list[Request]) -> None:

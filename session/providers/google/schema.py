@@ -14,7 +14,7 @@ from typing import Any
 
 from session.document_check import document_problem
 from session.errors import FormatError, short
-from session.image_check import heif_problem, image_problem
+from session.image_check import image_problem
 from session.providers.violations import Violation, text_of, wire_size
 
 _KINDS = frozenset(
@@ -228,12 +228,9 @@ def _check_blob(payload: Payload, data: Mapping[str, Any], where: str) -> None:
 
 
 def _bytes_problem(raw: bytes, kind: str) -> str | None:
-    if kind in ("image/heic", "image/heif"):
-        problem = heif_problem(raw)
-    elif kind.startswith("image/"):
-        problem = image_problem(raw)
-    else:
-        problem = document_problem(raw, kind)
+    if kind in ("image/heic", "image/heif"):  # nothing here can decode them
+        return None
+    problem = image_problem(raw) if kind.startswith("image/") else document_problem(raw, kind)
     return None if problem is None else f"{kind.partition('/')[0]} {problem}"
 
 
