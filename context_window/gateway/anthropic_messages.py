@@ -82,10 +82,6 @@ class AnthropicAdapter(BlockAdapter):
         """Return the message as JSON. A text, and a single block of text with or without a cache mark, are equal."""
         return json.dumps([message.get("role"), [without_mark(block) for block in self.blocks(message)]], sort_keys=True)
 
-    def content(self, message: Json) -> object:
-        """Return the message's role and blocks."""
-        return (message.get("role"), message.get("content"))
-
     def blocks(self, message: Json) -> list[Any]:
         """Return the blocks of a message. A text is a block, too."""
         return [_text_block(block) if isinstance(block, str) else block for block in blocks_of(message.get("content"))]

@@ -91,10 +91,6 @@ class GoogleAdapter(BlockAdapter):
         """Return the content as JSON."""
         return json.dumps([message.get("role"), message.get("parts")], sort_keys=True)
 
-    def content(self, message: Json) -> object:
-        """Return the content's role and parts."""
-        return (message.get("role"), message.get("parts"))
-
     def blocks(self, message: Json) -> list[Any]:
         """Return the parts."""
         return parts_of(message)

@@ -65,10 +65,6 @@ class ChatAdapter(MessageAdapter[Json]):
         """Return the message as JSON."""
         return json.dumps(message, sort_keys=True)
 
-    def content(self, message: Json) -> object:
-        """Return the message itself: all of it is sent."""
-        return message
-
     def items(self, message: Json, ids: Iterator[str]) -> list[Item]:
         """Return the items of a message."""
         parts = [part_for(block) for block in blocks_of(message.get("content"))]

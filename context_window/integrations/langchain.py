@@ -164,9 +164,6 @@ class _LangChainAdapter(MessageAdapter[AnyMessage]):
         # Ids are random, and artifacts and response metadata are not sent to the model.
         return message.model_dump_json(exclude={"artifact", "id", "response_metadata"}, warnings=False)
 
-    def content(self, message: AnyMessage) -> object:
-        return (vars(message), extra) if (extra := message.model_extra) else vars(message)
-
     def items(self, message: AnyMessage, ids: Iterator[str]) -> list[Item]:
         if isinstance(message, AIMessage):
             return _response_items(message, ids)
