@@ -15,7 +15,7 @@ from ..integrations.content_parts import blocks_of, part_for, thought_in, visibl
 from .anthropic_recall import AnthropicJoinedAnswer
 from .block_adapter import BlockAdapter, BlockRun, Kind
 from .cache_marks import without_mark
-from .wire_format import Conversation, Json, KnownOrder, WireFormat, objects, text_of, tokens_in, tools_and_options
+from .wire_format import Json, RequestConversation, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 _VOLATILE = "x-anthropic-billing-header:"
@@ -23,7 +23,7 @@ _VOLATILE = "x-anthropic-billing-header:"
 _ERROR_TYPES = {400: "invalid_request_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large"}
 
 
-class AnthropicMessages(WireFormat):
+class AnthropicWire(WireFormat):
     """Requests of `client.messages`."""
 
     name: ClassVar[str] = "anthropic"
@@ -41,13 +41,13 @@ class AnthropicMessages(WireFormat):
         """The class that hides recalls."""
         return AnthropicJoinedAnswer
 
-    def conversation(self, path: str, body: Json) -> Conversation | None:
+    def conversation(self, path: str, body: Json) -> RequestConversation | None:
         """Return the conversation of a request for an answer, or for a token count."""
         model, messages = body.get("model"), objects(body.get("messages"))
         if path not in PATHS or not isinstance(model, str) or not messages:
             return None
         tools, options = tools_and_options(body)
-        return Conversation(
+        return RequestConversation(
             model,
             _system_text(body.get("system")),
             messages,
@@ -56,9 +56,9 @@ class AnthropicMessages(WireFormat):
             tokens_in(body, "max_tokens"),
         )
 
-    def in_order(self, body: Json, messages: Sequence[Json], order: KnownOrder) -> list[Json]:
+    def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:
         """Return the messages with roles that alternate, and thinking where the request's setting wants it."""
-        return with_thinking_in_order(self.adapter.alternating(messages, order), body.get("thinking"), order.thinking)
+        return with_thinking_in_order(self.adapter.alternating(messages), body.get("thinking"))
 
     def error(self, status: int, message: str) -> Json:
         """Return an error in Anthropic's form."""

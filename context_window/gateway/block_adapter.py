@@ -5,14 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress, count
-from operator import eq
 from typing import Any, Literal, TypeAlias
 
 from session.items import Item
 
 from ..integrations.message_adapter import MessageAdapter
-from .wire_format import Json, KnownOrder
+from .wire_format import Json
 
 Kind: TypeAlias = Literal["thinking", "result", "text", "call"]
 
@@ -91,19 +89,19 @@ class BlockAdapter(MessageAdapter[Json]):
         """Return two responses as one message."""
         return {**later, self.field: [*self.blocks(earlier), *self.blocks(later)]}
 
-    def alternating(self, messages: Sequence[Json], order: KnownOrder, *, alone: str = "system") -> list[Json]:
+    def alternating(self, messages: Sequence[Json], *, alone: str = "system") -> list[Json]:
         """Return the messages with neighbours of one role as one message. A view has them where it has lost a message between.
 
         Args:
             messages: The messages.
-            order: Merges them.
             alone: A role whose messages stay apart.
         """
-        roles = [message.get("role") for message in messages]
-        later = [place for place in compress(count(1), map(eq, roles[1:], roles)) if roles[place] != alone]
-        result = list(messages)
-        for place in reversed(later):  # from the end, so that the places before keep their numbers
-            result[place - 1 : place + 1] = [order.merged(result[place - 1], result[place], self.merge_responses)]
+        result: list[Json] = []
+        for message in messages:
+            if result and result[-1].get("role") == message.get("role") != alone:
+                result[-1] = self.merge_responses(result[-1], message)
+            else:
+                result.append(message)
         return result
 
 

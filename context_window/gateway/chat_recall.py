@@ -9,8 +9,8 @@ from session.providers.stream_pieces import joined_completion
 from session.transcripts.values import text_at
 
 from ..recall import NAME, Provider
-from .events import Event
-from .joined_answer import NO_TEXT, Call, JoinedAnswer, Result, first_choice, total_usage
+from .events import StreamEvent
+from .joined_answer import NO_TEXT, AnswerCall, JoinedAnswer, Result, first_choice, total_usage
 from .wire_format import Json, objects
 
 _BETWEEN = "\n\n"
@@ -37,9 +37,9 @@ class ChatJoinedAnswer(JoinedAnswer):
             return None
         return {**body, "tools": [*tools, definition]}
 
-    def calls(self, answer: Json) -> list[Call]:
+    def calls(self, answer: Json) -> list[AnswerCall]:
         """Return the message's tool calls."""
-        return [Call(_name(call), text_at(call.get("function") or {}, "arguments")) for call in _calls(_message(answer))]
+        return [AnswerCall(_name(call), text_at(call.get("function") or {}, "arguments")) for call in _calls(_message(answer))]
 
     def is_cut_off(self, answer: Json) -> bool:
         """True if the finish reason is a limit or a filter. Some servers say `stop` for calls."""
@@ -75,7 +75,7 @@ class ChatJoinedAnswer(JoinedAnswer):
         answer = joined_completion(events)
         return answer if answer["choices"][0]["finish_reason"] else None
 
-    def visible(self, event: Event) -> Iterator[Event]:
+    def visible(self, event: StreamEvent) -> Iterator[StreamEvent]:
         """Yield a chunk without pieces of hidden calls. The first chunk's id is every chunk's."""
         chunk = event.data or {}
         if not self._answers and not self._head:
@@ -118,7 +118,7 @@ class ChatJoinedAnswer(JoinedAnswer):
         new = self._places[index]
         return None if new is None else piece if new == index else {**piece, "index": new}
 
-    def last_events(self, held: Sequence[Event], answer: Json) -> Iterator[Event]:
+    def last_events(self, held: Sequence[StreamEvent], answer: Json) -> Iterator[StreamEvent]:
         """Yield a text if nothing else is left, and the end with the joined finish reason and usage."""
         [choice] = answer["choices"]
         for event in held:

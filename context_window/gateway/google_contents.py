@@ -18,16 +18,16 @@ from session.transcripts.values import json_text, text_at
 
 from ..integrations.content_parts import part_for, visible_content
 from .block_adapter import BlockAdapter, BlockRun, Kind
-from .google_call_ids import CALL, CALL_IDS, RESPONSE, CallIds, object_in, parts_of
+from .google_call_ids import CALL, CALL_IDS, RESPONSE, object_in, parts_of, with_call_ids
 from .google_recall import GoogleJoinedAnswer
-from .wire_format import Conversation, Json, KnownOrder, WireFormat, objects, text_of, tokens_in, tools_and_options
+from .wire_format import Json, RequestConversation, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 _PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)")
 _STATUSES = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 413: "INVALID_ARGUMENT"}
 _SIGNATURE = ("thoughtSignature", "thought_signature")
 
 
-class GoogleContents(WireFormat):
+class GoogleWire(WireFormat):
     """Requests of `client.models.generate_content`."""
 
     name: ClassVar[str] = "google"
@@ -38,14 +38,13 @@ class GoogleContents(WireFormat):
 
     def __init__(self) -> None:
         self.adapter = GoogleAdapter()
-        self._call_ids = CallIds()
 
     @property
     def joined_answer(self) -> type[GoogleJoinedAnswer]:
         """The class that hides recalls."""
         return GoogleJoinedAnswer
 
-    def conversation(self, path: str, body: Json) -> Conversation | None:
+    def conversation(self, path: str, body: Json) -> RequestConversation | None:
         """Return the conversation of a request for an answer. One that a cached content precedes is not managed."""
         match, contents = _PATH.fullmatch(path), objects(body.get("contents"))
         if match is None or not contents or body.get("cachedContent") or body.get("cached_content"):
@@ -53,26 +52,22 @@ class GoogleContents(WireFormat):
         system = body.get("systemInstruction") or body.get("system_instruction")
         config = body.get("generationConfig") or body.get("generation_config")
         tools, options = tools_and_options(body)
-        return Conversation(
+        return RequestConversation(
             match[1],
             text_of(system.get("parts")) if isinstance(system, dict) else "",
-            self._call_ids.added_to(contents),
+            with_call_ids(contents),
             tools,
             options,
             tokens_in(config, "maxOutputTokens", "max_output_tokens") if isinstance(config, dict) else None,
         )
 
-    def in_order(self, body: Json, messages: Sequence[Json], order: KnownOrder) -> list[Json]:  # noqa: ARG002 - the interface
+    def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:  # noqa: ARG002 - the interface
         """Return the contents with roles that alternate."""
-        return self.adapter.alternating(messages, order)
+        return self.adapter.alternating(messages)
 
     def sent(self, message: Json) -> Json:
         """Return a content without its call ids."""
         return {name: value for name, value in message.items() if name != CALL_IDS}
-
-    def forget_idle(self, seconds: float) -> None:
-        """Forget the call ids of conversations that had no request for so many seconds."""
-        self._call_ids.forget_idle(seconds)
 
     def error(self, status: int, message: str) -> Json:
         """Return an error in Google's form."""

@@ -10,8 +10,8 @@ from session.providers.stream_pieces import joined_contents
 from session.transcripts.values import text_at
 
 from ..recall import NAME, Provider
-from .events import Event
-from .joined_answer import NO_TEXT, Call, JoinedAnswer, Result, first_choice, total_usage
+from .events import StreamEvent
+from .joined_answer import NO_TEXT, AnswerCall, JoinedAnswer, Result, first_choice, total_usage
 from .wire_format import Json, objects
 
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
@@ -42,9 +42,9 @@ class GoogleJoinedAnswer(JoinedAnswer):
         tool = {**tools[place], key: [*tools[place][key], function]}
         return {**body, "tools": [*tools[:place], tool, *tools[place + 1 :]]}
 
-    def calls(self, answer: Json) -> list[Call]:
+    def calls(self, answer: Json) -> list[AnswerCall]:
         """Return the function calls."""
-        return [Call(text_at(call, "name"), call.get("args") or {}) for call in _calls(answer)]
+        return [AnswerCall(text_at(call, "name"), call.get("args") or {}) for call in _calls(answer)]
 
     def is_cut_off(self, answer: Json) -> bool:
         """True unless the finish reason is `STOP`."""
@@ -85,7 +85,7 @@ class GoogleJoinedAnswer(JoinedAnswer):
         answer = joined_contents(events)
         return answer if first_choice(answer["candidates"]).get("finishReason") or not answer["candidates"] else None
 
-    def visible(self, event: Event) -> Iterator[Event]:
+    def visible(self, event: StreamEvent) -> Iterator[StreamEvent]:
         """Yield a chunk without recalls. The first chunk's id is every chunk's."""
         chunk = event.data or {}
         if not self._answers and not self._head:
@@ -105,7 +105,7 @@ class GoogleJoinedAnswer(JoinedAnswer):
         if candidate.get("finishReason") or not candidate:
             self._last.append(event)
 
-    def last_events(self, held: Sequence[Event], answer: Json) -> Iterator[Event]:
+    def last_events(self, held: Sequence[StreamEvent], answer: Json) -> Iterator[StreamEvent]:
         """Yield the end, with a text if nothing else is left, and the joined usage."""
         for event in held:
             chunk = {**(event.data or {}), **self._head}

@@ -13,13 +13,13 @@ from session.transcripts.values import text_at
 from ..integrations.content_parts import blocks_of, part_for, visible_content
 from ..integrations.message_adapter import MessageAdapter
 from .chat_recall import ChatJoinedAnswer
-from .wire_format import Conversation, Json, WireFormat, objects, tokens_in, tools_and_options
+from .wire_format import Json, RequestConversation, WireFormat, objects, tokens_in, tools_and_options
 
 PATH = "/v1/chat/completions"
 _ROLES: Mapping[object, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
 
 
-class OpenAIChat(WireFormat):
+class ChatWire(WireFormat):
     """Requests of `client.chat.completions`."""
 
     name: ClassVar[str] = "openai"
@@ -35,14 +35,14 @@ class OpenAIChat(WireFormat):
         """The class that hides recalls."""
         return ChatJoinedAnswer
 
-    def conversation(self, path: str, body: Json) -> Conversation | None:
+    def conversation(self, path: str, body: Json) -> RequestConversation | None:
         """Return the conversation of a request for an answer."""
         model, messages = body.get("model"), objects(body.get("messages"))
         if path != PATH or not isinstance(model, str) or not messages:
             return None
         tools, options = tools_and_options(body)
         output_tokens = tokens_in(body, "max_completion_tokens", "max_tokens")
-        return Conversation(model, "", messages, tools, options, output_tokens)
+        return RequestConversation(model, "", messages, tools, options, output_tokens)
 
     def error(self, status: int, message: str) -> Json:
         """Return an error in OpenAI's form."""

@@ -8,12 +8,12 @@ from typing import ClassVar
 from ..integrations.responses_adapter import ResponsesAdapter
 from .openai_chat import openai_error
 from .responses_recall import ResponsesJoinedAnswer
-from .wire_format import Conversation, Json, WireFormat, objects, text_of, tokens_in, tools_and_options
+from .wire_format import Json, RequestConversation, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 PATH = "/v1/responses"
 
 
-class OpenAIResponses(WireFormat):
+class ResponsesWire(WireFormat):
     """Requests of `client.responses`.
 
     One that continues a conversation which the provider holds (`previous_response_id`, `conversation`) is not managed: it does not say what
@@ -33,14 +33,14 @@ class OpenAIResponses(WireFormat):
         """The class that hides recalls."""
         return ResponsesJoinedAnswer
 
-    def conversation(self, path: str, body: Json) -> Conversation | None:
+    def conversation(self, path: str, body: Json) -> RequestConversation | None:
         """Return the conversation of a request for an answer."""
         model, messages = body.get("model"), objects(body.get("input"))
         is_continued = body.get("previous_response_id") is not None or body.get("conversation") is not None
         if path != PATH or not isinstance(model, str) or not messages or is_continued:
             return None
         tools, options = tools_and_options(body)
-        return Conversation(
+        return RequestConversation(
             model,
             text_of(body.get("instructions")),
             messages,

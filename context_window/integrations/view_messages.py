@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Generic, TypeVar
 
@@ -40,14 +40,15 @@ def view_messages(adapter: MessageAdapter[M], tracked: TrackedConversation[M], v
     """
     if view.usage_noted_after is None and _are_same(view.items, tracked.session.items):
         return list(tracked.messages)
-    picked = _PickedMessages(adapter, view.usage_noted_after, names_ids=names_ids)
+    index_of = {item.id: index for index, items in enumerate(tracked.items) for item in items}
     forms = {item.id: item for item in view.items if not _is_inserted(item)}
-    insertions = _insertions(view.items, tracked.items)
-    for index, (message, items) in enumerate(zip(tracked.messages, tracked.items, strict=True)):
-        visible = [forms.get(item.id) for item in items]
+    insertions = _insertions(view.items, index_of, len(tracked.items))
+    picked = _PickedMessages(adapter, tracked, view.usage_noted_after, names_ids=names_ids)
+    for index in sorted({index_of[item_id] for item_id in forms if item_id in index_of}):  # a prompt outside the messages has none
+        visible = [forms.get(item.id) for item in tracked.items[index]]
         while insertions and insertions[-1][0] <= index and not any(isinstance(form, FunctionCallOutput) for form in visible):
             picked.insert(insertions.pop()[1])
-        picked.take(index, message, items, visible)
+        picked.take(index, visible)
     for _, item in reversed(insertions):
         picked.insert(item)
     messages = picked.messages
@@ -68,18 +69,22 @@ class _PickedMessages(Generic[M]):
         is_usage_due: True if the line about usage belongs before the next response.
     """
 
-    def __init__(self, adapter: MessageAdapter[M], usage_noted_after: str | None, *, names_ids: bool) -> None:
+    def __init__(
+        self, adapter: MessageAdapter[M], tracked: TrackedConversation[M], usage_noted_after: str | None, *, names_ids: bool
+    ) -> None:
         """
         Args:
             adapter: The framework's adapter.
+            tracked: The conversation.
             usage_noted_after: Id of the item that the line about usage belongs to; None if there is no such line.
             names_ids: True if placeholders name ids to recall by.
         """
-        self._adapter, self._usage_noted_after, self._names_ids = adapter, usage_noted_after, names_ids
+        self._adapter, self._tracked, self._usage_noted_after, self._names_ids = adapter, tracked, usage_noted_after, names_ids
         self.messages: list[M] = []
         self.is_usage_due = False
-        self._lost_reasoning = False  # True once reasoning of the current response is not in the view
-        self._last_response = -1  # index of the framework's message that is shown last, if it is a whole response
+        self._taken = -1  # index of the message that was taken last
+        self._has_lost_reasoning = False  # True if reasoning of its response is not in the view
+        self._last_response = -1  # its index, if it is a whole response and the last one shown
 
     def insert(self, item: Item) -> None:
         """Add a summary or a digest."""
@@ -92,24 +97,19 @@ class _PickedMessages(Generic[M]):
         self._last_response = -1
         self.is_usage_due = self.is_usage_due or item.id == self._usage_noted_after
 
-    def take(self, index: int, message: M, items: Sequence[Item], visible: Sequence[Item | None]) -> None:
-        """Add the framework's next message, as far as the view shows it.
+    def take(self, index: int, visible: Sequence[Item | None]) -> None:
+        """Add the next of the framework's messages of which the view shows something.
 
         Args:
             index: The message's index in the conversation.
-            message: The message.
-            items: Its items.
-            visible: For each item, the form that the view shows; None for an item that is not in the view.
+            visible: For each of its items, the form that the view shows; None for an item that is not in the view.
         """
+        items = self._tracked.items[index]
         is_response, is_whole = is_answer(items[0]), self._adapter.is_message_whole_response
-        self._lost_reasoning = (self._lost_reasoning and is_response) or any(
-            isinstance(item, Reasoning) and form is None for item, form in zip(items, visible, strict=True)
-        )
-        if not any(visible):
-            # Reasoning that is still there has lost the item that followed it: the next one may not say that it is another.
-            self._lost_reasoning |= is_response and not is_whole
-            return
-        shown = self._shown(message, items, visible)
+        is_missing = any(form is None and isinstance(item, Reasoning) for item, form in zip(items, visible, strict=True))
+        self._has_lost_reasoning = is_response and (is_missing or self._lost_reasoning_before(index))
+        self._taken = index
+        shown = self._shown(self._tracked.messages[index], items, visible)
         if shown is not None and is_response and self.is_usage_due:
             self.messages.append(self._adapter.user_message(USAGE_NOTE))
             self.is_usage_due, self._last_response = False, -1
@@ -122,25 +122,40 @@ class _PickedMessages(Generic[M]):
             self.messages.append(shown)
         self._last_response = index if is_response and is_whole else -1
 
+    def _lost_reasoning_before(self, index: int) -> bool:
+        """True if the response of this message has lost reasoning in messages before it."""
+        for dropped in range(index - 1, self._taken, -1):
+            items = self._tracked.items[dropped]
+            if not is_answer(items[0]):
+                return False
+            # Without the item that followed it, reasoning may not be followed by another.
+            if not self._adapter.is_message_whole_response or any(isinstance(item, Reasoning) for item in items):
+                return True
+        return self._has_lost_reasoning
+
     def _shown(self, message: M, items: Sequence[Item], visible: Sequence[Item | None]) -> M | None:
         """Return the message or a copy that shows less; None if nothing of it can be sent."""
         shown: M | None = message
         if not _are_same(items, visible):
             forms = visible if self._names_ids else [None if form is None else unnamed(form) for form in visible]
             shown = self._adapter.partial_copy(message, items, forms)
-        return self._adapter.without_reasoning_links(shown) if self._lost_reasoning and shown is not None else shown
+        return self._adapter.without_reasoning_links(shown) if self._has_lost_reasoning and shown is not None else shown
 
 
-def _insertions(view: Sequence[Item], items: Sequence[Sequence[Item]]) -> list[tuple[int, Item]]:
-    """Return the summaries and digests of a view, the last one first, each with the index of the message that it stands before."""
-    message_of = {item.id: index for index, each in enumerate(items) for item in each}
+def _insertions(view: Sequence[Item], index_of: Mapping[str, int], end: int) -> list[tuple[int, Item]]:
+    """Return the summaries and digests of a view, the last one first, each with the index of the message that it stands before.
+
+    Args:
+        view: The view's items.
+        index_of: The index of each item's message, by the item's id.
+        end: Number of messages.
+    """
     insertions: list[tuple[int, Item]] = []
-    next_index = len(items)
     for item in reversed(view):
         if _is_inserted(item):
-            insertions.append((next_index, item))
+            insertions.append((end, item))
         else:
-            next_index = message_of.get(item.id, next_index)  # a system prompt outside the messages is in none of them
+            end = index_of.get(item.id, end)
     return insertions
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from context_window import BudgetError, ContextWindow
 from context_window.gateway.app import gateway_app
-from context_window.gateway.ledger import Ledger
+from context_window.gateway.ledger import GatewayLedger
 from context_window.gateway.serve import bound_socket
 from tests.support.gateways import gateway
 
@@ -308,7 +308,7 @@ def test_an_upstream_that_makes_no_sense_is_named(urls: dict[str, str]) -> None:
 def test_a_conversation_that_cannot_be_fitted_goes_out_unchanged_or_is_refused(strict: bool) -> None:
     """Nothing is known of the model, and no limit is set."""
     body = json.dumps({"model": "no-such-model-at-all", "messages": [{"role": "user", "content": "a"}]}).encode()
-    ledger = Ledger()
+    ledger = GatewayLedger()
     with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, None, ledger=ledger, strict=strict) as address:
         answer = post(address, "/openai/v1/chat/completions", body)
     assert (answer.status_code, upstream.bodies) == ((400, []) if strict else (200, [body]))

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from context_window.gateway.known_bodies import KnownBodies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_window import ContextWindow
 from context_window.gateway.google_call_ids import CallIds
-from context_window.gateway.known_bodies import KnownBodies
-from context_window.gateway.openai_chat import OpenAIChat
+from context_window.gateway.openai_chat import ChatWire
 from context_window.gateway.own_refusals import OwnRefusals
 from context_window.gateway.windows import KINDS, Windows
 from context_window.gateway.wire_format import WireFormat
@@ -100,7 +100,7 @@ def test_a_gateway_gives_up_what_it_remembers(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_hashes_of_tools_are_bounded_and_forgotten() -> None:
-    windows, chat = Windows(ContextWindow(max_tokens=1_000), are_frozen=True), OpenAIChat()
+    windows, chat = Windows(ContextWindow(max_tokens=1_000), are_frozen=True), ChatWire()
     for number in range(KINDS + 3):
         body = {"model": "gpt-5", "messages": [{"role": "user", "content": "a"}], "tools": [{"name": str(number % 2)}]}
         conversation = chat.conversation("/v1/chat/completions", body)

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager, Extract, PriorityTrim, Strategy
-from context_window.gateway.anthropic_messages import AnthropicMessages
-from context_window.gateway.google_contents import GoogleContents
-from context_window.gateway.openai_chat import OpenAIChat
-from context_window.gateway.openai_responses import OpenAIResponses
+from context_window.gateway.anthropic_messages import AnthropicWire
+from context_window.gateway.google_contents import GoogleWire
+from context_window.gateway.openai_chat import ChatWire
+from context_window.gateway.openai_responses import ResponsesWire
 from context_window.gateway.windows import Windows
 from context_window.gateway.wire_format import WireFormat
 from context_window.integrations.conversation_tracker import ConversationTracker
@@ -107,15 +107,13 @@ def google_body(conversation: list[Step]) -> Json:
 
 
 FORMATS: list[Any] = [
-    pytest.param(AnthropicMessages(), "/v1/messages", anthropic_body, validate_anthropic, "messages", id="anthropic"),
+    pytest.param(AnthropicWire(), "/v1/messages", anthropic_body, validate_anthropic, "messages", id="anthropic"),
+    pytest.param(ChatWire(), "/v1/chat/completions", chat_body, lambda body: validate_openai_chat(body["messages"]), "messages", id="chat"),
     pytest.param(
-        OpenAIChat(), "/v1/chat/completions", chat_body, lambda body: validate_openai_chat(body["messages"]), "messages", id="chat"
+        ResponsesWire(), "/v1/responses", responses_body, lambda body: validate_openai_responses(body["input"]), "input", id="responses"
     ),
     pytest.param(
-        OpenAIResponses(), "/v1/responses", responses_body, lambda body: validate_openai_responses(body["input"]), "input", id="responses"
-    ),
-    pytest.param(
-        GoogleContents(),
+        GoogleWire(),
         "/v1beta/models/gemini-3-pro:generateContent",
         google_body,
         validate_google,
@@ -185,7 +183,7 @@ def test_without_a_strategy_the_most_valuable_lines_stay(
 
 def _unmarked(wire: WireFormat, messages: list[Json]) -> list[Json]:
     """Return the messages without Anthropic's cache marks, which move."""
-    return list(map(bare, messages)) if isinstance(wire, AnthropicMessages) else messages
+    return list(map(bare, messages)) if isinstance(wire, AnthropicWire) else messages
 
 
 def _unsent(body: Json) -> int:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_window import ContextWindow
-from context_window.gateway.anthropic_messages import AnthropicMessages
+from context_window.gateway.anthropic_messages import AnthropicWire
 from context_window.gateway.shared_refusals import SharedRefusals
 from context_window.gateway.windows import UNFIT, Windows
 from context_window.gateway.wire_format import WireFormat
@@ -158,7 +158,7 @@ def test_a_refusal_that_one_gateway_saw_holds_for_the_other(store_address: str, 
 
 def test_a_refusal_that_could_not_be_shared_is_shared_when_the_store_is_back(tmp_path: Path) -> None:
     """The worker that saw it goes by it meanwhile."""
-    wire, path = AnthropicMessages(), "/v1/messages"
+    wire, path = AnthropicWire(), "/v1/messages"
     window, provider = ContextWindow(max_tokens=3_000, keep_first_message=True), Provider(1_000, says_figures=True)
     address = tmp_path / "folder" / "r.db"
     address.parent.write_text("in the way")
@@ -177,7 +177,7 @@ def test_a_refusal_that_could_not_be_shared_is_shared_when_the_store_is_back(tmp
 
 def test_of_two_refusals_of_the_same_messages_all_workers_go_by_the_first(tmp_path: Path) -> None:
     """The second worker, whose provider said other figures, saw it while the store was away. It makes its log again."""
-    wire, path, window = AnthropicMessages(), "/v1/messages", ContextWindow(max_tokens=3_000, keep_first_message=True)
+    wire, path, window = AnthropicWire(), "/v1/messages", ContextWindow(max_tokens=3_000, keep_first_message=True)
     address = tmp_path / "folder" / "r.db"
     address.parent.write_text("in the way")
     late = SharedRefusals(str(address), wait_seconds=60.0, pause_seconds=0.0)
@@ -196,7 +196,7 @@ def test_of_two_refusals_of_the_same_messages_all_workers_go_by_the_first(tmp_pa
 
 
 def test_a_refusal_says_nothing_about_another_branch_of_the_conversation(tmp_path: Path) -> None:
-    wire, path, window = AnthropicMessages(), "/v1/messages", ContextWindow(max_tokens=3_000, keep_first_message=True)
+    wire, path, window = AnthropicWire(), "/v1/messages", ContextWindow(max_tokens=3_000, keep_first_message=True)
     refusals = SharedRefusals(str(tmp_path / "r.db"), wait_seconds=60.0)
     body, provider = growing(12), Provider(1_000, says_figures=True)
     accepted(Windows(window, refusals), wire, path, body, provider)
@@ -211,7 +211,7 @@ def test_a_refusal_says_nothing_about_another_branch_of_the_conversation(tmp_pat
 
 def test_a_refusal_says_nothing_about_requests_of_another_kind(tmp_path: Path) -> None:
     """Another window makes other views; other tools are another prompt; another first message is another conversation."""
-    wire, path, body = AnthropicMessages(), "/v1/messages", growing(12)
+    wire, path, body = AnthropicWire(), "/v1/messages", growing(12)
     window, other_window = (ContextWindow(max_tokens=tokens, keep_first_message=True) for tokens in (3_000, 2_900))
     refusals = SharedRefusals(str(tmp_path / "r.db"), wait_seconds=60.0)
     provider = Provider(1_000, says_figures=True)
