@@ -1,8 +1,4 @@
-"""Google's generateContent and streamGenerateContent.
-
-The conversation's messages are copies of the client's contents with the call ids of their parts beside them (`google_call_ids.py`), which
-`sent` takes off again.
-"""
+"""Google's generateContent and streamGenerateContent. Calls may have no ids: a response then answers the first call of its name."""
 
 from __future__ import annotations
 
@@ -18,12 +14,13 @@ from session.transcripts.values import json_text, text_at
 
 from ..integrations.content_parts import part_for, visible_content
 from .block_adapter import BlockAdapter, BlockRun, Kind
-from .google_call_ids import CALL, CALL_IDS, RESPONSE, object_in, parts_of, with_call_ids
 from .google_recall import GoogleJoinedAnswer
 from .wire_format import Json, RequestConversation, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 _PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)")
 _STATUSES = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 413: "INVALID_ARGUMENT"}
+CALL = ("functionCall", "function_call")
+RESPONSE = ("functionResponse", "function_response")
 _SIGNATURE = ("thoughtSignature", "thought_signature")
 
 
@@ -55,7 +52,7 @@ class GoogleWire(WireFormat):
         return RequestConversation(
             match[1],
             text_of(system.get("parts")) if isinstance(system, dict) else "",
-            with_call_ids(contents),
+            contents,
             tools,
             options,
             tokens_in(config, "maxOutputTokens", "max_output_tokens") if isinstance(config, dict) else None,
@@ -65,17 +62,13 @@ class GoogleWire(WireFormat):
         """Return the contents with roles that alternate."""
         return self.adapter.alternating(messages)
 
-    def sent(self, message: Json) -> Json:
-        """Return a content without its call ids."""
-        return {name: value for name, value in message.items() if name != CALL_IDS}
-
     def error(self, status: int, message: str) -> Json:
         """Return an error in Google's form."""
         return {"error": {"code": status, "message": message, "status": _STATUSES.get(status, "INTERNAL")}}
 
 
 class GoogleAdapter(BlockAdapter):
-    """Contents of Google's API, with their call ids."""
+    """Contents of Google's API."""
 
     field = "parts"
 
@@ -105,15 +98,13 @@ class GoogleAdapter(BlockAdapter):
         parts = [all_parts[place] for place in run.places]
         match run.kind:
             case "call":
-                call, call_id = object_in(parts[0], CALL) or {}, message[CALL_IDS][run.places[0]]
-                name = text_at(call, "name") or "tool"
-                return FunctionCall(name, json_text(call.get("args") or {}), call_id, id=next(ids), created_at=0.0)
+                call = object_in(parts[0], CALL) or {}
+                name, arguments = text_at(call, "name") or "tool", json_text(call.get("args") or {})
+                return FunctionCall(name, arguments, text_at(call, "id"), id=next(ids), created_at=0.0)
             case "result":
-                response, call_id = object_in(parts[0], RESPONSE) or {}, message[CALL_IDS][run.places[0]]
-                content = [_response_text(response), *_media(response)]
-                return FunctionCallOutput(
-                    text_at(response, "name"), [part_for(part) for part in content], call_id, id=next(ids), created_at=0.0
-                )
+                response = object_in(parts[0], RESPONSE) or {}
+                content = [part_for(part) for part in (_response_text(response), *_media(response))]
+                return FunctionCallOutput(text_at(response, "name"), content, text_at(response, "id"), id=next(ids), created_at=0.0)
             case "thinking":
                 return Reasoning("\n".join(text_at(part, "text") for part in parts), id=next(ids), created_at=0.0)
         role = "assistant" if message.get("role") == "model" else "user"
@@ -144,11 +135,6 @@ class GoogleAdapter(BlockAdapter):
             return [{"text": visible}] if isinstance(visible, str) else list(visible)
         return []
 
-    def merge_responses(self, earlier: Json, later: Json) -> Json:
-        """Return two contents of one role as one."""
-        ids = [*earlier.get(CALL_IDS, [None] * len(parts_of(earlier))), *later.get(CALL_IDS, [None] * len(parts_of(later)))]
-        return {**super().merge_responses(earlier, later), CALL_IDS: ids}
-
     def user_message(self, text: str) -> Json:
         """Return a user's content with this text."""
         return {"role": "user", "parts": [{"text": text}]}
@@ -156,6 +142,17 @@ class GoogleAdapter(BlockAdapter):
     def is_system(self, message: Json) -> bool:  # noqa: ARG002 - the interface
         """Return False: the system prompt stands outside the contents."""
         return False
+
+
+def parts_of(content: Json) -> list[Any]:
+    """Return the parts of a content."""
+    parts = content.get("parts")
+    return parts if isinstance(parts, list) else [] if parts is None else [parts]
+
+
+def object_in(part: Any, names: Sequence[str]) -> Json | None:
+    """Return the object under one of these names; None if there is none."""
+    return next((part[name] for name in names if isinstance(part.get(name), dict)), None) if isinstance(part, dict) else None
 
 
 def _key(part: Json, names: Sequence[str]) -> str:

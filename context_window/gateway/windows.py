@@ -129,5 +129,5 @@ class Windows:
 
 def _kind_of(wire: WireFormat, conversation: RequestConversation) -> bytes:
     """Return a hash of what decides a view beside the system prompt and the messages."""
-    kind = [type(wire).__name__, *(getattr(conversation, name) for name in ("model", "output_tokens", "options", "recall_tool", "tools"))]
-    return hashlib.sha256(json_bytes(kind)).digest()
+    kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.options, conversation.tools]
+    return hashlib.sha256(json_bytes([*kind, conversation.recall_tool])).digest()

@@ -72,7 +72,7 @@ class WireFormat(ABC):
 
     def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
         """Return the body with other messages. All other fields are the same objects, in the same order."""
-        return {**body, self.field: list(map(self.sent, self.in_order(body, messages)))}
+        return {**body, self.field: self.in_order(body, messages)}
 
     def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:  # noqa: ARG002 - the base case
         """Return the messages in a row that the provider accepts.
@@ -82,10 +82,6 @@ class WireFormat(ABC):
             messages: The messages of a view.
         """
         return list(messages)
-
-    def sent(self, message: Json) -> Json:
-        """Return a message as it is sent. The default is the message itself."""
-        return message
 
     @abstractmethod
     def error(self, status: int, message: str) -> Json:

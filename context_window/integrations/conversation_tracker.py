@@ -33,7 +33,7 @@ from .message_adapter import MessageAdapter
 from .message_hashes import EMPTY_HASH, MessageHashes, extend_hash, hash_messages
 from .past_refusals import PastRefusal, RefusalMemory, continues, refusal_now, refusals_of, start_of
 from .remembered import RememberedConversations
-from .tracked_conversation import TrackedConversation, item_ids, with_tool_name
+from .tracked_conversation import TrackedConversation, item_ids
 from .view_messages import view_messages
 
 M = TypeVar("M")
@@ -245,11 +245,11 @@ class ConversationTracker(Generic[M]):
 
     def _append_messages(self, tracked: TrackedConversation[M], received: MessageHashes, start: int, end: int) -> None:
         """Append some of the messages. Appends nothing if one of them cannot be read."""
-        messages_hash, tool_names = tracked.messages_hash, dict(tracked.tool_names)
+        messages_hash, calls = tracked.messages_hash, tracked.calls.copy()
         new_items: list[list[Item]] = []
         for message, digest in zip(received.messages[start:end], received.digests[start:end], strict=True):
             messages_hash = extend_hash(messages_hash, digest)
-            new_items.append([with_tool_name(item, tool_names) for item in self._adapter.items(message, item_ids(messages_hash))])
+            new_items.append(list(map(calls.complete, self._adapter.items(message, item_ids(messages_hash)))))
             if not new_items[-1]:
                 raise FormatError("messages", f"a {type(message).__name__} became no item")
         tracked.keys = set()  # if an interrupt leaves the log half appended, nobody continues it, but recall still works
@@ -259,7 +259,7 @@ class ConversationTracker(Generic[M]):
             tracked.messages[:] = received.messages[:start]  # equal in content; the framework may have loaded them again
         tracked.messages += received.messages[start:end]
         tracked.items += new_items
-        tracked.messages_hash, tracked.tool_names = messages_hash, tool_names
+        tracked.messages_hash, tracked.calls = messages_hash, calls
         tracked.received = received
         tracked.keys = {(tracked.system_hash, received.hashes[end]), (tracked.system_hash, messages_hash)}
 

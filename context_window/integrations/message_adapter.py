@@ -44,7 +44,7 @@ class MessageAdapter(ABC, Generic[M]):
     def items(self, message: M, ids: Iterator[str]) -> list[Item]:
         """Return the items of a message: at least one, so that the message can be dropped. `created_at` is 0.0.
 
-        A tool output may have an empty name; the tracker fills in the name of its call.
+        A call or an output may have an empty call id, and an output an empty name: the tracker fills them in.
         """
 
     @abstractmethod

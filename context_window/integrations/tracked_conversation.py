@@ -1,4 +1,4 @@
-"""`TrackedConversation`: a framework's conversation as it is kept between two requests. Also: ids of items."""
+"""`TrackedConversation`: a framework's conversation as it is kept between two requests. Also: ids of items and of tool calls."""
 
 from __future__ import annotations
 
@@ -16,6 +16,42 @@ from .past_refusals import PastRefusal
 M = TypeVar("M")
 
 
+@dataclass(slots=True)
+class ToolCalls:
+    """The tool calls of a conversation.
+
+    Attributes:
+        names: The tool of each call, by call id.
+        unanswered: Ids of the calls without a result, in their order.
+    """
+
+    names: dict[str, str] = field(default_factory=dict)
+    unanswered: list[str] = field(default_factory=list)
+
+    def copy(self) -> ToolCalls:
+        """Return a copy."""
+        return ToolCalls(dict(self.names), list(self.unanswered))
+
+    def complete(self, item: Item) -> Item:
+        """Return the next item of the conversation. If it lacks a call id, or a result the name of its tool, it is a copy that has them.
+
+        A result without a call id answers the first unanswered call of its tool, or of any tool if it names none.
+        """
+        if isinstance(item, FunctionCall):
+            call_id = item.call_id or f"call {len(self.names) + 1}"
+            self.names[call_id] = item.name
+            self.unanswered.append(call_id)
+            return item if item.call_id else replace(item, call_id=call_id)
+        if not isinstance(item, FunctionCallOutput):
+            return item
+        calls = (call_id for call_id in self.unanswered if item.name in ("", self.names[call_id]))
+        call_id = item.call_id or next(calls, f"no call {len(self.names)}")
+        if call_id in self.unanswered:
+            self.unanswered.remove(call_id)
+        name = item.name or self.names.get(call_id, "tool")
+        return item if item.call_id and item.name else replace(item, call_id=call_id, name=name)
+
+
 @dataclass(eq=False, slots=True)
 class TrackedConversation(Generic[M]):
     """A conversation as of the last request.
@@ -27,7 +63,7 @@ class TrackedConversation(Generic[M]):
         items: The items of each message.
         messages_hash: Hash of all messages, in order.
         received: The messages that the framework passed last, with their hashes. It may pass fewer: those that were returned before.
-        tool_names: Names of tools, by call id.
+        calls: The tool calls of all messages.
         keys: Hashes under which the conversation is found: of message lists that continue as this log.
         refusals: Refused prompts that the log has accepted, if they are shared with other processes.
     """
@@ -38,23 +74,9 @@ class TrackedConversation(Generic[M]):
     items: list[list[Item]] = field(default_factory=list)
     messages_hash: bytes = EMPTY_HASH
     received: MessageHashes = NO_MESSAGES
-    tool_names: dict[str, str] = field(default_factory=dict)
+    calls: ToolCalls = field(default_factory=ToolCalls)
     keys: set[tuple[bytes, bytes]] = field(default_factory=set)
     refusals: list[PastRefusal] = field(default_factory=list)
-
-
-def with_tool_name(item: Item, tool_names: dict[str, str]) -> Item:
-    """Return the item; an output without a tool name gets the name of its call.
-
-    Args:
-        item: The item.
-        tool_names: Names of tools by call id. A call is added to it.
-    """
-    if isinstance(item, FunctionCall):
-        tool_names[item.call_id] = item.name
-    elif isinstance(item, FunctionCallOutput) and not item.name:
-        return replace(item, name=tool_names.get(item.call_id, "tool"))
-    return item
 
 
 def item_ids(messages_hash: bytes) -> Iterator[str]:
