@@ -174,14 +174,15 @@ def test_a_body_over_the_limit_is_refused_in_the_provider_s_words() -> None:
     assert (openai.status_code, openai.json()["error"]["type"]) == (413, "invalid_request_error")
 
 
-def test_a_prompt_that_is_too_long_is_sent_once_more_and_smaller() -> None:
+@pytest.mark.parametrize("status", [400, 413])
+def test_a_prompt_that_is_too_long_is_sent_once_more_and_smaller(status: int) -> None:
     """The client sees the second answer."""
     sizes: list[int] = []
 
     def answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
         sizes.append(len(body))
         refusal = {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 9000 tokens > 5000 maximum"}}
-        says(400, json.dumps(refusal).encode())(handler, body) if len(sizes) == 1 else says(200, b"{}")(handler, body)
+        says(status, json.dumps(refusal).encode())(handler, body) if len(sizes) == 1 else says(200, b"{}")(handler, body)
 
     with upstream_that(answer) as upstream, gateway(upstream.url, 8_000) as address:
         assert post(address, body=long_body()).status_code == 200
