@@ -23,48 +23,6 @@ _VOLATILE = "x-anthropic-billing-header:"
 _ERROR_TYPES = {400: "invalid_request_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large"}
 
 
-class AnthropicWire(WireFormat):
-    """Requests of `client.messages`."""
-
-    name: ClassVar[str] = "anthropic"
-    upstream: ClassVar[str] = "https://api.anthropic.com"
-    variables: ClassVar[Mapping[str, str]] = {"ANTHROPIC_BASE_URL": ""}
-    field: ClassVar[str] = "messages"
-
-    adapter: AnthropicAdapter
-
-    def __init__(self) -> None:
-        self.adapter = AnthropicAdapter()
-
-    @property
-    def joined_answer(self) -> type[AnthropicJoinedAnswer]:
-        """The class that hides recalls."""
-        return AnthropicJoinedAnswer
-
-    def conversation(self, path: str, body: Json) -> RequestConversation | None:
-        """Return the conversation of a request for an answer, or for a token count."""
-        model, messages = body.get("model"), objects(body.get("messages"))
-        if path not in PATHS or not isinstance(model, str) or not messages:
-            return None
-        tools, options = tools_and_options(body)
-        return RequestConversation(
-            model,
-            _system_text(body.get("system")),
-            messages,
-            tools,
-            options,
-            tokens_in(body, "max_tokens"),
-        )
-
-    def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:
-        """Return the messages with roles that alternate, and thinking where the request's setting wants it."""
-        return with_thinking_in_order(self.adapter.alternating(messages), body.get("thinking"))
-
-    def error(self, status: int, message: str) -> Json:
-        """Return an error in Anthropic's form."""
-        return {"type": "error", "error": {"type": _ERROR_TYPES.get(status, "api_error"), "message": message}}
-
-
 def _system_text(system: object) -> str:
     blocks = system if isinstance(system, list) else [system]
     return text_of([block for block in blocks if not text_of([block]).startswith(_VOLATILE)])
@@ -98,7 +56,7 @@ class AnthropicAdapter(BlockAdapter):
     def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
         """Return the item of a message's run."""
         all_blocks = self.blocks(message)
-        blocks = [all_blocks[place] for place in run.places]
+        blocks = [all_blocks[index] for index in run.indices]
         match run.kind:
             case "call":
                 (call,) = blocks
@@ -141,3 +99,30 @@ def _text_block(text: str) -> Json:
 def _role(message: Json) -> Role:
     roles: dict[object, Role] = {"assistant": "assistant", "system": "system"}
     return roles.get(message.get("role"), "user")
+
+
+class AnthropicWire(WireFormat):
+    """Requests of `client.messages`."""
+
+    name: ClassVar[str] = "anthropic"
+    upstream: ClassVar[str] = "https://api.anthropic.com"
+    variables: ClassVar[Mapping[str, str]] = {"ANTHROPIC_BASE_URL": ""}
+    adapter: ClassVar[AnthropicAdapter] = AnthropicAdapter()
+    joined_answer: ClassVar[type[AnthropicJoinedAnswer]] = AnthropicJoinedAnswer
+    field: ClassVar[str] = "messages"
+
+    def conversation(self, path: str, body: Json) -> RequestConversation | None:
+        """Return the conversation of a request for an answer, or for a token count."""
+        model, messages = body.get("model"), objects(body.get("messages"))
+        if path not in PATHS or not isinstance(model, str) or not messages:
+            return None
+        system, output_tokens = _system_text(body.get("system")), tokens_in(body, "max_tokens")
+        return RequestConversation(model, system, messages, *tools_and_options(body), output_tokens)
+
+    def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:
+        """Return the messages with roles that alternate, and thinking where the request's setting wants it."""
+        return with_thinking_in_order(self.adapter.alternating(messages), body.get("thinking"))
+
+    def error(self, status: int, message: str) -> Json:
+        """Return an error in Anthropic's form."""
+        return {"type": "error", "error": {"type": _ERROR_TYPES.get(status, "api_error"), "message": message}}

@@ -24,49 +24,6 @@ RESPONSE = ("functionResponse", "function_response")
 _SIGNATURE = ("thoughtSignature", "thought_signature")
 
 
-class GoogleWire(WireFormat):
-    """Requests of `client.models.generate_content`."""
-
-    name: ClassVar[str] = "google"
-    upstream: ClassVar[str] = "https://generativelanguage.googleapis.com"
-    variables: ClassVar[Mapping[str, str]] = {"GOOGLE_GEMINI_BASE_URL": ""}
-    field: ClassVar[str] = "contents"
-    adapter: GoogleAdapter
-
-    def __init__(self) -> None:
-        self.adapter = GoogleAdapter()
-
-    @property
-    def joined_answer(self) -> type[GoogleJoinedAnswer]:
-        """The class that hides recalls."""
-        return GoogleJoinedAnswer
-
-    def conversation(self, path: str, body: Json) -> RequestConversation | None:
-        """Return the conversation of a request for an answer. One that a cached content precedes is not managed."""
-        match, contents = _PATH.fullmatch(path), objects(body.get("contents"))
-        if match is None or not contents or body.get("cachedContent") or body.get("cached_content"):
-            return None
-        system = body.get("systemInstruction") or body.get("system_instruction")
-        config = body.get("generationConfig") or body.get("generation_config")
-        tools, options = tools_and_options(body)
-        return RequestConversation(
-            match[1],
-            text_of(system.get("parts")) if isinstance(system, dict) else "",
-            contents,
-            tools,
-            options,
-            tokens_in(config, "maxOutputTokens", "max_output_tokens") if isinstance(config, dict) else None,
-        )
-
-    def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:  # noqa: ARG002 - the interface
-        """Return the contents with roles that alternate."""
-        return self.adapter.alternating(messages)
-
-    def error(self, status: int, message: str) -> Json:
-        """Return an error in Google's form."""
-        return {"error": {"code": status, "message": message, "status": _STATUSES.get(status, "INTERNAL")}}
-
-
 class GoogleAdapter(BlockAdapter):
     """Contents of Google's API."""
 
@@ -95,7 +52,7 @@ class GoogleAdapter(BlockAdapter):
     def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
         """Return the item of a content's run."""
         all_parts = parts_of(message)
-        parts = [all_parts[place] for place in run.places]
+        parts = [all_parts[index] for index in run.indices]
         match run.kind:
             case "call":
                 call = object_in(parts[0], CALL) or {}
@@ -175,3 +132,33 @@ def _response_text(response: Json) -> str:
 def _media(response: Json) -> list[Any]:
     parts = response.get("parts")
     return parts if isinstance(parts, list) else []
+
+
+class GoogleWire(WireFormat):
+    """Requests of `client.models.generate_content`."""
+
+    name: ClassVar[str] = "google"
+    upstream: ClassVar[str] = "https://generativelanguage.googleapis.com"
+    variables: ClassVar[Mapping[str, str]] = {"GOOGLE_GEMINI_BASE_URL": ""}
+    adapter: ClassVar[GoogleAdapter] = GoogleAdapter()
+    joined_answer: ClassVar[type[GoogleJoinedAnswer]] = GoogleJoinedAnswer
+    field: ClassVar[str] = "contents"
+
+    def conversation(self, path: str, body: Json) -> RequestConversation | None:
+        """Return the conversation of a request for an answer. One that a cached content precedes is not managed."""
+        match, contents = _PATH.fullmatch(path), objects(body.get("contents"))
+        if match is None or not contents or body.get("cachedContent") or body.get("cached_content"):
+            return None
+        system = body.get("systemInstruction") or body.get("system_instruction")
+        config = body.get("generationConfig") or body.get("generation_config")
+        prompt = text_of(system.get("parts")) if isinstance(system, dict) else ""
+        output_tokens = tokens_in(config, "maxOutputTokens", "max_output_tokens") if isinstance(config, dict) else None
+        return RequestConversation(match[1], prompt, contents, *tools_and_options(body), output_tokens)
+
+    def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:  # noqa: ARG002 - the interface
+        """Return the contents with roles that alternate."""
+        return self.adapter.alternating(messages)
+
+    def error(self, status: int, message: str) -> Json:
+        """Return an error in Google's form."""
+        return {"error": {"code": status, "message": message, "status": _STATUSES.get(status, "INTERNAL")}}

@@ -23,15 +23,9 @@ class ResponsesWire(WireFormat):
     name: ClassVar[str] = "openai"
     upstream: ClassVar[str] = "https://api.openai.com"
     variables: ClassVar[Mapping[str, str]] = {}
+    adapter: ClassVar[ResponsesAdapter] = ResponsesAdapter()
+    joined_answer: ClassVar[type[ResponsesJoinedAnswer]] = ResponsesJoinedAnswer
     field: ClassVar[str] = "input"
-
-    def __init__(self) -> None:
-        self.adapter = ResponsesAdapter()
-
-    @property
-    def joined_answer(self) -> type[ResponsesJoinedAnswer]:
-        """The class that hides recalls."""
-        return ResponsesJoinedAnswer
 
     def conversation(self, path: str, body: Json) -> RequestConversation | None:
         """Return the conversation of a request for an answer."""
@@ -39,15 +33,8 @@ class ResponsesWire(WireFormat):
         is_continued = body.get("previous_response_id") is not None or body.get("conversation") is not None
         if path != PATH or not isinstance(model, str) or not messages or is_continued:
             return None
-        tools, options = tools_and_options(body)
-        return RequestConversation(
-            model,
-            text_of(body.get("instructions")),
-            messages,
-            tools,
-            options,
-            tokens_in(body, "max_output_tokens"),
-        )
+        system, output_tokens = text_of(body.get("instructions")), tokens_in(body, "max_output_tokens")
+        return RequestConversation(model, system, messages, *tools_and_options(body), output_tokens)
 
     def error(self, status: int, message: str) -> Json:
         """Return an error in OpenAI's form."""

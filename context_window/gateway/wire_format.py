@@ -48,18 +48,15 @@ class WireFormat(ABC):
         variables: Variables of the environment by which its clients find an address, each with what follows the name.
         field: The field of a body that holds its messages.
         adapter: Reads and copies single messages.
+        joined_answer: Hides recalls in answers from the client.
     """
 
     name: ClassVar[str]
     upstream: ClassVar[str]
     field: ClassVar[str]
     variables: ClassVar[Mapping[str, str]]
-    adapter: MessageAdapter[Json]
-
-    @property
-    @abstractmethod
-    def joined_answer(self) -> type[JoinedAnswer]:
-        """The class that hides recalls in its answers from the client."""
+    adapter: ClassVar[MessageAdapter[Json]]
+    joined_answer: ClassVar[type[JoinedAnswer]]
 
     @abstractmethod
     def conversation(self, path: str, body: Json) -> RequestConversation | None:

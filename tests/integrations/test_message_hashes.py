@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -75,30 +74,6 @@ def test_a_message_that_was_changed_in_place_is_read_again(framework: Callable[[
     tracker.fit(messages)
     log = next(reversed(tracker._remembered._last_use)).session
     assert "changed" in str(log.to_dict())
-
-
-@dataclass
-class Report:
-    """A tool's result of a user's own type."""
-
-    lines: list[str]
-
-    def __eq__(self, other: object) -> bool:
-        raise ValueError("the truth value of an array is ambiguous")
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def test_a_value_of_an_unknown_type_is_read_at_every_request() -> None:
-    report = Report(["one"])
-    messages: list[Any] = [ModelRequest([UserPromptPart("Hello")]), ModelResponse([ToolCallPart("look", {}, "c")])]
-    messages.append(ModelRequest([ToolReturnPart("look", report, "c")]))
-    tracker = ConversationTracker(manager(10**6), _PydanticAdapter())
-    tracker.fit(messages)
-    report.lines.append("two")
-    tracker.fit(messages)
-    log = next(reversed(tracker._remembered._last_use)).session
-    assert "two" in str(log.to_dict())
 
 
 VALUES = st.recursive(
