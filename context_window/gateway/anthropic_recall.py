@@ -25,7 +25,7 @@ class AnthropicJoinedAnswer(JoinedAnswer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._places: dict[Any, int] = {}  # place for the client, by place in the round
+        self._indices: dict[Any, int] = {}  # index for the client, by index in the round
         self._next = 0
 
     @classmethod
@@ -83,7 +83,7 @@ class AnthropicJoinedAnswer(JoinedAnswer):
         return None
 
     def visible(self, event: StreamEvent) -> Iterator[StreamEvent]:
-        """Yield an event of a visible block with its place in the joined message."""
+        """Yield an event of a visible block with its index in the joined message."""
         data = event.data or {}
         kind, index = data.get("type"), data.get("index")
         if kind in ("message_delta", "message_stop"):
@@ -93,11 +93,11 @@ class AnthropicJoinedAnswer(JoinedAnswer):
             if _is_hidden(block if isinstance(block, dict) else {}, len(self._answers)):
                 self._hides = True
             else:
-                self._places[index] = self._next
+                self._indices[index] = self._next
                 self._next += 1
                 yield self._placed(event)
         elif kind in ("content_block_delta", "content_block_stop"):
-            if index in self._places:
+            if index in self._indices:
                 yield self._placed(event)
         elif kind != "message_start" or not self._answers:
             yield event
@@ -118,8 +118,8 @@ class AnthropicJoinedAnswer(JoinedAnswer):
                 yield event
 
     def begin_round(self) -> None:
-        """Forget the places of the round."""
-        self._places = {}
+        """Forget the indices of the round."""
+        self._indices = {}
 
     def error_event(self, error: Json) -> StreamEvent:
         """Return an event of type `error`."""
@@ -127,8 +127,8 @@ class AnthropicJoinedAnswer(JoinedAnswer):
 
     def _placed(self, event: StreamEvent) -> StreamEvent:
         data = event.data or {}
-        place = self._places[data.get("index")]
-        return event if data.get("index") == place else event.with_data({**data, "index": place})
+        index = self._indices[data.get("index")]
+        return event if data.get("index") == index else event.with_data({**data, "index": index})
 
 
 def _blocks(answer: Json) -> list[Json]:

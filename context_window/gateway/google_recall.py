@@ -32,15 +32,15 @@ class GoogleJoinedAnswer(JoinedAnswer):
     def with_tool(cls, body: Json, definition: Json) -> Json | None:
         """Return the request with the recall tool among the functions of the client: function declarations stand in one tool."""
         tools = objects(body.get("tools")) or []
-        declared = [(place, key) for place, tool in enumerate(tools) for key in _DECLARATIONS if objects(tool.get(key))]
-        names = [function.get("name") for place, key in declared for function in tools[place][key]]
+        declared = [(index, key) for index, tool in enumerate(tools) for key in _DECLARATIONS if objects(tool.get(key))]
+        names = [function.get("name") for index, key in declared for function in tools[index][key]]
         config = body.get("generationConfig") or body.get("generation_config") or {}
         if not declared or NAME in names or config.get("candidateCount", config.get("candidate_count")) not in (None, 1):
             return None
-        place, key = declared[-1]
+        index, key = declared[-1]
         [function] = definition["function_declarations"]
-        tool = {**tools[place], key: [*tools[place][key], function]}
-        return {**body, "tools": [*tools[:place], tool, *tools[place + 1 :]]}
+        tool = {**tools[index], key: [*tools[index][key], function]}
+        return {**body, "tools": [*tools[:index], tool, *tools[index + 1 :]]}
 
     def calls(self, answer: Json) -> list[AnswerCall]:
         """Return the function calls."""
@@ -123,7 +123,7 @@ class GoogleJoinedAnswer(JoinedAnswer):
 
 
 class _Signer:
-    """Hides the recalls of one round's parts and gives the next call their signature's place.
+    """Hides the recalls of one round's parts and signs the next call in their stead.
 
     Attributes:
         hides: True if a part was hidden.

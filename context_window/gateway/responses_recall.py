@@ -30,11 +30,11 @@ class ResponsesJoinedAnswer(JoinedAnswer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._places: dict[Any, int] = {}  # place for the client, by place in the round
+        self._indices: dict[Any, int] = {}  # index for the client, by index in the round
         self._next = self._number = 0
         self._head: Json = {}
         self._waiting: list[StreamEvent] = []  # events of reasoning items, until the next item begins
-        self._reasoning: set[Any] = set()  # their places in the round
+        self._reasoning: set[Any] = set()  # their indices in the round
         self._is_unlinked = False
 
     @classmethod
@@ -81,7 +81,7 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         return {**answer, "output": _output(answer) or items}
 
     def visible(self, event: StreamEvent) -> Iterator[StreamEvent]:
-        """Yield an event of a visible item with its place in the joined response."""
+        """Yield an event of a visible item with its index in the joined response."""
         data = event.data or {}
         kind, index = text_at(data, "type"), data.get("output_index")
         if kind in FINAL_EVENTS:
@@ -93,7 +93,7 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         elif index is not None:
             if index in self._reasoning:
                 self._waiting.append(event)
-            elif index in self._places:
+            elif index in self._indices:
                 yield self._numbered(event)
         elif kind in ("response.created", "response.in_progress", "response.queued"):
             if not self._answers:
@@ -116,7 +116,7 @@ class ResponsesJoinedAnswer(JoinedAnswer):
             self._waiting = []
         else:
             yield from self._release()
-            self._places[index] = self._next
+            self._indices[index] = self._next
             self._next += 1
             yield self._numbered(event)
 
@@ -125,21 +125,21 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         delayed, self._waiting = self._waiting, []
         for event in delayed:
             index = (event.data or {}).get("output_index")
-            if index not in self._places:
-                self._places[index] = self._next
+            if index not in self._indices:
+                self._indices[index] = self._next
                 self._next += 1
             yield self._numbered(event)
-        self._reasoning -= self._places.keys()
+        self._reasoning -= self._indices.keys()
 
     def _numbered(self, event: StreamEvent) -> StreamEvent:
-        """Return an event with its number in the client's stream, and its item's place and id there."""
+        """Return an event with its number in the client's stream, and its item's index and id there."""
         data = dict(event.data or {})
         if "sequence_number" in data:
             self._number = self._number or data["sequence_number"]  # the client's numbers begin as the upstream's do
             data["sequence_number"] = self._number
         self._number += 1
         if "output_index" in data:
-            data["output_index"] = self._places[data["output_index"]]
+            data["output_index"] = self._indices[data["output_index"]]
             if self._is_unlinked:
                 data |= {name: _new_id(data[name]) for name in ("item_id",) if isinstance(data.get(name), str)}
                 data |= {name: _unlinked(data[name]) for name in ("item",) if isinstance(data.get(name), dict)}
@@ -162,7 +162,7 @@ class ResponsesJoinedAnswer(JoinedAnswer):
 
     def begin_round(self) -> None:
         """Forget the items of the round."""
-        self._places, self._reasoning, self._waiting, self._is_unlinked = {}, set(), [], False
+        self._indices, self._reasoning, self._waiting, self._is_unlinked = {}, set(), [], False
 
     def error_event(self, error: Json) -> StreamEvent:
         """Return an event of type `error`. Clients read its fields beside the type or in `error`."""

@@ -26,9 +26,6 @@ class RememberedConversations(Generic[M]):
         self._lock = Lock()
         self._last_use: OrderedDict[TrackedConversation[M], float] = OrderedDict()
 
-    def __len__(self) -> int:
-        return len(self._last_use)
-
     @property
     def latest(self) -> list[TrackedConversation[M]]:
         """The conversations, the most recently used first."""

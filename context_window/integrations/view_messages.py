@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Generic, TypeVar
 
-from session.identity import is_digest
+from session.base import copy_with
+from session.identity import DIGEST, VIEW_MARK, is_digest
 from session.items import Compaction, FunctionCallOutput, Item, Message, Reasoning
 from session.providers.additions import PREAMBLE, USAGE_NOTE, summary_text
 from session.providers.conversation import Conversation
@@ -91,7 +92,7 @@ class _PickedMessages(Generic[M]):
         if isinstance(item, Compaction):
             text = summary_text(item.summary)
         else:
-            digest = item if self._names_ids else unnamed(item)
+            digest = item if self._names_ids else unnamed(copy_with(item, extra={VIEW_MARK: DIGEST}))  # its record would take 1 ms to copy
             text = digest.text if isinstance(digest, Message) else ""
         self.messages.append(self._adapter.user_message(text))
         self._last_response = -1
