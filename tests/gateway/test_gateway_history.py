@@ -149,12 +149,15 @@ def test_a_trim_costs_what_it_writes_to_the_cache() -> None:
 )
 def test_a_cache_is_kept_for_five_minutes_or_for_an_hour(seconds: int, is_hour: bool, is_cached: bool) -> None:
     """What is written is written for as long as the request's own."""
-    kind, other = ("cache_write_1h", "cache_write") if is_hour else ("cache_write", "cache_write_1h")
-    earlier = Request("", NOW, "", MODEL, "", "", cache_read=90_000, **{kind: 1_000})
-    trimmed = Request("", NOW + seconds, "", MODEL, "", "", **{kind: 40_000})
+    earlier, trimmed = (
+        Request(
+            "", NOW + after, "", MODEL, "", "", cache_read=read, cache_write=0 if is_hour else written, cache_write_1h=written * is_hour
+        )
+        for after, read, written in ((0, 90_000, 1_000), (seconds, 0, 40_000))
+    )
     whole = unmanaged_request(trimmed, LeftOut(60_000, 2_000, is_trim=True), earlier)
-    assert (whole.cache_read, getattr(whole, kind)) == ((98_000, 2_000) if is_cached else (0, 100_000))
-    assert (whole.input_tokens, getattr(whole, other)) == (0, 0)
+    assert (whole.cache_read, whole.cache_write + whole.cache_write_1h) == ((98_000, 2_000) if is_cached else (0, 100_000))
+    assert (whole.input_tokens, whole.cache_write if is_hour else whole.cache_write_1h) == (0, 0)
 
 
 def test_a_prompt_that_the_model_cannot_take_is_not_compared() -> None:
