@@ -18,10 +18,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from context_window import ContextWindow, ContextWindowManager
-from context_window.gateway.fitted_body import fitted_body
-from context_window.gateway.openai_chat import PATH, ChatAdapter, OpenAIChat
+from context_window.gateway.fitted_body import ManagedRequest, fitted_body
+from context_window.gateway.openai_chat import PATH, ChatAdapter, ChatWire
 from context_window.gateway.windows import Windows
-from context_window.gateway.written_bodies import WrittenBodies
 from context_window.integrations.conversation_tracker import ConversationTracker
 from session import FunctionCall, FunctionCallOutput, Message, Session
 from session.providers.anthropic.thinking_order import ThinkingPlaces, with_thinking_in_order
@@ -64,7 +63,7 @@ def times_at(size: int, turns: int, texts: Sequence[str] = (), figure: Callable[
         number += 1
     window = ContextWindow(max_tokens=60 * size)  # about three quarters of the session
     tracker = ConversationTracker(ContextWindowManager(MODEL, token_counter=characters, context_window=window), ChatAdapter())
-    wire, windows, written = OpenAIChat(), Windows(window, are_frozen=True), WrittenBodies()
+    wire, windows = ChatWire(), Windows(window, are_frozen=True)
     places = ThinkingPlaces()
     thinking = {"type": "enabled", "budget_tokens": 1_024}
     messages: list[dict[str, Any]] = []
@@ -74,7 +73,7 @@ def times_at(size: int, turns: int, texts: Sequence[str] = (), figure: Callable[
         fields: dict[str, Any] = {"model": MODEL, "messages": messages}
         conversation = wire.conversation(PATH, fields)
         assert conversation is not None
-        return fitted_body(windows, written, wire, conversation, fields, b"")
+        return fitted_body(windows, ManagedRequest(wire, conversation, fields, b""))
 
     parts: dict[str, Callable[[], Any]] = {
         "process_session": lambda: manager.process_session(session),

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import httpx
 
 from context_window import ContextWindow
-from context_window.gateway.anthropic_messages import AnthropicMessages
-from context_window.gateway.fitted_body import fitted_body
-from context_window.gateway.known_bodies import KnownBodies
+from context_window.gateway.anthropic_messages import AnthropicWire
+from context_window.gateway.body_json import object_of
+from context_window.gateway.fitted_body import ManagedRequest, fitted_body
 from context_window.gateway.windows import Windows
-from context_window.gateway.written_bodies import WrittenBodies
 
 from .conversations import Format
 from .servers import Server
@@ -89,19 +88,17 @@ def idle_memory(conversations: Sequence[Sequence[bytes]], max_tokens: int) -> in
         conversations: The requests of each. The first one is made and forgotten before, for what is loaded once.
         max_tokens: Tokens of the window.
     """
-    wire, known, written = AnthropicMessages(), KnownBodies(), WrittenBodies()
+    wire = AnthropicWire()
     windows = Windows(ContextWindow(max_tokens=max_tokens, keep_first_message=True), are_frozen=True)
 
     def fit(bodies: Sequence[bytes]) -> None:
         for body in bodies:
-            fields = known.read(body) or {}
+            fields = object_of(body) or {}
             conversation = wire.conversation("/v1/messages", fields)
             assert conversation is not None
-            fitted_body(windows, written, wire, conversation, fields, body)
+            fitted_body(windows, ManagedRequest(wire, conversation, fields, body))
 
     def forget() -> int:
-        known.forget_idle(0.0)
-        written.forget_idle(0.0)
         windows.forget_idle(0.0)
         gc.collect()
         return tracemalloc.get_traced_memory()[0]

@@ -73,7 +73,7 @@ def gateway(
     """
     try:
         from ..gateway.app import LOCAL_NAMES, gateway_app
-        from ..gateway.ledger import Ledger
+        from ..gateway.ledger import GatewayLedger
         from ..gateway.serve import address_of, bound_socket, run_client, serve, serving
     except ModuleNotFoundError as error:
         raise BadInputError(INSTALL) from error
@@ -81,7 +81,7 @@ def gateway(
 
     recorder, refusals = _recorder(folder), _refusals(address)
     window = ContextWindow(max_tokens=max_tokens, keep_first_message=True, strategy=named_strategy(strategy))
-    ledger = Ledger()
+    ledger = GatewayLedger()
     hosts = {*LOCAL_NAMES, host, *names}
     app = gateway_app(
         window,

@@ -15,54 +15,12 @@ from ..integrations.content_parts import blocks_of, part_for, thought_in, visibl
 from .anthropic_recall import AnthropicJoinedAnswer
 from .block_adapter import BlockAdapter, BlockRun, Kind
 from .cache_marks import without_mark
-from .wire_format import Conversation, Json, KnownOrder, WireFormat, objects, text_of, tokens_in, tools_and_options
+from .wire_format import Json, RequestConversation, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 _VOLATILE = "x-anthropic-billing-header:"
 """Begins a block of the system prompt in which Claude Code sends figures that differ between requests. It is not part of the prompt."""
 _ERROR_TYPES = {400: "invalid_request_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large"}
-
-
-class AnthropicMessages(WireFormat):
-    """Requests of `client.messages`."""
-
-    name: ClassVar[str] = "anthropic"
-    upstream: ClassVar[str] = "https://api.anthropic.com"
-    variables: ClassVar[Mapping[str, str]] = {"ANTHROPIC_BASE_URL": ""}
-    field: ClassVar[str] = "messages"
-
-    adapter: AnthropicAdapter
-
-    def __init__(self) -> None:
-        self.adapter = AnthropicAdapter()
-
-    @property
-    def joined_answer(self) -> type[AnthropicJoinedAnswer]:
-        """The class that hides recalls."""
-        return AnthropicJoinedAnswer
-
-    def conversation(self, path: str, body: Json) -> Conversation | None:
-        """Return the conversation of a request for an answer, or for a token count."""
-        model, messages = body.get("model"), objects(body.get("messages"))
-        if path not in PATHS or not isinstance(model, str) or not messages:
-            return None
-        tools, options = tools_and_options(body)
-        return Conversation(
-            model,
-            _system_text(body.get("system")),
-            messages,
-            tools,
-            options,
-            tokens_in(body, "max_tokens"),
-        )
-
-    def in_order(self, body: Json, messages: Sequence[Json], order: KnownOrder) -> list[Json]:
-        """Return the messages with roles that alternate, and thinking where the request's setting wants it."""
-        return with_thinking_in_order(self.adapter.alternating(messages, order), body.get("thinking"), order.thinking)
-
-    def error(self, status: int, message: str) -> Json:
-        """Return an error in Anthropic's form."""
-        return {"type": "error", "error": {"type": _ERROR_TYPES.get(status, "api_error"), "message": message}}
 
 
 def _system_text(system: object) -> str:
@@ -82,10 +40,6 @@ class AnthropicAdapter(BlockAdapter):
         """Return the message as JSON. A text, and a single block of text with or without a cache mark, are equal."""
         return json.dumps([message.get("role"), [without_mark(block) for block in self.blocks(message)]], sort_keys=True)
 
-    def content(self, message: Json) -> object:
-        """Return the message's role and blocks."""
-        return (message.get("role"), message.get("content"))
-
     def blocks(self, message: Json) -> list[Any]:
         """Return the blocks of a message. A text is a block, too."""
         return [_text_block(block) if isinstance(block, str) else block for block in blocks_of(message.get("content"))]
@@ -102,7 +56,7 @@ class AnthropicAdapter(BlockAdapter):
     def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
         """Return the item of a message's run."""
         all_blocks = self.blocks(message)
-        blocks = [all_blocks[place] for place in run.places]
+        blocks = [all_blocks[index] for index in run.indices]
         match run.kind:
             case "call":
                 (call,) = blocks
@@ -145,3 +99,30 @@ def _text_block(text: str) -> Json:
 def _role(message: Json) -> Role:
     roles: dict[object, Role] = {"assistant": "assistant", "system": "system"}
     return roles.get(message.get("role"), "user")
+
+
+class AnthropicWire(WireFormat):
+    """Requests of `client.messages`."""
+
+    name: ClassVar[str] = "anthropic"
+    upstream: ClassVar[str] = "https://api.anthropic.com"
+    variables: ClassVar[Mapping[str, str]] = {"ANTHROPIC_BASE_URL": ""}
+    adapter: ClassVar[AnthropicAdapter] = AnthropicAdapter()
+    joined_answer: ClassVar[type[AnthropicJoinedAnswer]] = AnthropicJoinedAnswer
+    field: ClassVar[str] = "messages"
+
+    def conversation(self, path: str, body: Json) -> RequestConversation | None:
+        """Return the conversation of a request for an answer, or for a token count."""
+        model, messages = body.get("model"), objects(body.get("messages"))
+        if path not in PATHS or not isinstance(model, str) or not messages:
+            return None
+        system, output_tokens = _system_text(body.get("system")), tokens_in(body, "max_tokens")
+        return RequestConversation(model, system, messages, *tools_and_options(body), output_tokens)
+
+    def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:
+        """Return the messages with roles that alternate, and thinking where the request's setting wants it."""
+        return with_thinking_in_order(self.adapter.alternating(messages), body.get("thinking"))
+
+    def error(self, status: int, message: str) -> Json:
+        """Return an error in Anthropic's form."""
+        return {"type": "error", "error": {"type": _ERROR_TYPES.get(status, "api_error"), "message": message}}

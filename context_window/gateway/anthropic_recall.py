@@ -10,8 +10,8 @@ from session.providers.anthropic.thinking_order import THINKING
 from session.transcripts.values import text_at
 
 from ..recall import NAME, Provider
-from .events import Event, event_of
-from .joined_answer import NO_TEXT, Call, JoinedAnswer, Result, total_usage
+from .events import StreamEvent, event_of
+from .joined_answer import NO_TEXT, AnswerCall, JoinedAnswer, Result, total_usage
 from .wire_format import Json, objects
 
 _PIECES = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "input", "signature_delta": "signature"}
@@ -25,7 +25,7 @@ class AnthropicJoinedAnswer(JoinedAnswer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._places: dict[Any, int] = {}  # place for the client, by place in the round
+        self._indices: dict[Any, int] = {}  # index for the client, by index in the round
         self._next = 0
 
     @classmethod
@@ -35,9 +35,9 @@ class AnthropicJoinedAnswer(JoinedAnswer):
         can_call = any("input_schema" in tool for tool in tools)
         return {**body, "tools": [*tools, definition]} if can_call and NAME not in [tool.get("name") for tool in tools] else None
 
-    def calls(self, answer: Json) -> list[Call]:
+    def calls(self, answer: Json) -> list[AnswerCall]:
         """Return the blocks of type `tool_use`."""
-        return [Call(text_at(block, "name"), block.get("input") or {}) for block in _blocks(answer) if block.get("type") == "tool_use"]
+        return [AnswerCall(text_at(use, "name"), use.get("input") or {}) for use in _uses(answer)]
 
     def is_cut_off(self, answer: Json) -> bool:
         """True if the stop reason is not the calls."""
@@ -45,10 +45,9 @@ class AnthropicJoinedAnswer(JoinedAnswer):
 
     def follow_up(self, body: Json, answer: Json, results: Sequence[Result]) -> Json:
         """Return the request with the answer and the results."""
-        ids = [block.get("id") for block in _blocks(answer) if block.get("type") == "tool_use"]
         outputs = [
-            {"type": "tool_result", "tool_use_id": id, "content": text, **({"is_error": True} if is_error else {})}
-            for id, (text, is_error) in zip(ids, results, strict=True)
+            {"type": "tool_result", "tool_use_id": use.get("id"), "content": text, **({"is_error": True} if is_error else {})}
+            for use, (text, is_error) in zip(_uses(answer), results, strict=True)
         ]
         messages = [{"role": "assistant", "content": _blocks(answer)}, {"role": "user", "content": outputs}]
         return {**body, "messages": [*body["messages"], *messages]}
@@ -83,8 +82,8 @@ class AnthropicJoinedAnswer(JoinedAnswer):
                     return {**message, "content": [_parsed(blocks[index]) for index in sorted(blocks)]}
         return None
 
-    def visible(self, event: Event) -> Iterator[Event]:
-        """Yield an event of a visible block with its place in the joined message."""
+    def visible(self, event: StreamEvent) -> Iterator[StreamEvent]:
+        """Yield an event of a visible block with its index in the joined message."""
         data = event.data or {}
         kind, index = data.get("type"), data.get("index")
         if kind in ("message_delta", "message_stop"):
@@ -94,16 +93,16 @@ class AnthropicJoinedAnswer(JoinedAnswer):
             if _is_hidden(block if isinstance(block, dict) else {}, len(self._answers)):
                 self._hides = True
             else:
-                self._places[index] = self._next
+                self._indices[index] = self._next
                 self._next += 1
                 yield self._placed(event)
         elif kind in ("content_block_delta", "content_block_stop"):
-            if index in self._places:
+            if index in self._indices:
                 yield self._placed(event)
         elif kind != "message_start" or not self._answers:
             yield event
 
-    def last_events(self, held: Sequence[Event], answer: Json) -> Iterator[Event]:
+    def last_events(self, held: Sequence[StreamEvent], answer: Json) -> Iterator[StreamEvent]:
         """Yield a text if nothing else is left, and the end with the joined stop reason and usage."""
         if answer["content"][-1] == {"type": "text", "text": NO_TEXT}:
             index = {"index": self._next}
@@ -119,22 +118,26 @@ class AnthropicJoinedAnswer(JoinedAnswer):
                 yield event
 
     def begin_round(self) -> None:
-        """Forget the places of the round."""
-        self._places = {}
+        """Forget the indices of the round."""
+        self._indices = {}
 
-    def error_event(self, error: Json) -> Event:
+    def error_event(self, error: Json) -> StreamEvent:
         """Return an event of type `error`."""
         return event_of(error, "error")
 
-    def _placed(self, event: Event) -> Event:
+    def _placed(self, event: StreamEvent) -> StreamEvent:
         data = event.data or {}
-        place = self._places[data.get("index")]
-        return event if data.get("index") == place else event.with_data({**data, "index": place})
+        index = self._indices[data.get("index")]
+        return event if data.get("index") == index else event.with_data({**data, "index": index})
 
 
 def _blocks(answer: Json) -> list[Json]:
     content = answer.get("content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def _uses(answer: Json) -> list[Json]:
+    return [block for block in _blocks(answer) if block.get("type") == "tool_use"]
 
 
 def _is_hidden(block: Json, number: int) -> bool:
@@ -174,5 +177,5 @@ def _tokens(usage: Json) -> Json:
     return {name: value for name, value in usage.items() if name.endswith("_tokens") and value is not None}
 
 
-def _event(data: Json) -> Event:
+def _event(data: Json) -> StreamEvent:
     return event_of(data, data["type"])

@@ -23,21 +23,19 @@ from ..recall import recall_tool
 from ..requests.client_errors import answered_error
 from ..settings.context_window import ContextWindow
 from ..threads import in_thread
-from .fitted_body import can_recall, fitted_body
+from .body_json import object_of
+from .fitted_body import ManagedRequest, can_recall, fitted_body
 from .foreign import foreign_problem
 from .history import History
-from .known_bodies import KnownBodies
-from .ledger import Ledger
+from .ledger import GatewayLedger
 from .outgoing import name_and_path, outgoing_request
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
 from .relay import OpenAnswer, RelayedAnswer, answer_to
 from .shared_refusals import SharedRefusals
-from .upstreams import WIRE_FORMATS, Upstream, upstreams
+from .upstreams import Upstream, upstreams
 from .watch import begin_watch, watched
 from .windows import IDLE_SECONDS, UNFIT, Windows
-from .wire_format import Conversation, Json, WireFormat
-from .written_bodies import WrittenBodies
 
 LARGEST_BODY = 64 * 1024 * 1024
 """Default of the most bytes that a request may have: twice what Anthropic accepts."""
@@ -55,7 +53,7 @@ def gateway_app(
     window: ContextWindow,
     *,
     urls: Mapping[str, str] | None = None,
-    ledger: Ledger | None = None,
+    ledger: GatewayLedger | None = None,
     hosts: Collection[str] = LOCAL_NAMES,
     largest_body: int = LARGEST_BODY,
     strict: bool = False,
@@ -88,7 +86,7 @@ def gateway_app(
     """
     by_name = upstreams(urls or {})
     windows = Windows(window, refusals, are_frozen=True)
-    gateway = _Gateway(windows, by_name, ledger or Ledger(), frozenset(hosts), largest_body, recorder, strict=strict, recall=recall)
+    gateway = _Gateway(windows, by_name, ledger or GatewayLedger(), frozenset(hosts), largest_body, recorder, strict=strict, recall=recall)
     history = gateway.history = History() if page else None
 
     @asynccontextmanager
@@ -123,7 +121,7 @@ class _Gateway:
         self,
         windows: Windows,
         by_name: Mapping[str, Upstream],
-        ledger: Ledger,
+        ledger: GatewayLedger,
         hosts: frozenset[str],
         largest_body: int,
         recorder: Recorder | None,
@@ -132,7 +130,6 @@ class _Gateway:
         recall: bool,
     ) -> None:
         self._windows = windows
-        self._bodies, self._written = KnownBodies(), WrittenBodies()
         self._upstreams = by_name
         self._ledger = ledger
         self._hosts = hosts
@@ -143,10 +140,6 @@ class _Gateway:
 
     def forget_idle(self, seconds: float) -> None:
         """Give up what is remembered of conversations that had no request for so many seconds."""
-        self._bodies.forget_idle(seconds)
-        self._written.forget_idle(seconds)
-        for wire in WIRE_FORMATS:
-            wire.forget_idle(seconds)
         if self._windows.forget_idle(seconds):
             gc.collect()  # conversations are cycles, and an idle process would not look for them
 
@@ -197,35 +190,35 @@ class _Gateway:
     async def _answer(self, request: Request, upstream: Upstream, raw_path: str, body: bytes) -> Response:
         send = partial(self._send, request, upstream, raw_path)
         try:
-            found = self._conversation(request, upstream, unquote(raw_path), body)
+            managed = self._managed(request, upstream, unquote(raw_path), body)
         except UNFIT as error:
             return self._unmanaged(upstream, error) or await send(body)
-        if found is None:
+        if managed is None:
             return await send(body)
-        wire, conversation, fields = found
         if self._recorder is not None:
             self._recorder.begin(request, body)
-        watch = None if self.history is None else begin_watch(request, self.history, conversation.model)
+        watch = None if self.history is None else begin_watch(request, self.history, managed.conversation.model)
         on_view = None if watch is None else watch.note_view
-        fit = partial(fitted_body, self._windows, self._written, wire, conversation, fields, body, on_view=on_view)
+        fit = partial(fitted_body, self._windows, managed, on_view=on_view)
         try:
             content = await self._timed(fit)
         except UNFIT as error:
             return self._unmanaged(upstream, error) or await send(body)
         self._ledger.add(len(body), len(content), shortened=content is not body)
-        recalls = Recalls(self._windows, wire, conversation, self._ledger) if conversation.recall_tool and content is not body else None
+        has_tool = managed.conversation.recall_tool is not None and content is not body
+        recalls = Recalls(self._windows, managed.wire, managed.conversation, self._ledger) if has_tool else None
         return await send(content, fit, recalls)
 
-    def _conversation(self, request: Request, upstream: Upstream, path: str, body: bytes) -> tuple[WireFormat, Conversation, Json] | None:
-        """Return the conversation of a request, the wire format that has read it, and all fields; None for any other request."""
-        fields = self._bodies.read(body) if request.method == "POST" and "content-encoding" not in request.headers else None
+    def _managed(self, request: Request, upstream: Upstream, path: str, body: bytes) -> ManagedRequest | None:
+        """Return the request if it carries a conversation, else None."""
+        fields = object_of(body) if request.method == "POST" and "content-encoding" not in request.headers else None
         if fields is None:
             return None
         for wire in upstream.wires:
             if (conversation := wire.conversation(path, fields)) is not None:
                 if self._recall and can_recall(request, path, wire, fields):
                     conversation = replace(conversation, recall_tool=recall_tool(wire.joined_answer.provider).definition)
-                return wire, conversation, fields
+                return ManagedRequest(wire, conversation, fields, body)
         return None
 
     def _unmanaged(self, upstream: Upstream, error: Exception) -> Response | None:

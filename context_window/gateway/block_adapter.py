@@ -5,14 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress, count
-from operator import eq
 from typing import Any, Literal, TypeAlias
 
 from session.items import Item
 
 from ..integrations.message_adapter import MessageAdapter
-from .wire_format import Json, KnownOrder
+from .wire_format import Json
 
 Kind: TypeAlias = Literal["thinking", "result", "text", "call"]
 
@@ -23,11 +21,11 @@ class BlockRun:
 
     Attributes:
         kind: Their kind. "text" is everything that is none of the others.
-        places: Their positions in the message's content.
+        indices: Their indices in the message's content.
     """
 
     kind: Kind
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
 
 
 class BlockAdapter(MessageAdapter[Json]):
@@ -64,10 +62,10 @@ class BlockAdapter(MessageAdapter[Json]):
     def runs(self, message: Json) -> list[BlockRun]:
         """Return the runs of a message, in the order of their items: thinking, results, text, calls. There is at least one."""
         by_kind: dict[Kind, list[int]] = {"thinking": [], "result": [], "text": [], "call": []}
-        for place, block in enumerate(self.blocks(message)):
-            by_kind[self.kind(block, message)].append(place)
+        for index, block in enumerate(self.blocks(message)):
+            by_kind[self.kind(block, message)].append(index)
         thinking, text = ([BlockRun(kind, tuple(by_kind[kind]))] if by_kind[kind] else [] for kind in _JOINED)
-        results, calls = ([BlockRun(kind, (place,)) for place in by_kind[kind]] for kind in _SINGLE)
+        results, calls = ([BlockRun(kind, (index,)) for index in by_kind[kind]] for kind in _SINGLE)
         return [*thinking, *results, *text, *calls] or [BlockRun("text", ())]
 
     def items(self, message: Json, ids: Iterator[str]) -> list[Item]:
@@ -77,13 +75,13 @@ class BlockAdapter(MessageAdapter[Json]):
     def partial_copy(self, message: Json, items: Sequence[Item], visible: Sequence[Item | None]) -> Json | None:
         """Return a copy that shows the visible items, or None if nothing is left but thinking."""
         blocks, runs = self.blocks(message), self.runs(message)
-        by_place: dict[int, list[Any]] = {}
+        by_index: dict[int, list[Any]] = {}
         for run, item, form in zip(runs, items, visible, strict=True):
             if form is item:
-                by_place.update({place: [blocks[place]] for place in run.places})
+                by_index.update({index: [blocks[index]] for index in run.indices})
             elif form is not None:
-                by_place[run.places[0] if run.places else 0] = self.changed([blocks[place] for place in run.places], item, form)
-        content = [block for place in sorted(by_place) for block in by_place[place]]
+                by_index[run.indices[0] if run.indices else 0] = self.changed([blocks[index] for index in run.indices], item, form)
+        content = [block for index in sorted(by_index) for block in by_index[index]]
         has_more = any(run.kind != "thinking" for run, form in zip(runs, visible, strict=True) if form is not None)
         return {**message, self.field: content} if content and has_more else None
 
@@ -91,19 +89,19 @@ class BlockAdapter(MessageAdapter[Json]):
         """Return two responses as one message."""
         return {**later, self.field: [*self.blocks(earlier), *self.blocks(later)]}
 
-    def alternating(self, messages: Sequence[Json], order: KnownOrder, *, alone: str = "system") -> list[Json]:
+    def alternating(self, messages: Sequence[Json], *, alone: str = "system") -> list[Json]:
         """Return the messages with neighbours of one role as one message. A view has them where it has lost a message between.
 
         Args:
             messages: The messages.
-            order: Merges them.
             alone: A role whose messages stay apart.
         """
-        roles = [message.get("role") for message in messages]
-        later = [place for place in compress(count(1), map(eq, roles[1:], roles)) if roles[place] != alone]
-        result = list(messages)
-        for place in reversed(later):  # from the end, so that the places before keep their numbers
-            result[place - 1 : place + 1] = [order.merged(result[place - 1], result[place], self.merge_responses)]
+        result: list[Json] = []
+        for message in messages:
+            if result and result[-1].get("role") == message.get("role") != alone:
+                result[-1] = self.merge_responses(result[-1], message)
+            else:
+                result.append(message)
         return result
 
 

@@ -9,8 +9,8 @@ from session.providers.stream_pieces import joined_completion
 from session.transcripts.values import text_at
 
 from ..recall import NAME, Provider
-from .events import Event
-from .joined_answer import NO_TEXT, Call, JoinedAnswer, Result, first_choice, total_usage
+from .events import StreamEvent
+from .joined_answer import NO_TEXT, AnswerCall, JoinedAnswer, Result, first_choice, total_usage
 from .wire_format import Json, objects
 
 _BETWEEN = "\n\n"
@@ -24,7 +24,7 @@ class ChatJoinedAnswer(JoinedAnswer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._places: dict[Any, int | None] = {}  # place for the client by place in the round; None for a hidden call
+        self._indices: dict[Any, int | None] = {}  # index for the client by index in the round; None for a hidden call
         self._next = 0
         self._head: Json = {}
         self._has_text = self._is_text_due = False
@@ -37,9 +37,9 @@ class ChatJoinedAnswer(JoinedAnswer):
             return None
         return {**body, "tools": [*tools, definition]}
 
-    def calls(self, answer: Json) -> list[Call]:
+    def calls(self, answer: Json) -> list[AnswerCall]:
         """Return the message's tool calls."""
-        return [Call(_name(call), text_at(call.get("function") or {}, "arguments")) for call in _calls(_message(answer))]
+        return [AnswerCall(_name(call), text_at(call.get("function") or {}, "arguments")) for call in _calls(_message(answer))]
 
     def is_cut_off(self, answer: Json) -> bool:
         """True if the finish reason is a limit or a filter. Some servers say `stop` for calls."""
@@ -75,7 +75,7 @@ class ChatJoinedAnswer(JoinedAnswer):
         answer = joined_completion(events)
         return answer if answer["choices"][0]["finish_reason"] else None
 
-    def visible(self, event: Event) -> Iterator[Event]:
+    def visible(self, event: StreamEvent) -> Iterator[StreamEvent]:
         """Yield a chunk without pieces of hidden calls. The first chunk's id is every chunk's."""
         chunk = event.data or {}
         if not self._answers and not self._head:
@@ -97,7 +97,9 @@ class ChatJoinedAnswer(JoinedAnswer):
         """Return the delta without pieces of hidden calls; the same object if nothing changes."""
         result = {name: value for name, value in delta.items() if name != "role"} if self._answers else dict(delta)
         if isinstance(delta.get("tool_calls"), list):
-            visible = [moved for place, piece in enumerate(delta["tool_calls"]) if (moved := self._visible_piece(piece, place)) is not None]
+            visible = [
+                moved for number, piece in enumerate(delta["tool_calls"]) if (moved := self._visible_piece(piece, number)) is not None
+            ]
             result["tool_calls"] = visible
             if not visible:
                 del result["tool_calls"]
@@ -108,17 +110,17 @@ class ChatJoinedAnswer(JoinedAnswer):
             return {}
         return delta if result == delta else result
 
-    def _visible_piece(self, piece: Json, place: int) -> Json | None:
-        index = piece.get("index", place)
-        if index not in self._places:
+    def _visible_piece(self, piece: Json, number: int) -> Json | None:
+        index = piece.get("index", number)
+        if index not in self._indices:
             is_hidden = _name(piece) == NAME
             self._hides = self._hides or is_hidden
-            self._places[index] = None if is_hidden else self._next
+            self._indices[index] = None if is_hidden else self._next
             self._next += not is_hidden
-        new = self._places[index]
+        new = self._indices[index]
         return None if new is None else piece if new == index else {**piece, "index": new}
 
-    def last_events(self, held: Sequence[Event], answer: Json) -> Iterator[Event]:
+    def last_events(self, held: Sequence[StreamEvent], answer: Json) -> Iterator[StreamEvent]:
         """Yield a text if nothing else is left, and the end with the joined finish reason and usage."""
         [choice] = answer["choices"]
         for event in held:
@@ -138,8 +140,8 @@ class ChatJoinedAnswer(JoinedAnswer):
             yield event.with_data(chunk)
 
     def begin_round(self) -> None:
-        """Forget the places of the round."""
-        self._places, self._is_text_due = {}, self._has_text
+        """Forget the indices of the round."""
+        self._indices, self._is_text_due = {}, self._has_text
 
 
 def _message(answer: Json) -> Json:

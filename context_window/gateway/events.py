@@ -16,7 +16,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class StreamEvent:
     """One event of a stream.
 
     Attributes:
@@ -29,24 +29,24 @@ class Event:
     name: str
     data: Json | None
 
-    def with_data(self, data: Json) -> Event:
+    def with_data(self, data: Json) -> StreamEvent:
         """Return the event with other data."""
         return self if data is self.data else event_of(data, self.name)
 
 
-def event_of(data: Any, name: str = "") -> Event:
+def event_of(data: Any, name: str = "") -> StreamEvent:
     """Return an event with this data."""
     text = json.dumps(data, separators=(",", ":"))
-    return Event(f"{f'event: {name}' + chr(10) if name else ''}data: {text}\n\n".encode(), name, data)
+    return StreamEvent(f"{f'event: {name}' + chr(10) if name else ''}data: {text}\n\n".encode(), name, data)
 
 
-class EventReader:
+class StreamEventReader:
     """Cuts a stream into events, whatever pieces it comes in."""
 
     def __init__(self) -> None:
         self._rest = b""
 
-    def events(self, piece: bytes) -> Iterator[Event]:
+    def events(self, piece: bytes) -> Iterator[StreamEvent]:
         """Yield the events that are complete with this piece of the stream."""
         self._rest += piece
         start = 0
@@ -56,14 +56,14 @@ class EventReader:
             start = match.end()
         self._rest = self._rest[start:]
 
-    def end(self) -> Iterator[Event]:
+    def end(self) -> Iterator[StreamEvent]:
         """Yield what is left when the stream has ended: an event without an end, or nothing."""
         rest, self._rest = self._rest, b""
         if rest:
             yield _event(rest)
 
 
-def _event(raw: bytes) -> Event:
+def _event(raw: bytes) -> StreamEvent:
     name, data = "", []
     for line in _LINE_END.split(raw.decode(errors="replace")):
         field, _, value = line.partition(":")
@@ -75,4 +75,4 @@ def _event(raw: bytes) -> Event:
         value = json.loads("\n".join(data)) if data else None
     except (ValueError, RecursionError):
         value = None
-    return Event(raw, name, value if isinstance(value, dict) else None)
+    return StreamEvent(raw, name, value if isinstance(value, dict) else None)

@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from starlette.requests import Request
 
 from ..model_errors import PromptTooLongError
 from ..recall import recall_tool
 from ..usage.view_figures import ViewFigures
+from .body_json import body_bytes
 from .windows import Windows
-from .wire_format import Conversation, Json, WireFormat
-from .written_bodies import WrittenBodies
+from .wire_format import Json, RequestConversation, WireFormat
+
+
+class ManagedRequest(NamedTuple):
+    """A request that carries a conversation.
+
+    Attributes:
+        wire: Its wire format.
+        conversation: Its conversation.
+        fields: Its body.
+        body: The bytes of the body.
+    """
+
+    wire: WireFormat
+    conversation: RequestConversation
+    fields: Json
+    body: bytes
 
 
 def fitted_body(
     windows: Windows,
-    written: WrittenBodies,
-    wire: WireFormat,
-    conversation: Conversation,
-    fields: Json,
-    body: bytes,
+    managed: ManagedRequest,
     refusal: PromptTooLongError | None = None,
     *,
     on_view: Callable[[str, ViewFigures], object] | None = None,
 ) -> bytes:
     """Return the body to send: the client's own if the conversation fits."""
+    wire, conversation, fields, body = managed
     messages = windows.fit(wire, conversation, refusal, on_view)
     if messages is None:
         return body
     if conversation.recall_tool is not None:
         fields = wire.joined_answer.with_tool(fields, conversation.recall_tool) or fields
-    return written.write(wire, fields, conversation.messages, messages)
+    return body_bytes(wire.with_messages(fields, messages), wire.field)
 
 
 def can_recall(request: Request, path: str, wire: WireFormat, fields: Json) -> bool:

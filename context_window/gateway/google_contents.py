@@ -1,8 +1,4 @@
-"""Google's generateContent and streamGenerateContent.
-
-The conversation's messages are copies of the client's contents with the call ids of their parts beside them (`google_call_ids.py`), which
-`sent` takes off again.
-"""
+"""Google's generateContent and streamGenerateContent. Calls may have no ids: a response then answers the first call of its name."""
 
 from __future__ import annotations
 
@@ -18,69 +14,18 @@ from session.transcripts.values import json_text, text_at
 
 from ..integrations.content_parts import part_for, visible_content
 from .block_adapter import BlockAdapter, BlockRun, Kind
-from .google_call_ids import CALL, CALL_IDS, RESPONSE, CallIds, object_in, parts_of
 from .google_recall import GoogleJoinedAnswer
-from .wire_format import Conversation, Json, KnownOrder, WireFormat, objects, text_of, tokens_in, tools_and_options
+from .wire_format import Json, RequestConversation, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 _PATH = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)")
 _STATUSES = {400: "INVALID_ARGUMENT", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 413: "INVALID_ARGUMENT"}
+CALL = ("functionCall", "function_call")
+RESPONSE = ("functionResponse", "function_response")
 _SIGNATURE = ("thoughtSignature", "thought_signature")
 
 
-class GoogleContents(WireFormat):
-    """Requests of `client.models.generate_content`."""
-
-    name: ClassVar[str] = "google"
-    upstream: ClassVar[str] = "https://generativelanguage.googleapis.com"
-    variables: ClassVar[Mapping[str, str]] = {"GOOGLE_GEMINI_BASE_URL": ""}
-    field: ClassVar[str] = "contents"
-    adapter: GoogleAdapter
-
-    def __init__(self) -> None:
-        self.adapter = GoogleAdapter()
-        self._call_ids = CallIds()
-
-    @property
-    def joined_answer(self) -> type[GoogleJoinedAnswer]:
-        """The class that hides recalls."""
-        return GoogleJoinedAnswer
-
-    def conversation(self, path: str, body: Json) -> Conversation | None:
-        """Return the conversation of a request for an answer. One that a cached content precedes is not managed."""
-        match, contents = _PATH.fullmatch(path), objects(body.get("contents"))
-        if match is None or not contents or body.get("cachedContent") or body.get("cached_content"):
-            return None
-        system = body.get("systemInstruction") or body.get("system_instruction")
-        config = body.get("generationConfig") or body.get("generation_config")
-        tools, options = tools_and_options(body)
-        return Conversation(
-            match[1],
-            text_of(system.get("parts")) if isinstance(system, dict) else "",
-            self._call_ids.added_to(contents),
-            tools,
-            options,
-            tokens_in(config, "maxOutputTokens", "max_output_tokens") if isinstance(config, dict) else None,
-        )
-
-    def in_order(self, body: Json, messages: Sequence[Json], order: KnownOrder) -> list[Json]:  # noqa: ARG002 - the interface
-        """Return the contents with roles that alternate."""
-        return self.adapter.alternating(messages, order)
-
-    def sent(self, message: Json) -> Json:
-        """Return a content without its call ids."""
-        return {name: value for name, value in message.items() if name != CALL_IDS}
-
-    def forget_idle(self, seconds: float) -> None:
-        """Forget the call ids of conversations that had no request for so many seconds."""
-        self._call_ids.forget_idle(seconds)
-
-    def error(self, status: int, message: str) -> Json:
-        """Return an error in Google's form."""
-        return {"error": {"code": status, "message": message, "status": _STATUSES.get(status, "INTERNAL")}}
-
-
 class GoogleAdapter(BlockAdapter):
-    """Contents of Google's API, with their call ids."""
+    """Contents of Google's API."""
 
     field = "parts"
 
@@ -90,10 +35,6 @@ class GoogleAdapter(BlockAdapter):
     def content_json(self, message: Json) -> str:
         """Return the content as JSON."""
         return json.dumps([message.get("role"), message.get("parts")], sort_keys=True)
-
-    def content(self, message: Json) -> object:
-        """Return the content's role and parts."""
-        return (message.get("role"), message.get("parts"))
 
     def blocks(self, message: Json) -> list[Any]:
         """Return the parts."""
@@ -111,18 +52,16 @@ class GoogleAdapter(BlockAdapter):
     def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
         """Return the item of a content's run."""
         all_parts = parts_of(message)
-        parts = [all_parts[place] for place in run.places]
+        parts = [all_parts[index] for index in run.indices]
         match run.kind:
             case "call":
-                call, call_id = object_in(parts[0], CALL) or {}, message[CALL_IDS][run.places[0]]
-                name = text_at(call, "name") or "tool"
-                return FunctionCall(name, json_text(call.get("args") or {}), call_id, id=next(ids), created_at=0.0)
+                call = object_in(parts[0], CALL) or {}
+                name, arguments = text_at(call, "name") or "tool", json_text(call.get("args") or {})
+                return FunctionCall(name, arguments, text_at(call, "id"), id=next(ids), created_at=0.0)
             case "result":
-                response, call_id = object_in(parts[0], RESPONSE) or {}, message[CALL_IDS][run.places[0]]
-                content = [_response_text(response), *_media(response)]
-                return FunctionCallOutput(
-                    text_at(response, "name"), [part_for(part) for part in content], call_id, id=next(ids), created_at=0.0
-                )
+                response = object_in(parts[0], RESPONSE) or {}
+                content = [part_for(part) for part in (_response_text(response), *_media(response))]
+                return FunctionCallOutput(text_at(response, "name"), content, text_at(response, "id"), id=next(ids), created_at=0.0)
             case "thinking":
                 return Reasoning("\n".join(text_at(part, "text") for part in parts), id=next(ids), created_at=0.0)
         role = "assistant" if message.get("role") == "model" else "user"
@@ -153,11 +92,6 @@ class GoogleAdapter(BlockAdapter):
             return [{"text": visible}] if isinstance(visible, str) else list(visible)
         return []
 
-    def merge_responses(self, earlier: Json, later: Json) -> Json:
-        """Return two contents of one role as one."""
-        ids = [*earlier.get(CALL_IDS, [None] * len(parts_of(earlier))), *later.get(CALL_IDS, [None] * len(parts_of(later)))]
-        return {**super().merge_responses(earlier, later), CALL_IDS: ids}
-
     def user_message(self, text: str) -> Json:
         """Return a user's content with this text."""
         return {"role": "user", "parts": [{"text": text}]}
@@ -165,6 +99,17 @@ class GoogleAdapter(BlockAdapter):
     def is_system(self, message: Json) -> bool:  # noqa: ARG002 - the interface
         """Return False: the system prompt stands outside the contents."""
         return False
+
+
+def parts_of(content: Json) -> list[Any]:
+    """Return the parts of a content."""
+    parts = content.get("parts")
+    return parts if isinstance(parts, list) else [] if parts is None else [parts]
+
+
+def object_in(part: Any, names: Sequence[str]) -> Json | None:
+    """Return the object under one of these names; None if there is none."""
+    return next((part[name] for name in names if isinstance(part.get(name), dict)), None) if isinstance(part, dict) else None
 
 
 def _key(part: Json, names: Sequence[str]) -> str:
@@ -187,3 +132,33 @@ def _response_text(response: Json) -> str:
 def _media(response: Json) -> list[Any]:
     parts = response.get("parts")
     return parts if isinstance(parts, list) else []
+
+
+class GoogleWire(WireFormat):
+    """Requests of `client.models.generate_content`."""
+
+    name: ClassVar[str] = "google"
+    upstream: ClassVar[str] = "https://generativelanguage.googleapis.com"
+    variables: ClassVar[Mapping[str, str]] = {"GOOGLE_GEMINI_BASE_URL": ""}
+    adapter: ClassVar[GoogleAdapter] = GoogleAdapter()
+    joined_answer: ClassVar[type[GoogleJoinedAnswer]] = GoogleJoinedAnswer
+    field: ClassVar[str] = "contents"
+
+    def conversation(self, path: str, body: Json) -> RequestConversation | None:
+        """Return the conversation of a request for an answer. One that a cached content precedes is not managed."""
+        match, contents = _PATH.fullmatch(path), objects(body.get("contents"))
+        if match is None or not contents or body.get("cachedContent") or body.get("cached_content"):
+            return None
+        system = body.get("systemInstruction") or body.get("system_instruction")
+        config = body.get("generationConfig") or body.get("generation_config")
+        prompt = text_of(system.get("parts")) if isinstance(system, dict) else ""
+        output_tokens = tokens_in(config, "maxOutputTokens", "max_output_tokens") if isinstance(config, dict) else None
+        return RequestConversation(match[1], prompt, contents, *tools_and_options(body), output_tokens)
+
+    def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:  # noqa: ARG002 - the interface
+        """Return the contents with roles that alternate."""
+        return self.adapter.alternating(messages)
+
+    def error(self, status: int, message: str) -> Json:
+        """Return an error in Google's form."""
+        return {"error": {"code": status, "message": message, "status": _STATUSES.get(status, "INTERNAL")}}

@@ -10,8 +10,8 @@ from session.providers.stream_pieces import joined_contents
 from session.transcripts.values import text_at
 
 from ..recall import NAME, Provider
-from .events import Event
-from .joined_answer import NO_TEXT, Call, JoinedAnswer, Result, first_choice, total_usage
+from .events import StreamEvent
+from .joined_answer import NO_TEXT, AnswerCall, JoinedAnswer, Result, first_choice, total_usage
 from .wire_format import Json, objects
 
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
@@ -32,19 +32,19 @@ class GoogleJoinedAnswer(JoinedAnswer):
     def with_tool(cls, body: Json, definition: Json) -> Json | None:
         """Return the request with the recall tool among the functions of the client: function declarations stand in one tool."""
         tools = objects(body.get("tools")) or []
-        declared = [(place, key) for place, tool in enumerate(tools) for key in _DECLARATIONS if objects(tool.get(key))]
-        names = [function.get("name") for place, key in declared for function in tools[place][key]]
+        declared = [(index, key) for index, tool in enumerate(tools) for key in _DECLARATIONS if objects(tool.get(key))]
+        names = [function.get("name") for index, key in declared for function in tools[index][key]]
         config = body.get("generationConfig") or body.get("generation_config") or {}
         if not declared or NAME in names or config.get("candidateCount", config.get("candidate_count")) not in (None, 1):
             return None
-        place, key = declared[-1]
+        index, key = declared[-1]
         [function] = definition["function_declarations"]
-        tool = {**tools[place], key: [*tools[place][key], function]}
-        return {**body, "tools": [*tools[:place], tool, *tools[place + 1 :]]}
+        tool = {**tools[index], key: [*tools[index][key], function]}
+        return {**body, "tools": [*tools[:index], tool, *tools[index + 1 :]]}
 
-    def calls(self, answer: Json) -> list[Call]:
+    def calls(self, answer: Json) -> list[AnswerCall]:
         """Return the function calls."""
-        return [Call(text_at(call, "name"), call.get("args") or {}) for call in _calls(answer)]
+        return [AnswerCall(text_at(call, "name"), call.get("args") or {}) for call in _calls(answer)]
 
     def is_cut_off(self, answer: Json) -> bool:
         """True unless the finish reason is `STOP`."""
@@ -85,7 +85,7 @@ class GoogleJoinedAnswer(JoinedAnswer):
         answer = joined_contents(events)
         return answer if first_choice(answer["candidates"]).get("finishReason") or not answer["candidates"] else None
 
-    def visible(self, event: Event) -> Iterator[Event]:
+    def visible(self, event: StreamEvent) -> Iterator[StreamEvent]:
         """Yield a chunk without recalls. The first chunk's id is every chunk's."""
         chunk = event.data or {}
         if not self._answers and not self._head:
@@ -105,7 +105,7 @@ class GoogleJoinedAnswer(JoinedAnswer):
         if candidate.get("finishReason") or not candidate:
             self._last.append(event)
 
-    def last_events(self, held: Sequence[Event], answer: Json) -> Iterator[Event]:
+    def last_events(self, held: Sequence[StreamEvent], answer: Json) -> Iterator[StreamEvent]:
         """Yield the end, with a text if nothing else is left, and the joined usage."""
         for event in held:
             chunk = {**(event.data or {}), **self._head}
@@ -123,7 +123,7 @@ class GoogleJoinedAnswer(JoinedAnswer):
 
 
 class _Signer:
-    """Hides the recalls of one round's parts and gives the next call their signature's place.
+    """Hides the recalls of one round's parts and signs the next call in their stead.
 
     Attributes:
         hides: True if a part was hidden.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from ..recall import NAME, Provider
-from .events import Event, event_of
+from .events import StreamEvent, event_of
 from .wire_format import Json
 
 NO_TEXT = "[The answer ended with a request for removed content, which was not answered.]"
@@ -33,7 +33,7 @@ Result: TypeAlias = tuple[str, bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AnswerCall:
     """A tool call in an answer.
 
     Attributes:
@@ -66,7 +66,7 @@ class JoinedAnswer(ABC):
         self._answers: list[Json] = []
         self._hides = False  # True once something was hidden, so that events are no longer the upstream's
         self._events: list[Json] = []
-        self._last: list[Event] = []  # what ends the round
+        self._last: list[StreamEvent] = []  # what ends the round
 
     def add(self, answer: Json) -> None:
         """Add the whole answer of a round."""
@@ -79,7 +79,7 @@ class JoinedAnswer(ABC):
             self._answers.append(answer)
             self._hides = self._hides or has_recall
 
-    def read(self, event: Event) -> Iterator[Event]:
+    def read(self, event: StreamEvent) -> Iterator[StreamEvent]:
         """Read an event and yield those for the client."""
         if event.data is None:
             yield from self._ending(event)
@@ -107,7 +107,7 @@ class JoinedAnswer(ABC):
             self.add(answer)
 
     @property
-    def recalls(self) -> list[Call]:
+    def recalls(self) -> list[AnswerCall]:
         """The recall calls that must be answered before the answer can go on; none if it is complete, or cannot be read."""
         if self.has_failed or not self._answers or self.is_cut_off(self._answers[-1]):
             return []
@@ -130,7 +130,7 @@ class JoinedAnswer(ABC):
         self.begin_round()
         return self.follow_up(body, self._answers[-1], results)
 
-    def end(self) -> Iterator[Event]:
+    def end(self) -> Iterator[StreamEvent]:
         """Yield the events that end the answer."""
         if self.has_failed or not self._hides:
             yield from self._last
@@ -145,7 +145,7 @@ class JoinedAnswer(ABC):
         """Return the client's answer, of all rounds."""
         return self.joined(self._answers)
 
-    def _ending(self, event: Event) -> Iterator[Event]:
+    def _ending(self, event: StreamEvent) -> Iterator[StreamEvent]:
         """Pass on an event that ends a round, or keep it until it is known whether another round follows."""
         if self._hides:
             self._last.append(event)
@@ -163,7 +163,7 @@ class JoinedAnswer(ABC):
         """
 
     @abstractmethod
-    def calls(self, answer: Json) -> list[Call]:
+    def calls(self, answer: Json) -> list[AnswerCall]:
         """Return the calls of an answer that somebody must answer."""
 
     @abstractmethod
@@ -183,11 +183,11 @@ class JoinedAnswer(ABC):
         """Return the answer that was streamed in these events; None if it broke off."""
 
     @abstractmethod
-    def visible(self, event: Event) -> Iterator[Event]:
+    def visible(self, event: StreamEvent) -> Iterator[StreamEvent]:
         """Yield the events for the client. What ends the round goes to `_ending`."""
 
     @abstractmethod
-    def last_events(self, held: Sequence[Event], answer: Json) -> Iterator[Event]:
+    def last_events(self, held: Sequence[StreamEvent], answer: Json) -> Iterator[StreamEvent]:
         """Yield the events that end an answer with hidden calls.
 
         Args:
@@ -199,7 +199,7 @@ class JoinedAnswer(ABC):
     def begin_round(self) -> None:
         """Prepare for the events of another round."""
 
-    def error_event(self, error: Json) -> Event:
+    def error_event(self, error: Json) -> StreamEvent:
         """Return an error of the upstream, or of ours in its form, as an event of a stream that has begun."""
         return event_of(error)
 

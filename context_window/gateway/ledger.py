@@ -1,4 +1,4 @@
-"""`Ledger`: numbers of what the gateway has done. It holds no content, no key and no address."""
+"""`GatewayLedger`: numbers of what the gateway has done. It holds no content, no key and no address."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Ledger:
+class GatewayLedger:
     """Totals since the start.
 
     Attributes:

@@ -15,15 +15,15 @@ from ..settings.context_window import ContextWindow
 from ..threads import in_thread
 from . import anthropic_messages, openai_chat, openai_responses
 from .windows import IDLE_SECONDS, UNFIT, Windows
-from .wire_format import Conversation, Json, WireFormat
+from .wire_format import Json, RequestConversation, WireFormat
 
 __all__ = ["LiteLLMHook"]
 
 _LOGGER = logging.getLogger(__name__)
 
-_CHAT = openai_chat.OpenAIChat(), openai_chat.PATH
-_RESPONSES = openai_responses.OpenAIResponses(), openai_responses.PATH
-_ANTHROPIC = anthropic_messages.AnthropicMessages(), anthropic_messages.PATHS[0]
+_CHAT = openai_chat.ChatWire(), openai_chat.PATH
+_RESPONSES = openai_responses.ResponsesWire(), openai_responses.PATH
+_ANTHROPIC = anthropic_messages.AnthropicWire(), anthropic_messages.PATHS[0]
 _WIRES: dict[str, tuple[WireFormat, str]] = {
     "completion": _CHAT,
     "acompletion": _CHAT,
@@ -81,7 +81,7 @@ class LiteLLMHook(CustomLogger):  # type: ignore[misc,unused-ignore]
             return data
         return data if messages is None else wire.with_messages(data, messages)
 
-    def _fit(self, wire: WireFormat, conversation: Conversation) -> list[Json] | None:
+    def _fit(self, wire: WireFormat, conversation: RequestConversation) -> list[Json] | None:
         """Return the messages of the view, or None if they are the conversation's own, and forget conversations that are idle."""
         messages = self._windows.fit(wire, conversation)
         now = monotonic()

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
-from .ledger import Ledger
+from .ledger import GatewayLedger
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Labelled = Mapping[tuple[str, ...], int]
@@ -16,7 +16,7 @@ Labelled = Mapping[tuple[str, ...], int]
 PREFIX = "context_window_gateway_"
 
 
-def metrics_text(ledger: Ledger) -> bytes:
+def metrics_text(ledger: GatewayLedger) -> bytes:
     """Return the totals of a ledger. Labels are names of wire formats and of errors, and HTTP statuses: nothing that a request says."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_LedgerCollector(ledger))
@@ -24,7 +24,7 @@ def metrics_text(ledger: Ledger) -> bytes:
 
 
 class _LedgerCollector(Collector):
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: GatewayLedger) -> None:
         self._ledger = ledger
 
     def collect(self) -> Iterable[Metric]:

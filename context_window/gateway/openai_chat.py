@@ -13,40 +13,10 @@ from session.transcripts.values import text_at
 from ..integrations.content_parts import blocks_of, part_for, visible_content
 from ..integrations.message_adapter import MessageAdapter
 from .chat_recall import ChatJoinedAnswer
-from .wire_format import Conversation, Json, WireFormat, objects, tokens_in, tools_and_options
+from .wire_format import Json, RequestConversation, WireFormat, objects, tokens_in, tools_and_options
 
 PATH = "/v1/chat/completions"
 _ROLES: Mapping[object, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
-
-
-class OpenAIChat(WireFormat):
-    """Requests of `client.chat.completions`."""
-
-    name: ClassVar[str] = "openai"
-    upstream: ClassVar[str] = "https://api.openai.com"
-    variables: ClassVar[Mapping[str, str]] = {"OPENAI_BASE_URL": "/v1", "OPENAI_API_BASE": "/v1"}
-    field: ClassVar[str] = "messages"
-
-    def __init__(self) -> None:
-        self.adapter = ChatAdapter()
-
-    @property
-    def joined_answer(self) -> type[ChatJoinedAnswer]:
-        """The class that hides recalls."""
-        return ChatJoinedAnswer
-
-    def conversation(self, path: str, body: Json) -> Conversation | None:
-        """Return the conversation of a request for an answer."""
-        model, messages = body.get("model"), objects(body.get("messages"))
-        if path != PATH or not isinstance(model, str) or not messages:
-            return None
-        tools, options = tools_and_options(body)
-        output_tokens = tokens_in(body, "max_completion_tokens", "max_tokens")
-        return Conversation(model, "", messages, tools, options, output_tokens)
-
-    def error(self, status: int, message: str) -> Json:
-        """Return an error in OpenAI's form."""
-        return openai_error(status, message)
 
 
 def openai_error(status: int, message: str) -> Json:
@@ -64,10 +34,6 @@ class ChatAdapter(MessageAdapter[Json]):
     def content_json(self, message: Json) -> str:
         """Return the message as JSON."""
         return json.dumps(message, sort_keys=True)
-
-    def content(self, message: Json) -> object:
-        """Return the message itself: all of it is sent."""
-        return message
 
     def items(self, message: Json, ids: Iterator[str]) -> list[Item]:
         """Return the items of a message."""
@@ -145,3 +111,26 @@ def _with_arguments(call: Json, arguments: str) -> Json:
 
 def _text_block(text: str) -> Json:
     return {"type": "text", "text": text}
+
+
+class ChatWire(WireFormat):
+    """Requests of `client.chat.completions`."""
+
+    name: ClassVar[str] = "openai"
+    upstream: ClassVar[str] = "https://api.openai.com"
+    variables: ClassVar[Mapping[str, str]] = {"OPENAI_BASE_URL": "/v1", "OPENAI_API_BASE": "/v1"}
+    adapter: ClassVar[ChatAdapter] = ChatAdapter()
+    joined_answer: ClassVar[type[ChatJoinedAnswer]] = ChatJoinedAnswer
+    field: ClassVar[str] = "messages"
+
+    def conversation(self, path: str, body: Json) -> RequestConversation | None:
+        """Return the conversation of a request for an answer."""
+        model, messages = body.get("model"), objects(body.get("messages"))
+        if path != PATH or not isinstance(model, str) or not messages:
+            return None
+        output_tokens = tokens_in(body, "max_completion_tokens", "max_tokens")
+        return RequestConversation(model, "", messages, *tools_and_options(body), output_tokens)
+
+    def error(self, status: int, message: str) -> Json:
+        """Return an error in OpenAI's form."""
+        return openai_error(status, message)

@@ -8,12 +8,12 @@ from typing import ClassVar
 from ..integrations.responses_adapter import ResponsesAdapter
 from .openai_chat import openai_error
 from .responses_recall import ResponsesJoinedAnswer
-from .wire_format import Conversation, Json, WireFormat, objects, text_of, tokens_in, tools_and_options
+from .wire_format import Json, RequestConversation, WireFormat, objects, text_of, tokens_in, tools_and_options
 
 PATH = "/v1/responses"
 
 
-class OpenAIResponses(WireFormat):
+class ResponsesWire(WireFormat):
     """Requests of `client.responses`.
 
     One that continues a conversation which the provider holds (`previous_response_id`, `conversation`) is not managed: it does not say what
@@ -23,31 +23,18 @@ class OpenAIResponses(WireFormat):
     name: ClassVar[str] = "openai"
     upstream: ClassVar[str] = "https://api.openai.com"
     variables: ClassVar[Mapping[str, str]] = {}
+    adapter: ClassVar[ResponsesAdapter] = ResponsesAdapter()
+    joined_answer: ClassVar[type[ResponsesJoinedAnswer]] = ResponsesJoinedAnswer
     field: ClassVar[str] = "input"
 
-    def __init__(self) -> None:
-        self.adapter = ResponsesAdapter()
-
-    @property
-    def joined_answer(self) -> type[ResponsesJoinedAnswer]:
-        """The class that hides recalls."""
-        return ResponsesJoinedAnswer
-
-    def conversation(self, path: str, body: Json) -> Conversation | None:
+    def conversation(self, path: str, body: Json) -> RequestConversation | None:
         """Return the conversation of a request for an answer."""
         model, messages = body.get("model"), objects(body.get("input"))
         is_continued = body.get("previous_response_id") is not None or body.get("conversation") is not None
         if path != PATH or not isinstance(model, str) or not messages or is_continued:
             return None
-        tools, options = tools_and_options(body)
-        return Conversation(
-            model,
-            text_of(body.get("instructions")),
-            messages,
-            tools,
-            options,
-            tokens_in(body, "max_output_tokens"),
-        )
+        system, output_tokens = text_of(body.get("instructions")), tokens_in(body, "max_output_tokens")
+        return RequestConversation(model, system, messages, *tools_and_options(body), output_tokens)
 
     def error(self, status: int, message: str) -> Json:
         """Return an error in OpenAI's form."""

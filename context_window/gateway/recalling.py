@@ -15,12 +15,13 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ..threads import in_thread
-from .events import Event, EventReader
-from .joined_answer import Call, Result
-from .ledger import Ledger
+from .body_json import body_bytes, object_of
+from .events import StreamEvent, StreamEventReader
+from .joined_answer import AnswerCall, Result
+from .ledger import GatewayLedger
 from .relay import Headers, OpenAnswer, leave_with_client
 from .windows import UNFIT, Windows
-from .wire_format import Conversation, Json, WireFormat, object_of
+from .wire_format import Json, RequestConversation, WireFormat
 
 ROUNDS = 8
 """Most requests that follow the first one. Then the client gets what there is."""
@@ -32,7 +33,7 @@ _CUT = "\n[… {:,} more characters, which do not fit]"
 class Recalls:
     """Answers the recalls in one answer of the upstream's. The results together are of bounded size."""
 
-    def __init__(self, windows: Windows, wire: WireFormat, conversation: Conversation, ledger: Ledger) -> None:
+    def __init__(self, windows: Windows, wire: WireFormat, conversation: RequestConversation, ledger: GatewayLedger) -> None:
         """
         Args:
             windows: Finds the content.
@@ -43,11 +44,11 @@ class Recalls:
         self._windows, self.wire, self._conversation, self._ledger = windows, wire, conversation, ledger
         self._room: int | None = None  # characters left
 
-    async def results(self, calls: Sequence[Call]) -> list[Result]:
+    async def results(self, calls: Sequence[AnswerCall]) -> list[Result]:
         """Return the result of each call."""
         return await in_thread(lambda: [self._result(call) for call in calls])
 
-    def _result(self, call: Call) -> Result:
+    def _result(self, call: AnswerCall) -> Result:
         if self._room is None:
             self._room = self._windows.room(self.wire, self._conversation)
         if self._room <= 0:
@@ -112,7 +113,7 @@ class RecallingAnswer(Response):
     async def _pieces(self) -> AsyncIterator[bytes]:
         """Yield the bytes of the client's stream."""
         for number in range(ROUNDS + 1):
-            reader = EventReader()
+            reader = StreamEventReader()
             async for piece in self._answer.pieces():
                 if raw := b"".join(event.raw for event in self._read(reader.events(piece))):
                     yield raw
@@ -127,7 +128,7 @@ class RecallingAnswer(Response):
         for event in self._joined.end():
             yield event.raw
 
-    def _read(self, events: Iterable[Event]) -> Iterator[Event]:
+    def _read(self, events: Iterable[StreamEvent]) -> Iterator[StreamEvent]:
         for event in events:
             yield from self._joined.read(event)
 
@@ -158,14 +159,14 @@ class RecallingAnswer(Response):
             await self._next(calls)
         return self._answer.status, self._answer.headers, content
 
-    async def _next(self, calls: Sequence[Call]) -> None:
+    async def _next(self, calls: Sequence[AnswerCall]) -> None:
         """Begin another round."""
-        body = self._joined.next_round(json.loads(self._body), await self._recalls.results(calls))
-        self._body = json.dumps(body, separators=(",", ":")).encode()
+        body = self._joined.next_round(object_of(self._body) or {}, await self._recalls.results(calls))
+        self._body = body_bytes(body, self._recalls.wire.field)
         await self._answer.close()
         self._answer = await self._ask(self._body)
 
-    async def _next_error(self, calls: Sequence[Call]) -> Json | None:
+    async def _next_error(self, calls: Sequence[AnswerCall]) -> Json | None:
         """Begin another round of a stream. Return the upstream's error if it refuses that."""
         try:
             await self._next(calls)

@@ -15,8 +15,8 @@ from session.providers.stream_pieces import FINAL_EVENTS
 from session.transcripts.values import text_at
 
 from ..recall import NAME, Provider
-from .events import Event, event_of
-from .joined_answer import NO_TEXT, Call, JoinedAnswer, Result, total_usage
+from .events import StreamEvent, event_of
+from .joined_answer import NO_TEXT, AnswerCall, JoinedAnswer, Result, total_usage
 from .wire_format import Json, objects
 
 _CALLS = frozenset({"function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
@@ -30,11 +30,11 @@ class ResponsesJoinedAnswer(JoinedAnswer):
 
     def __init__(self) -> None:
         super().__init__()
-        self._places: dict[Any, int] = {}  # place for the client, by place in the round
+        self._indices: dict[Any, int] = {}  # index for the client, by index in the round
         self._next = self._number = 0
         self._head: Json = {}
-        self._waiting: list[Event] = []  # events of reasoning items, until the next item begins
-        self._reasoning: set[Any] = set()  # their places in the round
+        self._waiting: list[StreamEvent] = []  # events of reasoning items, until the next item begins
+        self._reasoning: set[Any] = set()  # their indices in the round
         self._is_unlinked = False
 
     @classmethod
@@ -45,9 +45,9 @@ class ResponsesJoinedAnswer(JoinedAnswer):
             return None
         return {**body, "tools": [*tools, definition]}
 
-    def calls(self, answer: Json) -> list[Call]:
+    def calls(self, answer: Json) -> list[AnswerCall]:
         """Return the calls of the client's tools and of the recall tool."""
-        return [Call(text_at(item, "name"), text_at(item, "arguments")) for item in _output(answer) if item.get("type") in _CALLS]
+        return [AnswerCall(text_at(item, "name"), text_at(item, "arguments")) for item in _output(answer) if item.get("type") in _CALLS]
 
     def is_cut_off(self, answer: Json) -> bool:
         """True unless the status is `completed`."""
@@ -80,8 +80,8 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         items = [item for _, item in sorted(done.items(), key=lambda pair: str(pair[0]).zfill(9)) if isinstance(item, dict)]
         return {**answer, "output": _output(answer) or items}
 
-    def visible(self, event: Event) -> Iterator[Event]:
-        """Yield an event of a visible item with its place in the joined response."""
+    def visible(self, event: StreamEvent) -> Iterator[StreamEvent]:
+        """Yield an event of a visible item with its index in the joined response."""
         data = event.data or {}
         kind, index = text_at(data, "type"), data.get("output_index")
         if kind in FINAL_EVENTS:
@@ -93,7 +93,7 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         elif index is not None:
             if index in self._reasoning:
                 self._waiting.append(event)
-            elif index in self._places:
+            elif index in self._indices:
                 yield self._numbered(event)
         elif kind in ("response.created", "response.in_progress", "response.queued"):
             if not self._answers:
@@ -103,7 +103,7 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         else:
             yield self._numbered(event)
 
-    def _item(self, event: Event, item: object, index: object) -> Iterator[Event]:
+    def _item(self, event: StreamEvent, item: object, index: object) -> Iterator[StreamEvent]:
         """Begin an item."""
         fields = item if isinstance(item, dict) else {}
         if fields.get("type") == "reasoning":
@@ -116,36 +116,36 @@ class ResponsesJoinedAnswer(JoinedAnswer):
             self._waiting = []
         else:
             yield from self._release()
-            self._places[index] = self._next
+            self._indices[index] = self._next
             self._next += 1
             yield self._numbered(event)
 
-    def _release(self) -> Iterator[Event]:
+    def _release(self) -> Iterator[StreamEvent]:
         """Yield the events that have waited, unless the hidden call has made them invalid."""
         delayed, self._waiting = self._waiting, []
         for event in delayed:
             index = (event.data or {}).get("output_index")
-            if index not in self._places:
-                self._places[index] = self._next
+            if index not in self._indices:
+                self._indices[index] = self._next
                 self._next += 1
             yield self._numbered(event)
-        self._reasoning -= self._places.keys()
+        self._reasoning -= self._indices.keys()
 
-    def _numbered(self, event: Event) -> Event:
-        """Return an event with its number in the client's stream, and its item's place and id there."""
+    def _numbered(self, event: StreamEvent) -> StreamEvent:
+        """Return an event with its number in the client's stream, and its item's index and id there."""
         data = dict(event.data or {})
         if "sequence_number" in data:
             self._number = self._number or data["sequence_number"]  # the client's numbers begin as the upstream's do
             data["sequence_number"] = self._number
         self._number += 1
         if "output_index" in data:
-            data["output_index"] = self._places[data["output_index"]]
+            data["output_index"] = self._indices[data["output_index"]]
             if self._is_unlinked:
                 data |= {name: _new_id(data[name]) for name in ("item_id",) if isinstance(data.get(name), str)}
                 data |= {name: _unlinked(data[name]) for name in ("item",) if isinstance(data.get(name), dict)}
         return event if data == event.data else event.with_data(data)
 
-    def last_events(self, held: Sequence[Event], answer: Json) -> Iterator[Event]:
+    def last_events(self, held: Sequence[StreamEvent], answer: Json) -> Iterator[StreamEvent]:
         """Yield a message if nothing else is left, and the end with the joined response."""
         if self._next == 0:
             [message] = answer["output"]
@@ -162,15 +162,15 @@ class ResponsesJoinedAnswer(JoinedAnswer):
 
     def begin_round(self) -> None:
         """Forget the items of the round."""
-        self._places, self._reasoning, self._waiting, self._is_unlinked = {}, set(), [], False
+        self._indices, self._reasoning, self._waiting, self._is_unlinked = {}, set(), [], False
 
-    def error_event(self, error: Json) -> Event:
+    def error_event(self, error: Json) -> StreamEvent:
         """Return an event of type `error`. Clients read its fields beside the type or in `error`."""
         fields = error.get("error")
         event_fields = fields if isinstance(fields, dict) else {}
         return event_of({**event_fields, "type": "error", "sequence_number": self._number, "error": event_fields}, "error")
 
-    def _own(self, kind: str, **fields: Any) -> Event:
+    def _own(self, kind: str, **fields: Any) -> StreamEvent:
         event = event_of({"type": kind, **fields, "sequence_number": self._number}, kind)
         self._number += 1
         return event

@@ -21,8 +21,8 @@ from session.transcripts.reported_requests import Request
 from ..models import describe_model
 from ..spend.money import cost_of
 
-CACHE_SECONDS = 300
-"""Time for which providers keep a prompt in their cache unless asked for more."""
+CACHE_SECONDS, HOUR = 300, 3_600
+"""Seconds for which providers keep a prompt in their cache: by default, and if asked for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +105,4 @@ def _is_cached(earlier: Request, request: Request) -> bool:
     """True if the earlier prompt was in the provider's cache when this request came."""
     is_used = bool(earlier.cache_read or earlier.cache_write or earlier.cache_write_1h)
     seconds = (request.time or 0) - (earlier.time or 0)
-    return is_used and (seconds <= CACHE_SECONDS or earlier.cache_write_1h > 0)
+    return is_used and seconds <= (HOUR if earlier.cache_write_1h else CACHE_SECONDS)

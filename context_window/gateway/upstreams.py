@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from ..errors import BudgetError
-from .anthropic_messages import AnthropicMessages
-from .google_contents import GoogleContents
-from .openai_chat import OpenAIChat
-from .openai_responses import OpenAIResponses
+from .anthropic_messages import AnthropicWire
+from .google_contents import GoogleWire
+from .openai_chat import ChatWire
+from .openai_responses import ResponsesWire
 from .wire_format import WireFormat
 
-WIRE_FORMATS: tuple[WireFormat, ...] = (AnthropicMessages(), OpenAIChat(), OpenAIResponses(), GoogleContents())
+WIRE_FORMATS: tuple[WireFormat, ...] = (AnthropicWire(), ChatWire(), ResponsesWire(), GoogleWire())
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from operator import is_
 from threading import Lock
 from typing import Any
@@ -18,11 +16,11 @@ from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
 from ..settings.context_window import ContextWindow
 from ..usage.view_figures import ViewFigures
-from .cache_marks import Unmarked, without_marks
-from .known_lists import KnownLists
+from .body_json import json_bytes
+from .cache_marks import marked_again, without_marks
 from .own_refusals import OwnRefusals
 from .shared_refusals import RefusalsOfKind
-from .wire_format import Conversation, Json, WireFormat
+from .wire_format import Json, RequestConversation, WireFormat
 
 IDLE_SECONDS = 300.0
 """Default of the seconds without a request after which a conversation is forgotten: as long as Anthropic's cache remembers it by default.
@@ -46,15 +44,13 @@ class Windows:
         self._window = window.with_extract()
         self._refusals = refusals or OwnRefusals()
         self._are_frozen = are_frozen
-        self._known: KnownLists[Unmarked] = KnownLists()
-        self._tools: dict[int, tuple[list[Any], bytes]] = {}  # by id: lists of tools, with their hashes
         self._lock = Lock()
         self._trackers: OrderedDict[bytes, ConversationTracker[Json]] = OrderedDict()
 
     def fit(
         self,
         wire: WireFormat,
-        conversation: Conversation,
+        conversation: RequestConversation,
         refusal: PromptTooLongError | None = None,
         on_view: Callable[[str, ViewFigures], object] | None = None,
     ) -> list[Json] | None:
@@ -71,15 +67,14 @@ class Windows:
             SessionError: A message cannot be read.
             ContextWindowError: The conversation cannot be fitted, or a refused one cannot become smaller.
         """
-        unmarked = self._unmarked(conversation.messages)
-        bare = unmarked.bare
+        bare = without_marks(conversation.messages)
         tracker = self._tracker_for(wire, conversation)
         messages = tracker.fit(bare, system=conversation.system, refusal=refusal, on_view=on_view)
         if not messages or (len(messages) == len(bare) and all(map(is_, messages, bare))):
             return None
-        return unmarked.marked_again(messages)
+        return marked_again(conversation.messages, bare, messages)
 
-    def recalled(self, wire: WireFormat, conversation: Conversation, arguments: str | Mapping[str, Any]) -> tuple[str, bool]:
+    def recalled(self, wire: WireFormat, conversation: RequestConversation, arguments: str | Mapping[str, Any]) -> tuple[str, bool]:
         """Return the result of a recall call, as text, and True if it is an error. An image or a document is only named.
 
         Args:
@@ -91,10 +86,10 @@ class Windows:
             SessionError: A message cannot be read.
         """
         tracker = self._tracker_for(wire, conversation)
-        result = tracker.recalled(self._unmarked(conversation.messages).bare, arguments, system=conversation.system)
+        result = tracker.recalled(without_marks(conversation.messages), arguments, system=conversation.system)
         return "\n".join(getattr(part, "text", None) or f"[{type(part).__name__.lower()}]" for part in result.output), result.is_error
 
-    def room(self, wire: WireFormat, conversation: Conversation) -> int:
+    def room(self, wire: WireFormat, conversation: RequestConversation) -> int:
         """Return the characters that the results of recalls may have in one answer: about an eighth of the budget."""
         return self._tracker_for(wire, conversation).budget // 2
 
@@ -103,19 +98,12 @@ class Windows:
 
         A view is the same without what was remembered.
         """
-        self._known.forget_idle(seconds)
-        self._tools = {}
         with self._lock:
             trackers = list(self._trackers.values())
         return sum(tracker.forget_idle(seconds) for tracker in trackers)
 
-    def _unmarked(self, messages: list[Json]) -> Unmarked:
-        """Return a conversation's messages without cache marks. If nobody changes them, only new ones are looked at."""
-        return self._known.made_from(messages, partial(without_marks, messages)) if self._are_frozen else without_marks(messages)
-
-    def _tracker_for(self, wire: WireFormat, conversation: Conversation) -> ConversationTracker[Json]:
-        kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.options, conversation.recall_tool]
-        key = hashlib.sha256(self._digest_of_tools(conversation.tools) + json.dumps(kind).encode()).digest()
+    def _tracker_for(self, wire: WireFormat, conversation: RequestConversation) -> ConversationTracker[Json]:
+        key = _kind_of(wire, conversation)
         with self._lock:
             tracker = self._trackers.get(key)
             if tracker is None:
@@ -131,19 +119,15 @@ class Windows:
                 self._trackers.popitem(last=False)
         return tracker
 
-    def _digest_of_tools(self, tools: list[Any]) -> bytes:
-        """Return a hash of tool definitions. If nobody changes them, it is kept beside the list, which the next request has again."""
-        known = self._tools.get(id(tools)) if self._are_frozen else None
-        if known is not None:  # the list is held, so no other one has its id
-            return known[1]
-        digest = hashlib.sha256(json.dumps(tools).encode()).digest()
-        if self._are_frozen:
-            self._tools = {**(self._tools if len(self._tools) < KINDS else {}), id(tools): (tools, digest)}
-        return digest
-
-    def _manager_for(self, conversation: Conversation) -> ContextWindowManager:
+    def _manager_for(self, conversation: RequestConversation) -> ContextWindowManager:
         window = self._window
         if window.output_reserve is None and conversation.output_tokens is not None:
             window = replace(window, output_reserve=conversation.output_tokens)
         tools = conversation.tools if conversation.recall_tool is None else [*conversation.tools, conversation.recall_tool]
         return ContextWindowManager(conversation.model, context_window=window, tools=tools, options=conversation.options)
+
+
+def _kind_of(wire: WireFormat, conversation: RequestConversation) -> bytes:
+    """Return a hash of what decides a view beside the system prompt and the messages."""
+    kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.options, conversation.tools]
+    return hashlib.sha256(json_bytes([*kind, conversation.recall_tool])).digest()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
-
-from session.providers.anthropic.thinking_order import ThinkingPlaces
 
 from ..counting.overhead import COUNTED_OPTIONS
 from ..integrations.message_adapter import MessageAdapter
@@ -20,7 +17,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class RequestConversation:
     """The part of a request's body that decides its view.
 
     Attributes:
@@ -42,30 +39,6 @@ class Conversation:
     recall_tool: Json | None = None
 
 
-class KnownOrder:
-    """What was found when the messages of an earlier body were put in order. Of two bodies with the same messages, it is the same.
-
-    Attributes:
-        made: Messages that were merged from two, by the ids of the two. These are held with them, so that their ids stay theirs.
-        thinking: Where thinking stands.
-    """
-
-    def __init__(self, earlier: KnownOrder | None = None) -> None:
-        """
-        Args:
-            earlier: What is known of the earlier body. No message in it may have changed.
-        """
-        self._known: dict[tuple[int, int], tuple[Json, Json, Json]] = {} if earlier is None else earlier.made
-        self.made: dict[tuple[int, int], tuple[Json, Json, Json]] = {}
-        self.thinking: ThinkingPlaces = ThinkingPlaces() if earlier is None else earlier.thinking.copy()
-
-    def merged(self, first: Json, second: Json, merge: Callable[[Json, Json], Json]) -> Json:
-        """Return two messages as one: the same object as in the earlier body."""
-        key = id(first), id(second)
-        self.made[key] = self._known.get(key) or (first, second, merge(first, second))
-        return self.made[key][2]
-
-
 class WireFormat(ABC):
     """Reads and writes the requests of one provider's API.
 
@@ -75,21 +48,18 @@ class WireFormat(ABC):
         variables: Variables of the environment by which its clients find an address, each with what follows the name.
         field: The field of a body that holds its messages.
         adapter: Reads and copies single messages.
+        joined_answer: Hides recalls in answers from the client.
     """
 
     name: ClassVar[str]
     upstream: ClassVar[str]
     field: ClassVar[str]
     variables: ClassVar[Mapping[str, str]]
-    adapter: MessageAdapter[Json]
-
-    @property
-    @abstractmethod
-    def joined_answer(self) -> type[JoinedAnswer]:
-        """The class that hides recalls in its answers from the client."""
+    adapter: ClassVar[MessageAdapter[Json]]
+    joined_answer: ClassVar[type[JoinedAnswer]]
 
     @abstractmethod
-    def conversation(self, path: str, body: Json) -> Conversation | None:
+    def conversation(self, path: str, body: Json) -> RequestConversation | None:
         """Return the conversation of a request, or None if it has none that the gateway manages.
 
         Args:
@@ -99,37 +69,20 @@ class WireFormat(ABC):
 
     def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
         """Return the body with other messages. All other fields are the same objects, in the same order."""
-        return {**body, self.field: list(map(self.sent, self.in_order(body, messages, KnownOrder())))}
+        return {**body, self.field: self.in_order(body, messages)}
 
-    def in_order(self, body: Json, messages: Sequence[Json], order: KnownOrder) -> list[Json]:  # noqa: ARG002 - the base case
-        """Return the messages in a row that the provider accepts. Most of them are the same objects.
+    def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:  # noqa: ARG002 - the base case
+        """Return the messages in a row that the provider accepts.
 
         Args:
             body: The body that they are sent in.
             messages: The messages of a view.
-            order: What was found in the messages of an earlier body. It is brought up to date.
         """
         return list(messages)
-
-    def sent(self, message: Json) -> Json:
-        """Return a message as it is sent. The default is the message itself."""
-        return message
-
-    def forget_idle(self, seconds: float) -> None:  # noqa: B027 - the base case
-        """Forget what is remembered of conversations that had no request for so many seconds. The default remembers nothing."""
 
     @abstractmethod
     def error(self, status: int, message: str) -> Json:
         """Return an error as the provider words its own, for a client that shows it."""
-
-
-def object_of(content: bytes) -> Json | None:
-    """Return the JSON object that a body holds; None if it holds none, so that the upstream can say so."""
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return body if isinstance(body, dict) else None
 
 
 def objects(value: object) -> list[Json] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Generic, TypeVar
 
 from session.errors import FormatError
@@ -30,11 +30,10 @@ from ..tools import Tool, tool_texts
 from ..usage.view_figures import ViewFigures
 from ..validation import as_whole, check_amount
 from .message_adapter import MessageAdapter
-from .message_hashes import MessageHashes, extend_hash, hash_messages, snapshot, unchanged
-from .past_refusals import PastRefusal, RefusalMemory, continues, first_of, refusal_now, refusals_of, start_of
-from .picked_hashes import hash_picked
+from .message_hashes import EMPTY_HASH, MessageHashes, extend_hash, hash_messages
+from .past_refusals import PastRefusal, RefusalMemory, continues, refusal_now, refusals_of, start_of
 from .remembered import RememberedConversations
-from .tracked_conversation import TrackedConversation, item_ids, with_tool_name
+from .tracked_conversation import TrackedConversation, item_ids
 from .view_messages import view_messages
 
 M = TypeVar("M")
@@ -67,7 +66,7 @@ class ConversationTracker(Generic[M]):
             adapter: The framework's adapter.
             remembered: Conversations to remember.
             names_ids: True if placeholders name ids to recall by. False if the model has no tool for that.
-            are_frozen: True if nobody changes a message after it was passed.
+            are_frozen: True if nobody changes a message after it was passed, and returned messages are not passed again.
             refusals: Refused prompts that several processes share, so that they return the same views.
 
         Raises:
@@ -79,8 +78,6 @@ class ConversationTracker(Generic[M]):
         self._adapter = adapter
         self._names_ids = names_ids
         self._are_frozen = are_frozen
-        self._contents: Callable[[Sequence[M]], list[object]] = list if are_frozen else partial(_contents, adapter)
-        self._hashes = partial(hash_messages, adapter, snapshot_of=unchanged if are_frozen else snapshot)
         self._refusals = refusals
         self._remembered = RememberedConversations[M](check_amount("remembered", remembered, least=1))
         self._tools: list[str] = []
@@ -169,9 +166,9 @@ class ConversationTracker(Generic[M]):
         Raises:
             RecallError: No remembered conversation has this id.
         """
-        for session in self._remembered.sessions():
+        for tracked in self._remembered.latest:
             try:
-                item = self._manager.recall(session, id)
+                item = self._manager.recall(tracked.session, id)
             except RecallError:
                 continue
             media_names = {Image: "[image]", Document: "[document]"}
@@ -205,25 +202,25 @@ class ConversationTracker(Generic[M]):
         """Return the conversation of these messages, brought up to date. No other caller gets it until it is put back."""
         self._count_tools(tools)
         system_hash = hashlib.sha256(system.encode(errors="replace")).digest()
-        contents = self._contents(messages)
-        received = self._hashes(messages, contents, self._remembered.most_similar(contents, system_hash))
+        known = [tracked.received for tracked in self._remembered.latest if tracked.system_hash == system_hash] if self._are_frozen else []
+        received = hash_messages(self._adapter, messages, known)
         known_count, tracked = self._remembered.take(received.hashes, system_hash)
         refusals = self._refusals_of(received, system_hash, known_count, tracked, is_refused=is_refused)
         if tracked is not None and not continues(refusals, tracked.refusals, known_count):
             known_count, tracked = 0, None  # made again
         if tracked is None:
             session_id = hashlib.sha256(received.hashes[min(1, len(messages))] + system_hash).hexdigest()[:12]
-            tracked = TrackedConversation(Session(id=session_id), system_hash, names_ids=self._names_ids)
+            tracked = TrackedConversation(Session(id=session_id), system_hash)
             if system:
                 tracked.session.append(Message("system", system, id="system", created_at=0.0))
         try:
             appended = known_count
             for refusal in refusals[len(tracked.refusals) :]:
-                self._append_messages(tracked, messages[: refusal.messages], first_of(received, refusal.messages), appended)
+                self._append_messages(tracked, received, appended, refusal.messages)
                 appended = refusal.messages
                 self._manager.accept_refusal(tracked.session, refusal.error())
                 tracked.refusals.append(refusal)
-            self._append_messages(tracked, messages, received, appended)
+            self._append_messages(tracked, received, appended, len(messages))
         except BaseException:
             if known_count:
                 self._remembered.put(tracked)
@@ -246,25 +243,25 @@ class ConversationTracker(Generic[M]):
             self._manager.count_tools(definitions)
             self._tools = definitions
 
-    def _append_messages(self, tracked: TrackedConversation[M], messages: Sequence[M], received: MessageHashes, known_count: int) -> None:
-        """Append the messages that the conversation does not have yet. Appends nothing if one of them cannot be read."""
-        messages_hash, tool_names = tracked.messages_hash, dict(tracked.tool_names)
+    def _append_messages(self, tracked: TrackedConversation[M], received: MessageHashes, start: int, end: int) -> None:
+        """Append some of the messages. Appends nothing if one of them cannot be read."""
+        messages_hash, calls = tracked.messages_hash, tracked.calls.copy()
         new_items: list[list[Item]] = []
-        for message, digest in zip(messages[known_count:], received.digests[known_count:], strict=True):
+        for message, digest in zip(received.messages[start:end], received.digests[start:end], strict=True):
             messages_hash = extend_hash(messages_hash, digest)
-            new_items.append([with_tool_name(item, tool_names) for item in self._adapter.items(message, item_ids(messages_hash))])
+            new_items.append(list(map(calls.complete, self._adapter.items(message, item_ids(messages_hash)))))
             if not new_items[-1]:
                 raise FormatError("messages", f"a {type(message).__name__} became no item")
         tracked.keys = set()  # if an interrupt leaves the log half appended, nobody continues it, but recall still works
         for items in new_items:
             self._append(tracked.session, items)
-        if received.hashes[known_count] == tracked.messages_hash:
-            tracked.messages[:] = messages[:known_count]  # equal in content; the framework may have loaded them again
-        tracked.messages += messages[known_count:]
+        if received.hashes[start] == tracked.messages_hash:
+            tracked.messages[:] = received.messages[:start]  # equal in content; the framework may have loaded them again
+        tracked.messages += received.messages[start:end]
         tracked.items += new_items
-        tracked.messages_hash, tracked.tool_names = messages_hash, tool_names
+        tracked.messages_hash, tracked.calls = messages_hash, calls
         tracked.received = received
-        tracked.keys = {(tracked.system_hash, received.hashes[-1]), (tracked.system_hash, messages_hash)}
+        tracked.keys = {(tracked.system_hash, received.hashes[end]), (tracked.system_hash, messages_hash)}
 
     def _append(self, session: Session, items: list[Item]) -> None:
         """Append one message's items. Two assistant messages in a row stay two responses if the framework means them so."""
@@ -287,32 +284,17 @@ class ConversationTracker(Generic[M]):
             self._refusals.add(start_of(tracked.system_hash, hashes), past)
 
     def _messages_for(self, tracked: TrackedConversation[M], view: Session) -> list[M]:
-        """Return the messages that show the view. The conversation can be found by them from now on."""
-        messages = view_messages(self._adapter, tracked, view)
-        if view is tracked.session:
-            tracked.returned = tracked.received
-            return messages
-        if tracked.messages_hash == tracked.received.hashes[-1]:
-            tracked.returned = hash_picked(tracked, messages, self._hashes_of, are_frozen=self._are_frozen)
-        else:  # the framework passed a list that was trimmed before
-            contents = self._contents(messages)
-            lists = (tracked.received, tracked.returned)
-            similar, other = sorted(lists, key=lambda hashes: hashes.likeness(contents), reverse=True)
-            tracked.returned = self._hashes(messages, contents, similar, other=other)
-        tracked.keys.add((tracked.system_hash, tracked.returned.hashes[-1]))
+        """Return the messages that show the view. If the framework may store them, the conversation is found by them from now on."""
+        messages = view_messages(self._adapter, tracked, view, names_ids=self._names_ids)
+        if not self._are_frozen:
+            digests = dict(zip(map(id, tracked.received.messages), tracked.received.digests, strict=True))
+            returned = [digests.get(id(message)) or self._adapter.digest(message) for message in messages]
+            tracked.keys.add((tracked.system_hash, reduce(extend_hash, returned, EMPTY_HASH)))
         return messages
-
-    def _hashes_of(self, messages: list[M], previous: MessageHashes) -> MessageHashes:
-        return self._hashes(messages, self._contents(messages), previous)
 
     def forget_idle(self, seconds: float) -> int:
         """Forget the conversations that had no request for so many seconds, and return their number."""
         return self._remembered.forget_idle(seconds)
-
-
-def _contents(adapter: MessageAdapter[M], messages: Sequence[M]) -> list[object]:
-    """Return what the messages are compared by. Those that nobody changes are compared themselves: most are the same objects."""
-    return list(map(adapter.content, messages))
 
 
 def _as_prompt_too_long(error: Exception | None) -> PromptTooLongError | None:

@@ -164,9 +164,6 @@ class _LangChainAdapter(MessageAdapter[AnyMessage]):
         # Ids are random, and artifacts and response metadata are not sent to the model.
         return message.model_dump_json(exclude={"artifact", "id", "response_metadata"}, warnings=False)
 
-    def content(self, message: AnyMessage) -> object:
-        return (vars(message), extra) if (extra := message.model_extra) else vars(message)
-
     def items(self, message: AnyMessage, ids: Iterator[str]) -> list[Item]:
         if isinstance(message, AIMessage):
             return _response_items(message, ids)
@@ -267,13 +264,13 @@ def _with_visible_calls(message: AIMessage, content: Any, items: Sequence[Item],
     """
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     forms = [(item, form) for item, form in zip(items, visible, strict=True) if isinstance(item, FunctionCall)]
-    changed = {place: form for place, (item, form) in enumerate(forms) if isinstance(form, FunctionCall) and form is not item}
+    changed = {index: form for index, (item, form) in enumerate(forms) if isinstance(form, FunctionCall) and form is not item}
     if not changed:
         return {"content": content}
-    blocks = {calls[place]["id"]: form.arguments for place, form in changed.items()}
-    for place, form in changed.items():
+    blocks = {calls[index]["id"]: form.arguments for index, form in changed.items()}
+    for index, form in changed.items():
         arguments = form.arguments
-        calls[place] = {**calls[place], "args": arguments if isinstance(calls[place]["args"], str) else json.loads(arguments)}
+        calls[index] = {**calls[index], "args": arguments if isinstance(calls[index]["args"], str) else json.loads(arguments)}
     return {
         "content": [_with_arguments(block, blocks) for block in content] if isinstance(content, list) else content,
         "tool_calls": calls[: len(message.tool_calls)],

@@ -41,17 +41,10 @@ class MessageAdapter(ABC, Generic[M]):
         """
 
     @abstractmethod
-    def content(self, message: M) -> object:
-        """Return the message's content without copying or writing it: its own dictionaries and lists, or a tuple of them.
-
-        Whatever `content_json` depends on is in it. The tracker compares it with the content that the message had before.
-        """
-
-    @abstractmethod
     def items(self, message: M, ids: Iterator[str]) -> list[Item]:
         """Return the items of a message: at least one, so that the message can be dropped. `created_at` is 0.0.
 
-        A tool output may have an empty name; the tracker fills in the name of its call.
+        A call or an output may have an empty call id, and an output an empty name: the tracker fills them in.
         """
 
     @abstractmethod

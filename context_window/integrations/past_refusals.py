@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from ..model_errors import PromptTooLongError
-from .message_hashes import MessageHashes
 
 LARGEST_FIGURE = 2**53
 """Figures of a provider from here on are not kept."""
@@ -76,18 +75,18 @@ def refusals_of(memory: RefusalMemory, start: bytes, hashes: Sequence[bytes], ac
         hashes: Hashes of its first messages, from none of them to all.
         accepted: Refusals that this process knows.
     """
-    by_place = {(refusal.messages, refusal.number): refusal for refusal in accepted}
+    by_occasion = {(refusal.messages, refusal.number): refusal for refusal in accepted}
     remembered = memory.known(start)
     if remembered is None:
-        return sorted(by_place.values())
+        return sorted(by_occasion.values())
     still_valid = {
         (refusal.messages, refusal.number): refusal
         for refusal in remembered
         if 0 < refusal.messages < len(hashes) and hashes[refusal.messages] == refusal.digest
     }
-    for place in by_place.keys() - still_valid.keys():
-        memory.add(start, by_place[place])
-    return sorted((by_place | still_valid).values(), key=lambda refusal: (refusal.messages, refusal.number))
+    for occasion in by_occasion.keys() - still_valid.keys():
+        memory.add(start, by_occasion[occasion])
+    return sorted((by_occasion | still_valid).values(), key=lambda refusal: (refusal.messages, refusal.number))
 
 
 def refusal_now(hashes: Sequence[bytes], accepted: Sequence[PastRefusal], tokens: int | None, limit: int | None) -> PastRefusal | None:
@@ -115,8 +114,3 @@ def continues(refusals: Sequence[PastRefusal], accepted: Sequence[PastRefusal], 
     """
     rest = refusals[len(accepted) :]
     return list(refusals[: len(accepted)]) == list(accepted) and all(refusal.messages >= length for refusal in rest)
-
-
-def first_of(received: MessageHashes, count: int) -> MessageHashes:
-    """Return the hashes of the first messages of a list."""
-    return MessageHashes(received.snapshots[:count], received.digests[:count], received.hashes[: count + 1])

@@ -164,9 +164,6 @@ class _PydanticAdapter(MessageAdapter[ModelMessage]):
         except (ValueError, TypeError):  # an object without a JSON form, or a lone surrogate
             return repr(message.parts)
 
-    def content(self, message: ModelMessage) -> object:
-        return message.kind, list(map(vars, message.parts))
-
     def items(self, message: ModelMessage, ids: Iterator[str]) -> list[Item]:
         items = [_item(part, message, next(ids)) for part in message.parts]
         if not items:

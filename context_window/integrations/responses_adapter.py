@@ -33,10 +33,6 @@ class ResponsesAdapter(MessageAdapter[Json]):
         """Return the item as JSON."""
         return json.dumps(message, sort_keys=True, default=repr)
 
-    def content(self, message: Json) -> object:
-        """Return the item itself: all of it is sent."""
-        return message
-
     def items(self, message: Json, ids: Iterator[str]) -> list[Item]:
         """Return the session's item for one of the API's."""
         return [_item(message, next(ids))]

@@ -1,4 +1,4 @@
-"""`TrackedConversation`: a framework's conversation as it is kept between two requests. Also: ids of items."""
+"""`TrackedConversation`: a framework's conversation as it is kept between two requests. Also: ids of items and of tool calls."""
 
 from __future__ import annotations
 
@@ -16,23 +16,40 @@ from .past_refusals import PastRefusal
 M = TypeVar("M")
 
 
-NOTHING_PICKED: tuple[object, object] = (None, None)
-"""The value of `TrackedConversation.picked` before a view was shown in part."""
-
-
-@dataclass(frozen=True, slots=True)
-class PartialCopy(Generic[M]):
-    """A copy of a message that shows less, kept so that later requests contain the same object.
+@dataclass(slots=True)
+class ToolCalls:
+    """The tool calls of a conversation.
 
     Attributes:
-        visible: The forms of the message's items that it shows; None for an item that is not in the view.
-        is_unlinked: True if ids that tie the message to dropped reasoning were removed.
-        message: The copy; None if nothing of the message can be sent.
+        names: The tool of each call, by call id.
+        unanswered: Ids of the calls without a result, in their order.
     """
 
-    visible: list[Item | None]
-    is_unlinked: bool
-    message: M | None
+    names: dict[str, str] = field(default_factory=dict)
+    unanswered: list[str] = field(default_factory=list)
+
+    def copy(self) -> ToolCalls:
+        """Return a copy."""
+        return ToolCalls(dict(self.names), list(self.unanswered))
+
+    def complete(self, item: Item) -> Item:
+        """Return the next item of the conversation. If it lacks a call id, or a result the name of its tool, it is a copy that has them.
+
+        A result without a call id answers the first unanswered call of its tool, or of any tool if it names none.
+        """
+        if isinstance(item, FunctionCall):
+            call_id = item.call_id or f"call {len(self.names) + 1}"
+            self.names[call_id] = item.name
+            self.unanswered.append(call_id)
+            return item if item.call_id else replace(item, call_id=call_id)
+        if not isinstance(item, FunctionCallOutput):
+            return item
+        calls = (call_id for call_id in self.unanswered if item.name in ("", self.names[call_id]))
+        call_id = item.call_id or next(calls, f"no call {len(self.names)}")
+        if call_id in self.unanswered:
+            self.unanswered.remove(call_id)
+        name = item.name or self.names.get(call_id, "tool")
+        return item if item.call_id and item.name else replace(item, call_id=call_id, name=name)
 
 
 @dataclass(eq=False, slots=True)
@@ -42,58 +59,24 @@ class TrackedConversation(Generic[M]):
     Attributes:
         session: The whole conversation, as a log.
         system_hash: Hash of the system prompt that is sent outside the messages.
-        names_ids: True if placeholders name the ids to recall by.
-        messages_hash: Hash of all messages in the log, in order.
-        received: Hashes of the messages that the framework passed last.
-        returned: Hashes of the messages that were returned last.
-        made: Hashes of those among them that are not the framework's own objects.
-        picked_hashes: The messages that showed a view last, and their hashes, if nobody changes messages.
         messages: The framework's messages, all of them.
         items: The items of each message.
-        partial_copies: Copies of messages that are shown in part, by position.
-        merged_responses: Pairs of responses and the message they became, by the position of the later one.
-        tool_names: Names of tools, by call id.
-        inserted: Summaries and digests of the last view, each with the message that it became, by item id.
-        opening: The line about removed items, and its message; None before there is one.
-        usage_note: The line about usage as a message; None before it is needed.
-        picked: What belongs to the list of items of the last view that was shown in part, and the `PickedMessages` of that list.
+        messages_hash: Hash of all messages, in order.
+        received: The messages that the framework passed last, with their hashes. It may pass fewer: those that were returned before.
+        calls: The tool calls of all messages.
         keys: Hashes under which the conversation is found: of message lists that continue as this log.
         refusals: Refused prompts that the log has accepted, if they are shared with other processes.
     """
 
     session: Session
     system_hash: bytes
-    names_ids: bool = True
-    messages_hash: bytes = EMPTY_HASH
-    received: MessageHashes = NO_MESSAGES
-    returned: MessageHashes = NO_MESSAGES
-    made: MessageHashes = NO_MESSAGES
-    picked_hashes: tuple[list[M], MessageHashes] = field(default_factory=lambda: ([], NO_MESSAGES))
     messages: list[M] = field(default_factory=list)
     items: list[list[Item]] = field(default_factory=list)
-    partial_copies: dict[int, PartialCopy[M]] = field(default_factory=dict)
-    merged_responses: dict[int, tuple[M, M, M]] = field(default_factory=dict)
-    tool_names: dict[str, str] = field(default_factory=dict)
-    inserted: dict[str, tuple[Item, M]] = field(default_factory=dict)
-    opening: tuple[str, M] | None = None
-    usage_note: M | None = None
-    picked: tuple[object, object] = NOTHING_PICKED
+    messages_hash: bytes = EMPTY_HASH
+    received: MessageHashes = NO_MESSAGES
+    calls: ToolCalls = field(default_factory=ToolCalls)
     keys: set[tuple[bytes, bytes]] = field(default_factory=set)
     refusals: list[PastRefusal] = field(default_factory=list)
-
-
-def with_tool_name(item: Item, tool_names: dict[str, str]) -> Item:
-    """Return the item; an output without a tool name gets the name of its call.
-
-    Args:
-        item: The item.
-        tool_names: Names of tools by call id. A call is added to it.
-    """
-    if isinstance(item, FunctionCall):
-        tool_names[item.call_id] = item.name
-    elif isinstance(item, FunctionCallOutput) and not item.name:
-        return replace(item, name=tool_names.get(item.call_id, "tool"))
-    return item
 
 
 def item_ids(messages_hash: bytes) -> Iterator[str]:

@@ -11,7 +11,7 @@ import openai
 import pytest
 from google import genai
 
-from context_window.gateway.ledger import Ledger
+from context_window.gateway.ledger import GatewayLedger
 from tests.support.gateways import bare, breaks, gateway
 from tests.support.stubs.answers import Call, Say, Think
 from tests.support.stubs.anthropic import AnthropicStub
@@ -54,7 +54,7 @@ def marked(messages: list[Any]) -> list[Any]:
 @pytest.mark.parametrize("streamed", [False, True])
 def test_claude_s_client_calls_tools_for_twenty_turns(streamed: bool) -> None:
     """No request is refused, no pair is broken, and the prefix changes only when a trim needs it."""
-    ledger = Ledger()
+    ledger = GatewayLedger()
     with AnthropicStub(script) as stub, gateway(stub.url, WINDOW, ledger=ledger) as address, claude(address) as client:
         messages: list[Any] = [{"role": "user", "content": "Read all files."}]
         for _ in range(TURNS):
@@ -81,7 +81,7 @@ def test_claude_s_client_calls_tools_for_twenty_turns(streamed: bool) -> None:
 
 def test_openai_s_client_calls_tools_for_twenty_turns_in_chat_completions() -> None:
     """No request is refused, no pair is broken, and the prefix changes only when a trim needs it."""
-    ledger = Ledger()
+    ledger = GatewayLedger()
     with OpenAIChatStub(script) as stub, gateway(stub.url, WINDOW, ledger=ledger) as address, gpt(address) as client:
         messages: list[Any] = [{"role": "developer", "content": "You read files."}, {"role": "user", "content": "Read all files."}]
         for _ in range(TURNS):
@@ -101,7 +101,7 @@ def test_openai_s_client_calls_tools_for_twenty_turns_in_chat_completions() -> N
 
 def test_openai_s_client_calls_tools_for_twenty_turns_in_responses() -> None:
     """No request is refused, no pair is broken, and the prefix changes only when a trim needs it."""
-    ledger = Ledger()
+    ledger = GatewayLedger()
     with OpenAIResponsesStub(script) as stub, gateway(stub.url, WINDOW, ledger=ledger) as address, gpt(address) as client:
         items: list[Any] = [{"role": "user", "content": "Read all files."}]
         for _ in range(TURNS):
@@ -124,7 +124,7 @@ def test_openai_s_client_calls_tools_for_twenty_turns_in_responses() -> None:
 @pytest.mark.parametrize("streamed", [False, True])
 def test_google_s_client_calls_tools_for_twenty_turns(streamed: bool) -> None:
     """No request is refused, no pair is broken, no signature is wrong, and the prefix changes only when a trim needs it."""
-    ledger = Ledger()
+    ledger = GatewayLedger()
     with GeminiStub(script) as stub, gateway(stub.url, WINDOW, ledger=ledger) as address:
         client = genai.Client(api_key="k", http_options={"base_url": f"{address}/google"})
         contents: list[Any] = [{"role": "user", "parts": [{"text": "Read all files."}]}]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from context_window.gateway.anthropic_recall import AnthropicJoinedAnswer
 from context_window.gateway.chat_recall import ChatJoinedAnswer
-from context_window.gateway.events import EventReader, event_of
+from context_window.gateway.events import StreamEventReader, event_of
 from context_window.gateway.google_recall import GoogleJoinedAnswer
 from context_window.gateway.joined_answer import JoinedAnswer
 from context_window.gateway.responses_recall import ResponsesJoinedAnswer
@@ -80,7 +80,7 @@ def test_a_stream_says_the_same_as_the_whole_answer_wherever_it_is_cut(
         assert shown == streams[0]
         return
     assert b'"recall"' not in shown
-    reader, parser = joined_type(), EventReader()
+    reader, parser = joined_type(), StreamEventReader()
     events = [event.data for event in [*parser.events(shown), *parser.end()] if event.data is not None]
     assert _said(reader, reader.whole(events)) == _said(reader, whole.whole_answer())
     raw = json.dumps(_next_request(body, whole.whole_answer())).encode()
@@ -141,7 +141,7 @@ def test_no_garbage_is_a_fault_of_the_gateway(
     streams, whole = _upstream(stub, joined_type, path, body, 1)
     joined = joined_type()
     for _ in range(2):
-        events = [*EventReader().events(streams[0])]
+        events = [*StreamEventReader().events(streams[0])]
         spoilt = data.draw(st.integers(0, len(events) - 1))
         for number, event in enumerate(events):
             wrong = {data.draw(NAMES): data.draw(VALUE)} if number == spoilt else {}
@@ -177,7 +177,7 @@ def _shown(joined: JoinedAnswer, streams: Sequence[Sequence[bytes]]) -> bytes:
     """Return the bytes for the client."""
     shown = b""
     for number, pieces in enumerate(streams):
-        reader = EventReader()
+        reader = StreamEventReader()
         for piece in pieces:
             shown += b"".join(event.raw for read in reader.events(piece) for event in joined.read(read))
         shown += b"".join(event.raw for read in reader.end() for event in joined.read(read))

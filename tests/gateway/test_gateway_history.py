@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +17,7 @@ from context_window.gateway.history import CONVERSATIONS, REQUESTS, History, rep
 from context_window.gateway.unmanaged import LeftOut, cost_without_management, prompt_tokens, unmanaged_request
 from context_window.gateway.usage_reader import LONGEST, UsageReader
 from context_window.settings.usage_snapshot import Rows
+from context_window.spend.money import cost_of
 from context_window.usage.view_figures import ViewFigures
 from session.transcripts.reported_requests import Request
 
@@ -142,6 +144,22 @@ def test_a_trim_costs_what_it_writes_to_the_cache() -> None:
         assert (whole.input_tokens, whole.cache_read, whole.cache_write) == (3, 0, 100_000)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "is_hour", "is_cached"), [(300, False, True), (301, False, False), (3_600, True, True), (3_601, True, False)]
+)
+def test_a_cache_is_kept_for_five_minutes_or_for_an_hour(seconds: int, is_hour: bool, is_cached: bool) -> None:
+    """What is written is written for as long as the request's own."""
+    earlier, trimmed = (
+        Request(
+            "", NOW + after, "", MODEL, "", "", cache_read=read, cache_write=0 if is_hour else written, cache_write_1h=written * is_hour
+        )
+        for after, read, written in ((0, 90_000, 1_000), (seconds, 0, 40_000))
+    )
+    whole = unmanaged_request(trimmed, LeftOut(60_000, 2_000, is_trim=True), earlier)
+    assert (whole.cache_read, whole.cache_write + whole.cache_write_1h) == ((98_000, 2_000) if is_cached else (0, 100_000))
+    assert (whole.input_tokens, whole.cache_write if is_hour else whole.cache_write_1h) == (0, 0)
+
+
 def test_a_prompt_that_the_model_cannot_take_is_not_compared() -> None:
     request = Request("", NOW, "", "claude-haiku-4-5", "", "", input_tokens=150_000, output_tokens=500)
     cost = cost_without_management(request, LeftOut(60_000, 0, is_trim=False), None)
@@ -180,6 +198,21 @@ def test_the_history_says_what_each_trim_took() -> None:
     assert [request.freed for request in conversation.requests] == [0, 50, 0, 70, 0, 20]
     assert [dict(request.taken) for request in conversation.requests] == [{}, {"output": 5}, {}, {"output": 7}, {}, {"output": 2}]
     assert conversation.trims == 3
+
+
+def test_a_trim_is_compared_with_what_was_appended_since_the_request_before() -> None:
+    """The conversation grew by 50 of our tokens, which are 100 of the provider's; the other 2,900 were in its cache."""
+    history = History()
+    for view, written in (figures(1_450), 2_900), (figures(500, 1_000), 1_000):
+        history.begin("id", "client", MODEL, view)({"input_tokens": 0, "cache_creation_input_tokens": written, "output_tokens": 0})
+    (conversation,) = history.snapshot()[1]
+    (first, second) = conversation.requests
+    assert first.cost is not None
+    assert first.reported is not None
+    assert second.cost is not None
+    assert first.cost.unmanaged == first.cost.managed
+    assert second.cost.unmanaged == cost_of(replace(first.reported, cache_read=2_900, cache_write=100))
+    assert second.cost.managed == cost_of(replace(first.reported, cache_write=1_000))
 
 
 def test_what_was_left_out_is_scaled_to_the_provider_s_tokens() -> None:

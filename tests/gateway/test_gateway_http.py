@@ -14,9 +14,9 @@ import httpx
 import pytest
 
 from context_window import BudgetError, ContextWindow
-from context_window.gateway.anthropic_messages import AnthropicMessages
+from context_window.gateway.anthropic_messages import AnthropicWire
 from context_window.gateway.app import gateway_app
-from context_window.gateway.ledger import Ledger
+from context_window.gateway.ledger import GatewayLedger
 from context_window.gateway.serve import bound_socket
 from context_window.gateway.windows import Windows
 from tests.support.gateways import gateway
@@ -317,7 +317,7 @@ def test_an_upstream_that_makes_no_sense_is_named(urls: dict[str, str]) -> None:
 def test_a_conversation_that_cannot_be_fitted_goes_out_unchanged_or_is_refused(strict: bool) -> None:
     """Nothing is known of the model, and no limit is set."""
     body = json.dumps({"model": "no-such-model-at-all", "messages": [{"role": "user", "content": "a"}]}).encode()
-    ledger = Ledger()
+    ledger = GatewayLedger()
     with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, None, ledger=ledger, strict=strict) as address:
         answer = post(address, "/openai/v1/chat/completions", body)
     assert (answer.status_code, upstream.bodies) == ((400, []) if strict else (200, [body]))
@@ -328,7 +328,7 @@ def test_a_conversation_that_cannot_be_fitted_goes_out_unchanged_or_is_refused(s
 @pytest.mark.parametrize(("reserve", "tokens"), [(None, 192_000), (50_000, 150_000)], ids=["request's", "user's"])
 def test_the_output_reserve_of_the_user_counts_more_than_that_of_a_request(reserve: int | None, tokens: int) -> None:
     body = {"model": "claude-sonnet-4-5", "max_tokens": 8_000, "messages": [{"role": "user", "content": "Hi"}]}
-    wire = AnthropicMessages()
+    wire = AnthropicWire()
     conversation = wire.conversation("/v1/messages", body)
     assert conversation is not None
     assert Windows(ContextWindow(output_reserve=reserve)).room(wire, conversation) == tokens // 2

@@ -6,17 +6,19 @@ import json
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager, Extract, PriorityTrim, Strategy
-from context_window.gateway.anthropic_messages import AnthropicMessages
-from context_window.gateway.google_contents import GoogleContents
-from context_window.gateway.openai_chat import OpenAIChat
-from context_window.gateway.openai_responses import OpenAIResponses
+from context_window.gateway.anthropic_messages import AnthropicWire
+from context_window.gateway.body_json import object_of
+from context_window.gateway.fitted_body import ManagedRequest, fitted_body
+from context_window.gateway.google_contents import GoogleWire
+from context_window.gateway.openai_chat import ChatWire
+from context_window.gateway.openai_responses import ResponsesWire
 from context_window.gateway.windows import Windows
 from context_window.gateway.wire_format import WireFormat
 from context_window.integrations.conversation_tracker import ConversationTracker
@@ -106,44 +108,37 @@ def google_body(conversation: list[Step]) -> Json:
     return {"contents": contents}
 
 
-FORMATS: list[Any] = [
-    pytest.param(AnthropicMessages(), "/v1/messages", anthropic_body, validate_anthropic, "messages", id="anthropic"),
-    pytest.param(
-        OpenAIChat(), "/v1/chat/completions", chat_body, lambda body: validate_openai_chat(body["messages"]), "messages", id="chat"
-    ),
-    pytest.param(
-        OpenAIResponses(), "/v1/responses", responses_body, lambda body: validate_openai_responses(body["input"]), "input", id="responses"
-    ),
-    pytest.param(
-        GoogleContents(),
-        "/v1beta/models/gemini-3-pro:generateContent",
-        google_body,
-        validate_google,
-        "contents",
-        id="google",
-    ),
-]
+class WireCase(NamedTuple):
+    """A wire format with what a test over all formats needs: a path of its API, a body, and its rules."""
+
+    wire: WireFormat
+    path: str
+    body_of: Callable[[list[Step]], Json]
+    validate: Callable[[Json], list[Any]]
+
+
+CASES = {
+    "anthropic": WireCase(AnthropicWire(), "/v1/messages", anthropic_body, validate_anthropic),
+    "chat": WireCase(ChatWire(), "/v1/chat/completions", chat_body, lambda body: validate_openai_chat(body["messages"])),
+    "responses": WireCase(ResponsesWire(), "/v1/responses", responses_body, lambda body: validate_openai_responses(body["input"])),
+    "google": WireCase(GoogleWire(), "/v1beta/models/gemini-3-pro:generateContent", google_body, validate_google),
+}
+in_every_format = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize(("wire", "path", "body_of", "validate", "field"), FORMATS)
+@in_every_format
 @settings(max_examples=max(1, settings().max_examples // 4))  # each example makes a request for every step
 @given(conversation=steps, tokens=st.integers(200, 4_000), strategy=st.sampled_from([None, PriorityTrim()]), recall=st.booleans())
 def test_every_view_is_valid_and_the_same_in_every_worker(
-    wire: WireFormat,
-    path: str,
-    body_of: Callable[[list[Step]], Json],
-    validate: Callable[[Json], list[object]],
-    field: str,
-    conversation: list[Step],
-    tokens: int,
-    strategy: Strategy | None,
-    recall: bool,
+    case: WireCase, conversation: list[Step], tokens: int, strategy: Strategy | None, recall: bool
 ) -> None:
     """Whatever the conversation, the window and the strategy: the request is valid, all fields but the messages are the client's, the
     client's objects do not change, a request begins with the one before it if that one has room for what is new, and a worker that sees
     only the last request sends the same as one that has seen all of them. Once a view lacks something, so that the recall tool is due, all
     later ones do. Placeholders name ids only if the model has that tool."""
+    wire, path, body_of, validate = case
+    field = wire.field
     window = ContextWindow(max_tokens=tokens, keep_first_message=True, strategy=strategy)
     windows = Windows(window)
     sent: Json = {}
@@ -169,23 +164,48 @@ def test_every_view_is_valid_and_the_same_in_every_worker(
     assert _sent(fresh, wire, path, body_of(conversation), recall=recall) == sent
 
 
-@pytest.mark.parametrize(("wire", "path", "body_of", "validate", "field"), FORMATS)
-def test_without_a_strategy_the_most_valuable_lines_stay(
-    wire: WireFormat, path: str, body_of: Callable[[list[Step]], Json], validate: Callable[[Json], list[object]], field: str
-) -> None:
-    body = body_of([("call", 190, 1)] * 20 + [("user", 10, 1)])
+@in_every_format
+def test_without_a_strategy_the_most_valuable_lines_stay(case: WireCase) -> None:
+    body = case.body_of([("call", 190, 1)] * 20 + [("user", 10, 1)])
     unset, extract, priority = (
-        _sent(Windows(ContextWindow(max_tokens=4_000, strategy=strategy)), wire, path, body)
+        _sent(Windows(ContextWindow(max_tokens=4_000, strategy=strategy)), case.wire, case.path, body)
         for strategy in (None, Extract(), PriorityTrim())
     )
     assert unset == extract != priority
-    assert validate(unset) == []
-    assert "[extracts of earlier items]" in json.dumps(unset[field])
+    assert case.validate(unset) == []
+    assert "[extracts of earlier items]" in json.dumps(unset[case.wire.field])
+
+
+@pytest.mark.no_cover
+@in_every_format
+@settings(max_examples=max(1, settings().max_examples // 4))  # each example makes a request for every step
+@given(conversation=steps, tokens=st.integers(200, 4_000), branches=st.lists(steps, max_size=3))
+def test_a_worker_sends_the_bytes_that_it_would_send_without_having_seen_anything(
+    case: WireCase, conversation: list[Step], tokens: int, branches: list[list[Step]]
+) -> None:
+    """For every request of a conversation that grows, and of others that begin like it. A request that fits goes out as the client's own
+    bytes."""
+    window = ContextWindow(max_tokens=tokens, keep_first_message=True)
+    windows = Windows(window, are_frozen=True)
+    requests = [conversation[:length] for length in range(1, len(conversation) + 1)]
+    requests += [[*conversation[: len(conversation) // 2], *branch] for branch in branches]
+    for request in requests:
+        body = json.dumps(case.body_of(request)).encode()
+        now, alone = (fitted_body(each, _managed(case, body)) for each in (windows, Windows(window)))
+        assert now == alone
+        assert now is body or json.loads(now) != json.loads(body)
+
+
+def _managed(case: WireCase, body: bytes) -> ManagedRequest:
+    fields = object_of(body) or {}
+    conversation = case.wire.conversation(case.path, fields)
+    assert conversation is not None
+    return ManagedRequest(case.wire, conversation, fields, body)
 
 
 def _unmarked(wire: WireFormat, messages: list[Json]) -> list[Json]:
     """Return the messages without Anthropic's cache marks, which move."""
-    return list(map(bare, messages)) if isinstance(wire, AnthropicMessages) else messages
+    return list(map(bare, messages)) if isinstance(wire, AnthropicWire) else messages
 
 
 def _unsent(body: Json) -> int:

@@ -12,7 +12,7 @@ import openai
 import pytest
 from google import genai
 
-from context_window.gateway.ledger import Ledger
+from context_window.gateway.ledger import GatewayLedger
 from context_window.gateway.recalling import ROUNDS
 from tests.support.gateways import bare, breaks, gateway, recall_ids
 from tests.support.stubs.answers import Call, Say, Think
@@ -179,7 +179,7 @@ CLIENTS = [
 @pytest.mark.parametrize(("stub_type", "turns", "field"), CLIENTS)
 def test_recalls_are_answered_and_the_client_does_not_see_them(stub_type: Any, turns: Any, field: str, streamed: bool, mixed: bool) -> None:
     """No request is refused, no pair is broken, and the tool stays once the conversation has it."""
-    model, ledger = Model(mixed=mixed), Ledger()
+    model, ledger = Model(mixed=mixed), GatewayLedger()
     with stub_type(model) as stub, gateway(stub.url, WINDOW, ledger=ledger, recall=True) as address:
         answers = list(turns(address, streamed))
     assert not ledger.unmanaged

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_window import ContextWindow
-from context_window.gateway.anthropic_messages import AnthropicMessages
 from context_window.gateway.shared_refusals import SharedRefusals
 from context_window.gateway.windows import UNFIT, Windows
-from context_window.gateway.wire_format import WireFormat
 from context_window.model_errors import PromptTooLongError
 from tests.gateway.test_gateway_http import post, says, upstream_that
-from tests.gateway.test_gateway_properties import FORMATS, Step, steps
+from tests.gateway.test_gateway_properties import CASES, Step, WireCase, in_every_format, steps
 from tests.support.gateways import breaks, gateway
 from tests.support.postgres import PostgresServer
 
 Json = dict[str, Any]
 WORKERS = 3
+ANTHROPIC = CASES["anthropic"]
 
 
 class Provider:
@@ -43,9 +41,9 @@ class Provider:
         return PromptTooLongError("prompt is too long", tokens=tokens_said, limit=limit)
 
 
-def accepted(windows: Windows, wire: WireFormat, path: str, body: Json, provider: Provider) -> Json:
+def accepted(windows: Windows, case: WireCase, body: Json, provider: Provider) -> Json:
     """Return the request that a gateway sends last: the second one, if the first is refused."""
-    conversation = wire.conversation(path, body)
+    wire, conversation = case.wire, case.wire.conversation(case.path, body)
     assert conversation is not None
     messages = windows.fit(wire, conversation)
     sent = body if messages is None else wire.with_messages(body, messages)
@@ -59,7 +57,7 @@ def accepted(windows: Windows, wire: WireFormat, path: str, body: Json, provider
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize(("wire", "path", "body_of", "validate", "field"), FORMATS)
+@in_every_format
 @settings(max_examples=max(1, settings().max_examples // 8))  # each example makes two requests for every step
 @given(
     conversation=steps,
@@ -68,15 +66,7 @@ def accepted(windows: Windows, wire: WireFormat, path: str, body: Json, provider
     order=st.lists(st.tuples(st.integers(0, WORKERS - 1), st.booleans()), min_size=14, max_size=14),
 )
 def test_workers_that_share_refusals_send_what_one_worker_would(
-    wire: WireFormat,
-    path: str,
-    body_of: Callable[[list[Step]], Json],
-    validate: Callable[[Json], list[object]],
-    field: str,
-    conversation: list[Step],
-    limit: int,
-    says_figures: bool,
-    order: list[tuple[int, bool]],
+    case: WireCase, conversation: list[Step], limit: int, says_figures: bool, order: list[tuple[int, bool]]
 ) -> None:
     """Whichever worker gets a request, and whether it has just started: every request is the one that a single worker sends, which has
     seen all of them. No worker is refused for what another one was refused for."""
@@ -88,10 +78,10 @@ def test_workers_that_share_refusals_send_what_one_worker_would(
         for length, (number, is_new) in zip(range(1, len(conversation) + 1), order, strict=False):
             if is_new:
                 workers[number] = Windows(window, refusals)
-            body = body_of(conversation[:length])
-            sent = accepted(workers[number], wire, path, body, shared)
-            assert sent == accepted(single, wire, path, body, alone)
-            assert validate(sent) == []
+            body = case.body_of(conversation[:length])
+            sent = accepted(workers[number], case, body, shared)
+            assert sent == accepted(single, case, body, alone)
+            assert case.validate(sent) == []
         refusals.close()
     assert shared.refused == alone.refused
 
@@ -158,18 +148,17 @@ def test_a_refusal_that_one_gateway_saw_holds_for_the_other(store_address: str, 
 
 def test_a_refusal_that_could_not_be_shared_is_shared_when_the_store_is_back(tmp_path: Path) -> None:
     """The worker that saw it goes by it meanwhile."""
-    wire, path = AnthropicMessages(), "/v1/messages"
     window, provider = ContextWindow(max_tokens=3_000, keep_first_message=True), Provider(1_000, says_figures=True)
     address = tmp_path / "folder" / "r.db"
     address.parent.write_text("in the way")
     first, second = (SharedRefusals(str(address), wait_seconds=60.0, pause_seconds=0.0) for _ in range(2))
     worker = Windows(window, first)
     for turns in range(1, 12):
-        accepted(worker, wire, path, growing(turns), provider)
+        accepted(worker, ANTHROPIC, growing(turns), provider)
     assert provider.refused == 1
     address.parent.unlink()
-    sent = accepted(worker, wire, path, growing(12), provider)
-    assert accepted(Windows(window, second), wire, path, growing(12), provider) == sent
+    sent = accepted(worker, ANTHROPIC, growing(12), provider)
+    assert accepted(Windows(window, second), ANTHROPIC, growing(12), provider) == sent
     assert provider.refused == 1
     first.close()
     second.close()
@@ -177,52 +166,52 @@ def test_a_refusal_that_could_not_be_shared_is_shared_when_the_store_is_back(tmp
 
 def test_of_two_refusals_of_the_same_messages_all_workers_go_by_the_first(tmp_path: Path) -> None:
     """The second worker, whose provider said other figures, saw it while the store was away. It makes its log again."""
-    wire, path, window = AnthropicMessages(), "/v1/messages", ContextWindow(max_tokens=3_000, keep_first_message=True)
+    window = ContextWindow(max_tokens=3_000, keep_first_message=True)
     address = tmp_path / "folder" / "r.db"
     address.parent.write_text("in the way")
     late = SharedRefusals(str(address), wait_seconds=60.0, pause_seconds=0.0)
     second = Windows(window, late)
-    accepted(second, wire, path, growing(9), Provider(1_100, says_figures=True))
+    accepted(second, ANTHROPIC, growing(9), Provider(1_100, says_figures=True))
     address.parent.unlink()
     refusals = SharedRefusals(str(address), wait_seconds=60.0)
     first = Windows(window, refusals)
-    accepted(first, wire, path, growing(9), Provider(1_600, says_figures=True))
+    accepted(first, ANTHROPIC, growing(9), Provider(1_600, says_figures=True))
     lenient = Provider(10**9, says_figures=True)
     for turns in (10, 11, 12):
-        sent = accepted(first, wire, path, growing(turns), lenient)
-        assert accepted(second, wire, path, growing(turns), lenient) == sent
+        sent = accepted(first, ANTHROPIC, growing(turns), lenient)
+        assert accepted(second, ANTHROPIC, growing(turns), lenient) == sent
     refusals.close()
     late.close()
 
 
 def test_a_refusal_says_nothing_about_another_branch_of_the_conversation(tmp_path: Path) -> None:
-    wire, path, window = AnthropicMessages(), "/v1/messages", ContextWindow(max_tokens=3_000, keep_first_message=True)
+    window = ContextWindow(max_tokens=3_000, keep_first_message=True)
     refusals = SharedRefusals(str(tmp_path / "r.db"), wait_seconds=60.0)
     body, provider = growing(12), Provider(1_000, says_figures=True)
-    accepted(Windows(window, refusals), wire, path, body, provider)
+    accepted(Windows(window, refusals), ANTHROPIC, body, provider)
     assert provider.refused == 1
     branch = growing(12, "another ")
     branch["messages"][0] = body["messages"][0]
     lenient = Provider(10**9, says_figures=True)
-    assert accepted(Windows(window, refusals), wire, path, branch, lenient) == accepted(Windows(window), wire, path, branch, lenient)
-    assert accepted(Windows(window, refusals), wire, path, body, lenient) != accepted(Windows(window), wire, path, body, lenient)
+    assert accepted(Windows(window, refusals), ANTHROPIC, branch, lenient) == accepted(Windows(window), ANTHROPIC, branch, lenient)
+    assert accepted(Windows(window, refusals), ANTHROPIC, body, lenient) != accepted(Windows(window), ANTHROPIC, body, lenient)
     refusals.close()
 
 
 def test_a_refusal_says_nothing_about_requests_of_another_kind(tmp_path: Path) -> None:
     """Another window makes other views; other tools are another prompt; another first message is another conversation."""
-    wire, path, body = AnthropicMessages(), "/v1/messages", growing(12)
+    body = growing(12)
     window, other_window = (ContextWindow(max_tokens=tokens, keep_first_message=True) for tokens in (3_000, 2_900))
     refusals = SharedRefusals(str(tmp_path / "r.db"), wait_seconds=60.0)
     provider = Provider(1_000, says_figures=True)
-    accepted(Windows(window, refusals), wire, path, body, provider)
+    accepted(Windows(window, refusals), ANTHROPIC, body, provider)
     assert provider.refused == 1
     tool = {"name": "t", "input_schema": {"type": "object"}}
     kinds: list[tuple[ContextWindow, Json]] = [(other_window, body), (window, body | {"tools": [tool]}), (window, growing(12, "other "))]
     lenient = Provider(10**9, says_figures=True)
     for used_window, other in kinds:
-        assert accepted(Windows(used_window, refusals), wire, path, other, lenient) == accepted(
-            Windows(used_window), wire, path, other, lenient
+        assert accepted(Windows(used_window, refusals), ANTHROPIC, other, lenient) == accepted(
+            Windows(used_window), ANTHROPIC, other, lenient
         )
     refusals.close()
 

@@ -7,9 +7,9 @@ import socket
 
 import pytest
 
-from context_window.gateway.anthropic_messages import AnthropicMessages
-from context_window.gateway.known_bodies import KnownBodies
-from context_window.gateway.ledger import Ledger
+from context_window.gateway import app
+from context_window.gateway.anthropic_messages import AnthropicWire
+from context_window.gateway.ledger import GatewayLedger
 from context_window.gateway.windows import Windows
 from tests.support.gateways import gateway
 
@@ -130,18 +130,18 @@ def test_a_body_is_json_whatever_its_type_says() -> None:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("place", [(AnthropicMessages, "conversation"), (Windows, "fit"), (KnownBodies, "read")])
+@pytest.mark.parametrize("step", [(AnthropicWire, "conversation"), (Windows, "fit"), (app, "object_of")])
 @pytest.mark.parametrize("fault", [AssertionError, RuntimeError, MemoryError, OSError, KeyError])
 def test_a_fault_of_ours_sends_the_client_s_own_body(
-    place: tuple[type, str], fault: type[Exception], strict: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    step: tuple[object, str], fault: type[Exception], strict: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever it is, and wherever it happens. The last line says so; `--strict` refuses instead."""
 
     def fails(*_: object, **__: object) -> None:
         raise fault("what was said")
 
-    monkeypatch.setattr(*place, fails)
-    ledger = Ledger()
+    monkeypatch.setattr(*step, fails)
+    ledger = GatewayLedger()
     with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, 10_000, ledger=ledger, strict=strict) as address:
         answer = answered(address, MESSAGES)
     assert answer.startswith(b"HTTP/1.1 400" if strict else b"HTTP/1.1 200")

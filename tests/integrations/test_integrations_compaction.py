@@ -48,7 +48,7 @@ def test_the_summary_is_remembered_and_later_requests_extend_the_first() -> None
     messages += [Line("model", "Now this."), Line("user", "Thanks.")]
     second = tracker.fit(messages, llm=llm)
     assert second[: len(first)] == first
-    assert second[summaries(second)[0]] is first[summaries(first)[0]]
+    assert second[summaries(second)[0]] == first[summaries(first)[0]]
     assert len(llm.prompts) == 1
 
 

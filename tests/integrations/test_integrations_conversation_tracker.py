@@ -66,7 +66,6 @@ def test_the_oldest_conversations_are_forgotten_first() -> None:
     with pytest.raises(RecallError, match="no conversation that is remembered has it"):
         adapter.recall(ids["a"])
     assert len(adapter._remembered._last_use) == 2
-    assert set(adapter._remembered._by_key.values()) == set(adapter._remembered._last_use)
 
 
 def test_another_system_prompt_is_another_conversation_and_is_counted() -> None:

@@ -11,12 +11,12 @@ from typing import Any
 
 from context_window import ContextWindow
 from context_window.gateway.app import gateway_app
-from context_window.gateway.ledger import Ledger
+from context_window.gateway.ledger import GatewayLedger
 from context_window.gateway.serve import address_of, bound_socket, serving
 
 
 @contextmanager
-def gateway(upstream: str, max_tokens: int | None, *, ledger: Ledger | None = None, **options: Any) -> Iterator[str]:
+def gateway(upstream: str, max_tokens: int | None, *, ledger: GatewayLedger | None = None, **options: Any) -> Iterator[str]:
     """Run a gateway for as long as the `with` lasts, and give its URL. All providers are at one address."""
     app = gateway_app(
         ContextWindow(max_tokens=max_tokens, keep_first_message=True),

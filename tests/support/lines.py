@@ -31,9 +31,6 @@ class LineAdapter(MessageAdapter[Line]):
     def content_json(self, message: Line) -> str:
         return f"{message.who}:{message.text}"
 
-    def content(self, message: Line) -> object:
-        return message.who, message.text
-
     def items(self, message: Line, ids: Iterator[str]) -> list[Item]:
         if message.who == "tool":
             call_id = next(ids)

@@ -56,9 +56,10 @@ CAUGHT_BY = {
     "rewrites_a_body_that_fits": "gateway/test_gateway_http.py::test_a_conversation_that_fits_goes_out_byte_for_byte",
     "loses_a_cache_mark": "gateway/test_gateway_clients.py::test_claude_s_client_calls_tools_for_twenty_turns",
     "offers_recall_at_times": "gateway/test_gateway_recall.py::test_recalls_are_answered_and_the_client_does_not_see_them",
-    "takes_one_message_for_another": "gateway/test_known_bodies.py::test_the_value_is_that_of_the_whole_body",
-    "writes_a_message_as_another": "gateway/test_written_bodies.py::test_a_message_in_the_place_of_another_is_written",
-    "writes_messages_by_their_place": "gateway/test_written_bodies.py::test_the_bytes_are_those_of_the_whole_body",
+    "takes_one_message_for_another": (
+        "gateway/test_gateway_properties.py::test_a_worker_sends_the_bytes_that_it_would_send_without_having_seen_anything"
+    ),
+    "writes_a_number_as_another": "gateway/test_body_json.py::test_a_body_is_read_and_written_with_the_same_values",
     "lets_a_browser_page_in": "gateway/test_gateway_http.py::test_a_browser_page_cannot_use_it",
     "moves_the_prefix_of_a_view": "gateway/test_gateway_properties.py::test_every_view_is_valid_and_the_same_in_every_worker",
 }

@@ -1,0 +1,69 @@
+"""JSON of requests' bodies. orjson reads and writes it, and `json` what orjson cannot.
+
+1. Clients cut texts in the middle of a character, so bodies have lone surrogates. orjson refuses them. It reads a whole number of more than
+   64 bits as a float. `json` keeps both as they are.
+2. NaN, Infinity and numbers too large for a float are no JSON. A body with such a number is not read, and goes upstream as it came.
+3. The bytes of a message depend on the message alone, so the same messages begin every body with the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import orjson
+
+Json = dict[str, Any]
+
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_LONG_NUMBER = b"0" * 19
+"""A number with so many digits may not fit into 64 bits."""
+
+
+def object_of(content: bytes) -> Json | None:
+    """Return the JSON object that a body holds; None if it holds none, so that the upstream can say so."""
+    try:
+        body = _value_of(content)
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def _value_of(content: bytes) -> Any:
+    if _LONG_NUMBER not in content.translate(_ZEROS):
+        with suppress(ValueError):
+            return orjson.loads(content)
+    return json.loads(content, parse_constant=_finite, parse_float=_finite)
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(number)
+    return value
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return a value as JSON.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+    """
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")  # surrogates as \udXXX
+
+
+def body_bytes(body: Mapping[str, Any], field: str) -> bytes:
+    """Return a body as JSON.
+
+    Args:
+        body: The fields.
+        field: The one that holds the messages. Each message is written by itself.
+    """
+    values = ((name, b"[%b]" % b",".join(map(json_bytes, value)) if name == field else json_bytes(value)) for name, value in body.items())
+    return b"{%b}" % b",".join(b"%b:%b" % (json_bytes(name), value) for name, value in values)
