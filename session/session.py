@@ -442,11 +442,8 @@ class Session(SessionLog):
         return with_room(lambda: session_from_dict(data, read_files_below))
 
     def to_anthropic_messages(self, *, caching: bool = False) -> AnthropicMessages:
-        """Return `(messages, system)` for Anthropic's Messages API. See `session.providers.anthropic`.
-
-        You may change the values, and no later request shows it. Requests made before share messages with this one.
-        """
-        from .providers.anthropic import to_anthropic
+        """Return `(messages, system)` for Anthropic's Messages API. See `session.providers.anthropic`."""
+        from .providers.anthropic.write import to_anthropic
 
         return to_anthropic(self, caching=caching)
 
@@ -484,7 +481,6 @@ class Session(SessionLog):
             settled=self._settled,
             ends=self._ends,
             length=self._length,
-            conversions=self._conversions,
             usage_noted_after=self.usage_noted_after,
         )
         return await asyncio.to_thread(to_google, snapshot, thought_signatures=thought_signatures)

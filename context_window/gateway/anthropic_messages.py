@@ -58,7 +58,7 @@ class AnthropicMessages(WireFormat):
 
     def in_order(self, body: Json, messages: Sequence[Json], order: KnownOrder) -> list[Json]:
         """Return the messages with roles that alternate, and thinking where the request's setting wants it."""
-        return with_thinking_in_order(self.adapter.alternating(messages, order), body.get("thinking"), order.thinking)
+        return with_thinking_in_order(self.adapter.alternating(messages, order), body.get("thinking"))
 
     def error(self, status: int, message: str) -> Json:
         """Return an error in Anthropic's form."""

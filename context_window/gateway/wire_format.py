@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from session.providers.anthropic.thinking_order import ThinkingPlaces
-
 from ..counting.overhead import COUNTED_OPTIONS
 from ..integrations.message_adapter import MessageAdapter
 
@@ -47,7 +45,6 @@ class KnownOrder:
 
     Attributes:
         made: Messages that were merged from two, by the ids of the two. These are held with them, so that their ids stay theirs.
-        thinking: Where thinking stands.
     """
 
     def __init__(self, earlier: KnownOrder | None = None) -> None:
@@ -57,7 +54,6 @@ class KnownOrder:
         """
         self._known: dict[tuple[int, int], tuple[Json, Json, Json]] = {} if earlier is None else earlier.made
         self.made: dict[tuple[int, int], tuple[Json, Json, Json]] = {}
-        self.thinking: ThinkingPlaces = ThinkingPlaces() if earlier is None else earlier.thinking.copy()
 
     def merged(self, first: Json, second: Json, merge: Callable[[Json, Json], Json]) -> Json:
         """Return two messages as one: the same object as in the earlier body."""

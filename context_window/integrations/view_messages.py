@@ -21,7 +21,7 @@ from session.common_start import common_start
 from session.identity import is_digest
 from session.items import Compaction, FunctionCallOutput, Item, Message, Reasoning
 from session.providers.additions import PREAMBLE, USAGE_NOTE, summary_text
-from session.providers.conversation import Conversation
+from session.providers.conversation import opening_of
 from session.removed import without_id
 from session.session import Session
 from session.session_log import conversions_of
@@ -54,7 +54,7 @@ def view_messages(adapter: MessageAdapter[M], tracked: TrackedConversation[M], v
         picked = PickedMessages(adapter, tracked, view.usage_noted_after)
     messages = picked.messages(view)
     tracked.picked = (conversions, picked)
-    if (opening := Conversation.opening_of(view)) is not None:
+    if (opening := opening_of(view)) is not None:
         place = next((place for place, message in enumerate(messages) if not adapter.is_system(message)), len(messages))
         messages.insert(place, _opening_message(adapter, tracked, opening if tracked.names_ids else without_id(opening)))
     return messages

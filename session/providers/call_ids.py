@@ -41,12 +41,6 @@ class CallIds:
         self._used: set[str] = set()
         self._repeats: dict[str, int] = {}
 
-    def branch(self) -> CallIds:
-        """Return one that goes on from here. This one does not change with it."""
-        branch = CallIds(self._unsafe, self._length)
-        branch._used, branch._repeats = set(self._used), dict(self._repeats)
-        return branch
-
     def take(self, call_id: str) -> str:
         """Return the id to send for the next call, whose own id is `call_id`."""
         base = unique = safe(call_id, self._unsafe, self._length, "call")

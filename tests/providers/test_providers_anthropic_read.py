@@ -69,7 +69,7 @@ def same(messages: list[Json], system: Any = None) -> Session:
     session = from_anthropic(messages, system)
     assert messages == before
     payload = to_anthropic(session)
-    assert (payload.messages, payload.system) == (messages, system)
+    assert (payload.messages, payload.system) == (messages, system or [])
     assert validate_anthropic(payload) == []
     assert Session.from_dict(session.to_dict()).to_dict() == session.to_dict()
     return session
