@@ -490,11 +490,22 @@ class Session(SessionLog):
         """Return the session that these messages of Anthropic's API describe. See `session.providers.anthropic`.
 
         Raises:
-            FormatError: They are not such messages; `.where` names the place.
+            FormatError: They are not such messages; `.where` names the place. Those of another provider are refused.
         """
         from .providers.anthropic import from_anthropic
 
         return from_anthropic(messages, system)
+
+    @classmethod
+    def from_converse(cls, messages: object, system: object = None) -> Session:
+        """Return the session that these messages of Amazon Bedrock's Converse API describe. See `session.providers.bedrock_converse`.
+
+        Raises:
+            FormatError: They are not such messages; `.where` names the place.
+        """
+        from .providers.bedrock_converse import from_converse
+
+        return from_converse(messages, system)
 
     @classmethod
     def from_openai(cls, messages: object) -> Session:

@@ -105,7 +105,7 @@ def _is_paused(last: Item) -> bool:
 
 def _anthropic(payload: Mapping[str, Any]) -> ProviderResponse:
     answer = _response(
-        from_anthropic([_without_parsed({**payload, "usage": None})]),
+        from_anthropic([_without_parsed({**payload, "usage": None})], is_answer=True),
         payload.get("usage"),
         payload.get("model"),
         payload.get("stop_reason"),

@@ -235,10 +235,34 @@ def test_unknown_user_blocks_are_carried() -> None:
     assert [item.type for item in restored.items] == ["message"] * 4
 
 
-def test_unknown_blocks_are_sent_as_text() -> None:
-    session = from_anthropic([user(text(), {"type": "hologram", "data": "x"}), assistant(use("c1")), _strange("c1")])
+def test_unknown_blocks_of_answers_and_results_are_sent_as_text() -> None:
+    session = from_anthropic([user(text()), assistant({"type": "hologram", "data": "x"}, use("c1")), _strange("c1")], is_answer=True)
     assert validate_anthropic(payload := to_anthropic(session)) == []
     assert json.dumps(payload.messages).count("hologram") == 2
+
+
+@pytest.mark.parametrize(
+    ("block", "kind", "remedy"),
+    [
+        ({"toolUse": {"toolUseId": "c", "name": "f", "input": {}}}, "toolUse", "Session.from_converse"),
+        ({"toolResult": {"toolUseId": "c", "content": []}}, "toolResult", "Session.from_converse"),
+        ({"text": "a"}, "text", "Session.from_converse"),
+        ({"functionCall": {"name": "f"}}, "functionCall", "Session.from_google"),
+        ({"type": "image_url", "image_url": {"url": "x"}}, "image_url", "Session.from_openai"),
+        ({"type": "input_text", "text": "a"}, "input_text", "Session.from_openai_responses"),
+        ({"type": "hologram"}, "hologram", "leave it out"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_block_that_is_not_anthropics_is_refused_with_the_reader_to_call(block: Json, kind: str, remedy: str) -> None:
+    with pytest.raises(FormatError, match=rf"messages\[1\].content\[0\]: '{kind}' .*{remedy}"):
+        from_anthropic([user(text()), user(block)])
+
+
+def test_calls_of_chat_completions_are_refused_with_the_reader_to_call() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    with pytest.raises(FormatError, match="from_openai"):
+        from_anthropic([{"role": "assistant", "content": None, "tool_calls": [call]}])
 
 
 def _strange(call_id: str) -> Json:
