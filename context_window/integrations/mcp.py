@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from session.errors import FormatError
 from session.parts import Document, Image, Part, Text
-from session.providers.call_ids import CallIds
+from session.providers.conversation import CallIds
 
 from ..errors import BudgetError
 from ..loop.toolbox import SchemaTool

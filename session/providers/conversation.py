@@ -6,20 +6,27 @@ conversion starts from nothing each time: requests share nothing with the log or
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from math import inf
 from typing import Any, TypeAlias, cast
 
+from session.errors import FormatError
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Text
 from session.providers import additions
+from session.sanitize import clean_json
 from session.session import Session
+from session.stack import with_room
 from session.units import KIND_NOTE, KIND_ORPHAN, KIND_OUTPUT, KIND_SILENT, KIND_USER, Grouping, is_answer
 
 ResponseItem: TypeAlias = Reasoning | Message | FunctionCall
 Json: TypeAlias = dict[str, Any]
+RAW_ARGUMENTS = "arguments"
+"""The key that wraps arguments which are not a JSON object."""
 WriteItem: TypeAlias = Callable[[Message | FunctionCall], list[Json]]
 """Writes a text or a call of a response as blocks."""
 
@@ -214,6 +221,62 @@ def copied(value: Any) -> Any:
     if isinstance(value, list):
         return [copied(member) if isinstance(member, dict | list) else member for member in value]
     return value
+
+
+def safe(text: str, unsafe: str, length: int, default: str) -> str:
+    """Return the text with "_" for each character that matches `unsafe`, cut to `length` characters; `default` for an empty text."""
+    return re.sub(unsafe, "_", text)[:length] or default
+
+
+class CallIds:
+    """Makes call ids safe and unique, in the order of the calls: appending to a log changes no earlier id.
+
+    ids = CallIds(r"[^a-zA-Z0-9_-]", 64)
+    ids.take("fc|1"), ids.take("fc|1")      # "fc_1", "fc_1_2"
+    """
+
+    def __init__(self, unsafe: str, length: int) -> None:
+        """
+        Args:
+            unsafe: A pattern for the characters to replace.
+            length: Maximum characters of an id.
+        """
+        self._unsafe = unsafe
+        self._length = length
+        self._used: set[str] = set()
+        self._repeats: dict[str, int] = {}
+
+    def take(self, call_id: str) -> str:
+        """Return the id to send for the next call, whose own id is `call_id`."""
+        base = unique = safe(call_id, self._unsafe, self._length, "call")
+        number = self._repeats.get(base, 1)
+        while unique in self._used:
+            number += 1
+            unique = f"{base[: self._length - len(str(number)) - 1]}_{number}"
+        self._repeats[base] = number
+        self._used.add(unique)
+        return unique
+
+
+def arguments_object(arguments: str) -> dict[str, Any]:
+    """Return the arguments as a JSON object: `{}` for a blank text, `{"arguments": text}` for anything that is not an object.
+
+    Not an object: broken JSON, lists and other values, NaN and infinities, nesting or integers that Python refuses.
+    """
+    if not arguments.strip():
+        return {}
+    try:
+        value = clean_json(_loaded(arguments), "arguments")
+    except (ValueError, RecursionError, FormatError):
+        return {RAW_ARGUMENTS: arguments}
+    return value if isinstance(value, dict) else {RAW_ARGUMENTS: arguments}
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:  # the caller may have used most of the stack
+        return with_room(lambda: json.loads(text))
 
 
 def blocks_in_order(response: Response, write_thought: Callable[[Reasoning], list[Json]], write_other: WriteItem) -> list[Json]:

@@ -20,11 +20,11 @@ from session.usage import Usage
 
 from .anthropic import from_anthropic
 from .anthropic.blocks import CARRIED, is_server_call, is_server_result
-from .call_ids import with_unique_call_ids
 from .google import from_google
 from .native_compaction import compaction_usages, is_native, linked, sum_usage
 from .openai_chat import from_openai_chat
 from .openai_responses import from_openai_responses
+from .parsing import with_unique_call_ids
 from .stream_pieces import plain_object, whole_response
 
 EDITS = "anthropic_context_management"

@@ -15,7 +15,7 @@ from typing import Any
 
 from session.errors import FormatError, short
 
-from .call_ids import arguments_object
+from .conversation import arguments_object
 
 FINAL_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 """Types of the events that end a response and hold it."""

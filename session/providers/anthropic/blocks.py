@@ -12,8 +12,18 @@ from typing import Any, TypeAlias
 from session.items import Compaction, Message
 from session.parts import Document, Image, Part
 from session.providers.conversation import copied
-from session.providers.media import Inline, Link, Note, Upload, base64_problem, document_source, image_source, note, unknown_format
-from session.providers.shrink_images import shrunk_to_fit
+from session.providers.media import (
+    Inline,
+    Link,
+    Note,
+    Upload,
+    base64_problem,
+    document_source,
+    image_source,
+    note,
+    shrunk_to_fit,
+    unknown_format,
+)
 
 Block: TypeAlias = dict[str, Any]
 

@@ -21,15 +21,17 @@ from typing import Any, NamedTuple
 from session.items import Compaction, FunctionCall, Message, Reasoning
 from session.parts import Document, Image
 from session.providers import additions
-from session.providers.call_ids import CallIds, arguments_object, safe
 from session.providers.conversation import (
+    CallIds,
     Response,
     Step,
     append_blocks,
     append_closing,
+    arguments_object,
     blocks_in_order,
     dialogue_of,
     escape_first,
+    safe,
 )
 from session.session import Session
 

@@ -20,16 +20,18 @@ from typing import Any, NamedTuple
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Text
 from session.providers import additions
-from session.providers.call_ids import CallIds, arguments_object, safe
 from session.providers.conversation import (
+    CallIds,
     Response,
     Step,
     append_blocks,
     append_closing,
+    arguments_object,
     blocks_in_order,
     copied,
     dialogue_of,
     escape_first,
+    safe,
 )
 from session.providers.media import base64_problem
 from session.providers.pieces import GOOGLE

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 from session.items import parts_of_item
 from session.parts import DETAILS, Detail, Document, Image, Part
 from session.printable import short_name
-from session.providers.media import Inline, Link, Note, document_source, image_source, note, unknown_format
-from session.providers.shrink_images import shrunk_to_fit
+from session.providers.media import Inline, Link, Note, document_source, image_source, note, shrunk_to_fit, unknown_format
 from session.session import Session
 
 __all__ = [

@@ -25,8 +25,7 @@ from session.items import Compaction, FunctionCall, FunctionCallOutput, Message
 from session.parts import Document, Image, Text
 from session.providers import additions
 from session.providers.additions import ATTACHED, ELSEWHERE
-from session.providers.call_ids import CallIds, safe
-from session.providers.conversation import Response, Step, append_message, close_answer, dialogue_of, open_conversation
+from session.providers.conversation import CallIds, Response, Step, append_message, close_answer, dialogue_of, open_conversation, safe
 from session.session import Session
 
 from .content import UNSAFE, WireFile, WireImage, WirePart, WireSound, WireText, arguments_text, media_in, wire_parts, wire_texts

@@ -29,8 +29,17 @@ from typing import Any, TypeAlias
 from session.items import FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Document, Image, Text
 from session.providers import additions
-from session.providers.call_ids import CallIds, safe
-from session.providers.conversation import Response, Step, append_message, close_answer, copied, dialogue_of, open_conversation
+from session.providers.conversation import (
+    CallIds,
+    Response,
+    Step,
+    append_message,
+    close_answer,
+    copied,
+    dialogue_of,
+    open_conversation,
+    safe,
+)
 from session.providers.media import base64_problem, unusable
 from session.providers.openai_chat.content import (
     UNSAFE,
