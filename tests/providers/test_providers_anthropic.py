@@ -1,4 +1,4 @@
-"""Sessions written as Anthropic's messages, block by block. `properties/test_anthropic_valid.py` checks that all payloads are valid."""
+"""Sessions written as Anthropic's messages, block by block. `test_every_log.py` checks that all payloads are valid."""
 
 import base64
 import copy

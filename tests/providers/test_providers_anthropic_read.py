@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from session import (
@@ -28,11 +28,7 @@ from session.items import Item
 from session.providers import validate_anthropic
 from session.providers.additions import INTERRUPTED, PREAMBLE, summary_text
 from session.providers.anthropic import from_anthropic, to_anthropic
-from session.providers.native_compaction import is_native
-from session.units import request_points
-from tests.support.any_logs import logs
 from tests.support.pictures import pdf
-from tests.support.strategies import sessions
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 Json = dict[str, Any]
@@ -364,26 +360,3 @@ def test_junk_is_read_or_refused_without_a_crash(messages: Any, system: Any) -> 
 
 
 # Every log
-
-
-@given(sessions() | logs())
-def test_a_round_trip_changes_nothing(session: Session) -> None:
-    for end in sorted({*request_points(session)[-2:], len(session.items)}):
-        payload = to_anthropic(Session.showing(session, list(session.items[:end]), breaks=session.response_breaks, settled=0))
-        restored = from_anthropic(*payload)
-        assert to_anthropic(restored) == payload
-        assert from_anthropic(*to_anthropic(restored)).to_dict()["items"] == restored.to_dict()["items"]
-
-
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
-@given(sessions())
-def test_every_payload_matches_the_sdk_types(session: Session) -> None:
-    from anthropic.types import MessageParam
-    from pydantic import TypeAdapter
-
-    assume(not any(map(is_native, session.items)))  # only the types of the beta have those: see test_native_compaction.py
-    messages = to_anthropic(session).messages
-    adapter = TypeAdapter(list[MessageParam])  # kept alive for its lazy checks
-    for checked, message in zip(adapter.validate_python(messages), messages, strict=True):
-        content = checked["content"]
-        assert len(list(content)) == len(message["content"])

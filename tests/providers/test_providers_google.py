@@ -30,7 +30,6 @@ from session.providers import validate_google
 from session.providers.additions import CLOSING, FAILED, INTERRUPTED, PREAMBLE, summary_text
 from session.providers.google import GoogleContents, from_google, to_google
 from session.providers.google.signatures import DUMMY
-from session.units import KIND_CALL, grouping, request_points
 from tests.support.any_logs import logs
 from tests.support.pictures import encoded, heic, pdf
 from tests.support.saying import assistant, call, output, user
@@ -505,29 +504,6 @@ def test_junk_is_read_or_refused_without_a_crash(contents: Any, system: Any) -> 
 # Every log
 
 
-@given(sessions())
-def test_every_log_cut_at_a_request_point_is_valid_comes_back_and_extends_the_shorter_one(session: Session) -> None:
-    before = json.dumps(session.to_dict())
-    groups, points = grouping(session), request_points(session)
-    late = any(
-        groups.kind[place] == KIND_CALL and any(place < point <= max(groups.members(groups.head[place])) for point in points)
-        for place in range(len(groups))
-    )
-    previous: list[Any] = []
-    for end in sorted({*points, len(session.items)}):
-        cut = Session.showing(session, list(session.items[:end]), breaks=session.response_breaks, settled=0)
-        payload = to_google(cut)
-        assert validate_google(payload) == []
-        returned = from_google(*payload)
-        assert to_google(returned) == payload
-        assert from_google(*to_google(returned)).to_dict()["items"] == returned.to_dict()["items"]
-        flat = [(content["role"], part) for content in payload.contents for part in content["parts"]]
-        if not late and end in points:
-            assert flat[: len(previous)] == previous
-            previous = flat
-    assert json.dumps(session.to_dict()) == before
-
-
 @st.composite
 def signed_logs(draw: st.DrawFn) -> Session:
     """Random logs in which some calls, texts and thoughts carry signatures, damaged ones included."""
@@ -547,14 +523,6 @@ def signed_logs(draw: st.DrawFn) -> Session:
             changed = replace(changed, signature=key, extra={"provider": draw(st.sampled_from(["google", "openai"]))})
         items.append(changed)
     return Session.showing(session, items, breaks=session.response_breaks, settled=0)
-
-
-@given(signed_logs())
-def test_signed_logs_of_any_items_are_valid_and_survive_a_round_trip(session: Session) -> None:
-    payload = to_google(session)
-    assert validate_google(payload) == []
-    json.dumps(payload, allow_nan=False).encode()
-    assert to_google(from_google(*payload)) == payload
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])

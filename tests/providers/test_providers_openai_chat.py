@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from session import (
@@ -34,8 +34,7 @@ from session.providers import validate_openai_chat
 from session.providers.additions import ATTACHED, ELSEWHERE, INTERRUPTED, summary_text
 from session.providers.openai_chat import content, from_openai_chat, to_openai_chat
 from session.providers.openai_chat.content import STRING_LENGTH
-from session.units import request_points
-from tests.support.any_logs import answers, cut, is_new_prompt, logs
+from tests.support.any_logs import answers, logs
 from tests.support.pictures import pdf, png
 from tests.support.saying import assistant, call, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
@@ -451,45 +450,6 @@ PATIENT = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data
 
 
 @PATIENT
-@given(ANY_LOG, st.booleans())
-def test_openai_chat_valid(session: Session, reasoning_model: bool) -> None:
-    """Every log, complete or cut at a request point, passes the rules of docs/provider-rules.md and does not change."""
-    before = json.dumps(session.to_dict())
-    for end in {*request_points(session), len(session.items)}:
-        payload = to_openai_chat(cut(session, end), reasoning_model=reasoning_model)
-        assert validate_openai_chat({"messages": payload, "model": "o3" if reasoning_model else "m"} if payload else payload) == []
-        json.dumps(payload, allow_nan=False).encode()
-    assert json.dumps(session.to_dict()) == before
-
-
-@PATIENT
-@given(ANY_LOG)
-def test_a_payload_read_back_is_sent_again_unchanged(session: Session) -> None:
-    """A payload that is read and written again is the same payload, and equal payloads give equal items."""
-    payload = to_openai_chat(session)
-    back = from_openai_chat(payload)
-    event(f"images: {any(message['content'] and ATTACHED in str(message['content']) for message in payload)}")
-    assert to_openai_chat(back) == payload
-    assert back.to_dict()["items"] == from_openai_chat(json.loads(json.dumps(payload))).to_dict()["items"]
-
-
-@PATIENT
-@given(ANY_LOG)
-def test_a_longer_log_extends_the_messages_of_a_shorter_one(session: Session) -> None:
-    """Between edits each request's messages extend the previous one's. A late output is an edit, and so is a new system prompt."""
-    points = request_points(session)
-    late = any(call < point < place for call, place in answers(session).items() for point in points if point < len(session.items))
-    event(f"late answers: {late}")
-    previous: list[Json] = []
-    start = 0
-    for end in points:
-        payload = to_openai_chat(cut(session, end))
-        if not late and not any(map(is_new_prompt, session.items[start:end])):
-            assert payload[: len(previous)] == previous
-        previous, start = payload, end
-
-
-@PATIENT
 @given(ANY_LOG)
 def test_every_text_and_call_is_sent(session: Session) -> None:
     """Every text of users and assistants, every call in order with its own output."""
@@ -550,23 +510,6 @@ def holdable(draw: st.DrawFn) -> list[Item]:
 def test_logs_that_the_format_can_hold_survive_a_round_trip(items: list[Item]) -> None:
     """A round trip gives the same items, except ids and times."""
     assert comparable(from_openai_chat(to_openai_chat(Session(items))).items) == comparable(items)
-
-
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(ANY_LOG)
-def test_every_payload_matches_the_sdk_types(session: Session) -> None:
-    from openai.types.chat import ChatCompletionMessageParam
-    from pydantic import TypeAdapter
-
-    payload = to_openai_chat(session)
-    assert _with_lists(TypeAdapter(list[ChatCompletionMessageParam]).validate_python(payload)) == payload
-
-
-def _with_lists(checked: Any) -> Any:
-    """Return a copy with lists for pydantic's lazy iterators, which check their members when they are read."""
-    if isinstance(checked, dict):
-        return {key: _with_lists(member) for key, member in checked.items()}
-    return [_with_lists(member) for member in checked] if isinstance(checked, Iterable) and not isinstance(checked, str) else checked
 
 
 # Recorded requests

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -16,13 +17,22 @@ import pytest
 
 from session import FormatError
 from session.providers import encoded_media, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
+from tests.contracts.wires import HEADERS
 from tests.providers import test_providers_anthropic_rules as anthropic
 from tests.providers import test_providers_google_rules as google
 from tests.providers import test_providers_openai_chat_rules as chat
 from tests.providers import test_providers_openai_responses_rules as responses
+from tests.support.stubs import AnthropicStub, GeminiStub, OpenAIChatStub, OpenAIResponsesStub, Stub
 
 
-@dataclass(frozen=True)
+def _fields(payload: Any, messages: str, system: str) -> dict[str, Any]:
+    """Return the fields of a request with a conversation and its system prompt, or a request as it is."""
+    if isinstance(payload, dict):
+        return {name: value for name, value in payload.items() if name not in ("model", "config") or system == "system"}
+    return {messages: payload[0], **({} if payload[1] is None else {system: payload[1]})}
+
+
+@dataclass(frozen=True, eq=False)
 class Format:
     """A validator with its payloads.
 
@@ -34,6 +44,11 @@ class Format:
         wrap: Makes a payload in which a value is nested.
         remedy: What its error says for a value that is no payload.
         no_payloads: Such values.
+        stub: Makes a strict stand-in for the provider.
+        path: Where requests go.
+        request: Makes a request of a payload.
+        taken_by_stub: The rules and names of invalid payloads that the stub takes.
+        phrases: What the provider says of such payloads.
     """
 
     letter: str
@@ -43,6 +58,11 @@ class Format:
     wrap: Callable[[Any], Any]
     remedy: str
     no_payloads: tuple[object, ...]
+    stub: Callable[[], Stub]
+    path: str
+    request: Callable[[Any], Any]
+    taken_by_stub: set[str]
+    phrases: tuple[str, ...]
 
     def module(self, name: str) -> ModuleType:
         return import_module(f"session.providers.{self.package}.{name}")
@@ -57,6 +77,41 @@ FORMATS = (
         lambda value: ([anthropic.user(anthropic.text()), anthropic.assistant(anthropic.use(input=value)), anthropic.user()], None),
         "pass (messages, system)",
         (None, [], "Hi", {"model": "m"}, ([], None, None), 7),
+        AnthropicStub,
+        "/v1/messages",
+        lambda payload: {"model": "claude-opus-5", "max_tokens": 4096, **_fields(payload, "messages", "system")},
+        {"A3 an empty error", "A6 a blank system"},
+        (
+            "at least one message is required",
+            'first message must use the "user" role',
+            'roles must alternate between "user" and "assistant"',
+            "does not support assistant message prefill",
+            "Input should be 'user' or 'assistant'",
+            "all messages must have non-empty content",
+            "`tool_use` ids were found without `tool_result` blocks immediately after: c2",
+            "`tool_use` ids must be unique",
+            "unexpected `tool_use_id` found in `tool_result` blocks",
+            "Did not find 1 `tool_result` block(s) at the beginning of this message",
+            "must have a single result",
+            "The final block in an assistant message cannot be `thinking`.",
+            "text content blocks must be non-empty",
+            "text content blocks must contain non-whitespace text",
+            "A maximum of 4 blocks with cache_control may be provided. Found 5.",
+            "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block",
+            "101 images > 100",
+            "exceed max allowed size: 8000 pixels",
+            "for many-image requests: 2000 pixels",
+            "the image appears to be a image/png image",
+            "Could not process image",
+            "The PDF specified was not valid",
+            "Invalid base64 data",
+            "Input should be a valid dictionary",
+            "Extra inputs are not permitted",
+            "does not match any of the expected tags",
+            "`tool_use` blocks can only be in `assistant` messages",
+            "String should match pattern",
+            "Request exceeds the maximum size",
+        ),
     ),
     Format(
         "G",
@@ -66,6 +121,26 @@ FORMATS = (
         lambda value: ([google.user(google.text()), google.model({"function_call": {"name": "run", "args": value}})], None),
         "pass (contents, system)",
         (None, [], "Hi", {"model": "m"}, ([], None, None), 7),
+        GeminiStub,
+        "/v1beta/models/gemini-3-pro:generateContent",
+        lambda payload: _fields(payload, "contents", "system_instruction"),
+        {"G0 half a HEIC image"},
+        (
+            "contents is not specified",
+            "must not be empty",
+            "empty text parameter",
+            "Please use a valid role: user, model.",
+            "function call turn comes immediately after a user turn or after a function response turn",
+            "function response turn comes immediately after a function call turn",
+            "number of function response parts is equal to the number of function call parts",
+            "They come in the same order",
+            "ends with a user role or a function response",
+            "Function call is missing a thought_signature in functionCall parts",
+            "Thought signature is not valid.",
+            "Unable to process input image",
+            "The document has no pages",
+            "Invalid function name",
+        ),
     ),
     Format(
         "O",
@@ -75,6 +150,31 @@ FORMATS = (
         lambda value: [chat.user(name=value)],
         "pass the messages",
         (None, "Hi", {"model": "m"}, 7),
+        OpenAIChatStub,
+        "/v1/chat/completions",
+        lambda payload: {"model": "gpt-4.1", **(payload if isinstance(payload, dict) else {"messages": payload})},
+        {
+            *("O2 half an Office document", "O2 an image too heavy", "O2 an address too long", "O3 the same behind a vendor's name"),
+            *("O3 a system message where effort is set", "O0 a name that is none"),
+        },
+        (
+            "empty array",
+            "Invalid value: 'model'. Supported values are",
+            "Unknown parameter: 'messages[0].id'.",
+            "expected a string, got null",
+            "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'",
+            "must be followed by tool messages responding to each 'tool_call_id'",
+            "did not have response messages: c2",
+            "Duplicate value for 'tool_call_id'",
+            "array too long. Expected an array with maximum length 128",
+            "Expected a string with maximum length 10485760",
+            "only allowed for messages with role 'user'",
+            "unsupported image",
+            "could not be read as a PDF",
+            "Expected a valid URL",
+            "maximum length 40",
+            "does not support 'system' with this model",
+        ),
     ),
     Format(
         "R",
@@ -84,6 +184,24 @@ FORMATS = (
         lambda value: [{**responses.WEB, "action": value}],
         "pass the items",
         (None, "Hi", {"model": "m"}, 7),
+        OpenAIResponsesStub,
+        "/v1/responses",
+        lambda payload: {"model": "gpt-5", **(payload if isinstance(payload, dict) else {"input": payload})},
+        {
+            *(f"R1 a {name} without its output" for name in ("shell", "local shell", "search of the client's")),
+            *("R1 two calls of one id", "R0 another phase", "R0 half a screenshot"),
+        },
+        (
+            "empty array",
+            "No tool output found for function call c1.",
+            "No tool call found for function call output with call_id c1.",
+            "could not be verified.",
+            "Duplicate item found with id rs_1.",
+            "Missing required parameter: 'input[0].summary'.",
+            "Expected a string with maximum length 10485760",
+            "maximum length 64",
+            "unsupported image",
+        ),
     ),
 )
 formats = pytest.mark.parametrize("of", FORMATS, ids=lambda of: of.package)
@@ -109,6 +227,30 @@ def test_invalid_payloads_break_their_rule(of: Format, case: tuple[str, str, Any
     assert rule in {violation.rule for violation in violations}
     assert all(violation.where and violation.message for violation in violations)
     assert repr(payload) == repr(before)
+
+
+@cache
+def _refusals(of: Format) -> dict[str, tuple[int, str]]:
+    """Return the status and the words with which the provider's stub answers each invalid payload, if JSON can hold that."""
+    answers: dict[str, tuple[int, str]] = {}
+    stub = of.stub()
+    for rule, name, payload in of.payloads.INVALID:
+        if name != "bytes":
+            status, body = stub.respond(of.path, HEADERS, json.dumps(of.request(payload)).encode())
+            answers[f"{rule} {name}"] = status, json.dumps(body, ensure_ascii=False)
+    return answers
+
+
+@formats
+def test_the_stub_refuses_invalid_payloads_too(of: Format) -> None:
+    """The stubs are written from the documentation alone: a second opinion. They are more lenient in a few cases."""
+    assert {name for name, (status, _) in _refusals(of).items() if status == 200} == of.taken_by_stub
+
+
+@formats
+def test_the_stub_says_what_the_provider_says(of: Format) -> None:
+    words = " ".join(body for _, body in _refusals(of).values()).replace('\\"', '"')
+    assert [phrase for phrase in of.phrases if phrase not in words] == []
 
 
 @pytest.mark.parametrize(("of", "rule"), [pytest.param(of, rule, id=rule.__name__) for of in FORMATS for rule in of.module("rules").RULES])
