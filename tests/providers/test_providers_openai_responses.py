@@ -13,8 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from session import (
-    AgentConfigUpdate,
-    AgentHandoff,
     Compaction,
     Document,
     FormatError,
@@ -29,7 +27,7 @@ from session import (
 from session.items import Item, Role
 from session.parts import Part
 from session.providers import validate_openai_responses
-from session.providers.additions import INTERRUPTED, summary_text
+from session.providers.additions import INTERRUPTED
 from session.providers.openai_chat import to_openai_chat, validate_openai_chat
 from session.providers.openai_chat.content import STRING_LENGTH
 from session.providers.openai_responses import from_openai_responses, to_openai_responses
@@ -144,19 +142,6 @@ def test_a_response_of_several_texts_is_several_messages() -> None:
     ]
     assert wire(assistant("a", extra={"openai_phase": "commentary"}))[0]["phase"] == "commentary"
     assert "phase" not in wire(assistant("a", extra={"openai_phase": "x"}))[0]
-
-
-def test_a_handoff_is_a_note_that_the_receiving_agent_reads() -> None:
-    assert outline(wire(AgentHandoff("b"), Compaction("d"))) == ["u: [Handoff to b]", f"u: {summary_text('d')}"]
-
-
-def test_config_updates_without_instructions_and_blank_summaries_are_not_sent() -> None:
-    assert outline(wire(AgentConfigUpdate(None, ("c",)), Compaction(" "), Compaction("d"))) == [f"u: {summary_text('d')}"]
-
-
-def test_a_config_update_comes_after_the_system_messages_at_the_beginning() -> None:
-    prompt = Message("system", "p", pinned=True)
-    assert outline(wire(prompt, Message("user", "a"), AgentConfigUpdate("c"))) == ["s: p", "s: c", "u: a"]
 
 
 def test_users_and_outputs_show_images_and_files() -> None:
@@ -478,40 +463,6 @@ def test_an_invalid_item_is_an_error_with_its_place(items: object, where: str) -
     with pytest.raises(FormatError) as caught:
         from_openai_responses(items)
     assert caught.value.where == where
-
-
-FIELDS = ("role", "content", "call_id", "id", "name", "arguments", "output", "summary", "tools", "action", "execution", "more")
-TYPES = (
-    "message",
-    "function_call",
-    "function_call_output",
-    "custom_tool_call",
-    "reasoning",
-    "compaction",
-    "shell_call",
-    "shell_call_output",
-    "dream",
-)
-JSON = st.recursive(
-    st.sampled_from([None, True, 7, 1.5, "", "x", "user", "assistant", "input_text", "data:image/png;base64,§"]),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "image_url", "file_id", *FIELDS]), inner, max_size=4)
-    ),
-    max_leaves=8,
-)
-
-
-@given(st.fixed_dictionaries({"type": st.sampled_from(TYPES) | JSON}, optional=dict.fromkeys(FIELDS, JSON)))
-def test_any_json_is_read_or_refused(item: Json) -> None:
-    """Any value is read as a session that can be saved and sent, or is a `FormatError`."""
-    try:
-        session = from_openai_responses([item, item])
-    except FormatError as error:
-        where = error.where
-    else:
-        where = "input"
-        json.dumps(to_openai_responses(Session.from_dict(session.to_dict())))
-    assert where.startswith("input")
 
 
 # Every log

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from session import FormatError
+from session import FormatError, Session
 from session.providers import encoded_media, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
 from tests.contracts.wires import HEADERS
 from tests.providers import test_providers_anthropic_rules as anthropic
@@ -41,6 +41,7 @@ class Format:
         package: Its package in `session.providers`.
         payloads: The module of its tests, with `VALID` and `INVALID`.
         validate: The validator.
+        read: Reads the messages of a payload as a session.
         wrap: Makes a payload in which a value is nested.
         remedy: What its error says for a value that is no payload.
         no_payloads: Such values.
@@ -55,6 +56,7 @@ class Format:
     package: str
     payloads: ModuleType
     validate: Callable[[Any], list[Any]]
+    read: Callable[..., Session]
     wrap: Callable[[Any], Any]
     remedy: str
     no_payloads: tuple[object, ...]
@@ -74,6 +76,7 @@ FORMATS = (
         "anthropic",
         anthropic,
         validate_anthropic,
+        Session.from_anthropic,
         lambda value: ([anthropic.user(anthropic.text()), anthropic.assistant(anthropic.use(input=value)), anthropic.user()], None),
         "pass (messages, system)",
         (None, [], "Hi", {"model": "m"}, ([], None, None), 7),
@@ -118,6 +121,7 @@ FORMATS = (
         "google",
         google,
         validate_google,
+        Session.from_google,
         lambda value: ([google.user(google.text()), google.model({"function_call": {"name": "run", "args": value}})], None),
         "pass (contents, system)",
         (None, [], "Hi", {"model": "m"}, ([], None, None), 7),
@@ -147,6 +151,7 @@ FORMATS = (
         "openai_chat",
         chat,
         validate_openai_chat,
+        Session.from_openai,
         lambda value: [chat.user(name=value)],
         "pass the messages",
         (None, "Hi", {"model": "m"}, 7),
@@ -181,6 +186,7 @@ FORMATS = (
         "openai_responses",
         responses,
         validate_openai_responses,
+        Session.from_openai_responses,
         lambda value: [{**responses.WEB, "action": value}],
         "pass the items",
         (None, "Hi", {"model": "m"}, 7),
@@ -270,12 +276,15 @@ def test_a_value_that_is_not_a_payload_is_an_error(of: Format) -> None:
 
 
 @formats
-def test_deep_nesting_is_a_violation(of: Format) -> None:
+def test_deep_nesting_is_a_violation_and_an_error(of: Format) -> None:
     deep: Any = {}
     for _ in range(100_000):
         deep = {"a": deep}
     assert f"{of.letter}0" in {violation.rule for violation in of.validate(of.wrap(deep))}
     assert f"{of.letter}0" not in {violation.rule for violation in of.validate(of.wrap({} if of.letter != "O" else "Ann"))}
+    messages = of.wrap(deep)
+    with pytest.raises(FormatError):
+        of.read(messages[0] if isinstance(messages, tuple) else messages)
     while deep:  # take it apart by hand: the interpreter would need a stack as deep to free it
         deep = deep.pop("a")
 
