@@ -91,7 +91,7 @@ def dialogue_of(session: Session, *, system_in_place: bool = False) -> Dialogue:
         system_in_place: True for providers that take messages of role system or developer anywhere: they become steps. One between a call
             and its output moves behind the response. A config update comes right after the messages that the log begins with.
     """
-    groups, reader = Grouping(), _Reader(session.usage_noted_after)
+    groups, reader = Grouping(), _DialogueReader(session.usage_noted_after)
     breaks, ends = session.response_breaks, session.request_ends
     for position, item in enumerate(session.items):
         is_followed = groups.is_followed
@@ -142,7 +142,7 @@ class _Entry:
         return self.step.last if isinstance(self.step, Response) else self.position
 
 
-class _Reader:
+class _DialogueReader:
     """Reads a log into entries, item by item.
 
     Attributes:
@@ -228,10 +228,10 @@ def safe(text: str, unsafe: str, length: int, default: str) -> str:
     return re.sub(unsafe, "_", text)[:length] or default
 
 
-class CallIds:
+class WireIds:
     """Makes call ids safe and unique, in the order of the calls: appending to a log changes no earlier id.
 
-    ids = CallIds(r"[^a-zA-Z0-9_-]", 64)
+    ids = WireIds(r"[^a-zA-Z0-9_-]", 64)
     ids.take("fc|1"), ids.take("fc|1")      # "fc_1", "fc_1_2"
     """
 

@@ -22,9 +22,9 @@ from session.items import Compaction, FunctionCall, Message, Reasoning
 from session.parts import Document, Image
 from session.providers import additions
 from session.providers.conversation import (
-    CallIds,
     Response,
     Step,
+    WireIds,
     append_blocks,
     append_closing,
     arguments_object,
@@ -138,7 +138,7 @@ class _Writer:
         self._turn: Block | None = None  # the end of the last user message before the model answered
         self._previous: Block | None = None  # the end of the previous request
         self._has_user_message = False  # since the last response
-        self._ids = CallIds(UNSAFE, ID_LENGTH)
+        self._ids = WireIds(UNSAFE, ID_LENGTH)
         self._summaries = 0  # number of blocks at the end that are summaries of role assistant
         if opening is not None:
             append_blocks(self.messages, "user", "content", [text_block(opening)])

@@ -21,9 +21,9 @@ from session.items import Compaction, FunctionCall, FunctionCallOutput, Message,
 from session.parts import Text
 from session.providers import additions
 from session.providers.conversation import (
-    CallIds,
     Response,
     Step,
+    WireIds,
     append_blocks,
     append_closing,
     arguments_object,
@@ -82,7 +82,7 @@ def to_google(session: Session, *, thought_signatures: Mapping[str, str | bytes]
     contents: list[GooglePart] = []
     if dialogue.opening is not None:
         append_blocks(contents, "user", "parts", [text_part(dialogue.opening)])
-    ids = CallIds(UNSAFE, ID_LENGTH)
+    ids = WireIds(UNSAFE, ID_LENGTH)
     for step in dialogue.steps:
         _write(step, contents, ids, thought_signatures or {})
     if contents and contents[0]["role"] == "model":  # the user's first text was blank
@@ -95,7 +95,7 @@ def to_google(session: Session, *, thought_signatures: Mapping[str, str | bytes]
     return GoogleContents(contents, {"parts": system} if system else None)
 
 
-def _write(step: Step, contents: list[GooglePart], ids: CallIds, signatures: Mapping[str, str | bytes]) -> None:
+def _write(step: Step, contents: list[GooglePart], ids: WireIds, signatures: Mapping[str, str | bytes]) -> None:
     """Append the next step to the contents."""
     if isinstance(step, Response):
         if step.resumes:

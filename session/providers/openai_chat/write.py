@@ -25,7 +25,7 @@ from session.items import Compaction, FunctionCall, FunctionCallOutput, Message
 from session.parts import Document, Image, Text
 from session.providers import additions
 from session.providers.additions import ATTACHED, ELSEWHERE
-from session.providers.conversation import CallIds, Response, Step, append_message, close_answer, dialogue_of, open_conversation, safe
+from session.providers.conversation import Response, Step, WireIds, append_message, close_answer, dialogue_of, open_conversation, safe
 from session.session import Session
 
 from .content import UNSAFE, WireFile, WireImage, WirePart, WireSound, WireText, arguments_text, media_in, wire_parts, wire_texts
@@ -57,7 +57,7 @@ def to_openai_chat(session: Session, *, reasoning_model: bool = False) -> list[A
     """
     dialogue = dialogue_of(session, system_in_place=True)
     messages: list[Json] = []
-    ids = CallIds(UNSAFE, ID_LENGTH)
+    ids = WireIds(UNSAFE, ID_LENGTH)
     for step in dialogue.steps:
         _write(step, messages, ids, reasoning_model=reasoning_model)
     if dialogue.is_request:
@@ -66,7 +66,7 @@ def to_openai_chat(session: Session, *, reasoning_model: bool = False) -> list[A
     return messages
 
 
-def _write(step: Step, messages: list[Json], ids: CallIds, *, reasoning_model: bool) -> None:
+def _write(step: Step, messages: list[Json], ids: WireIds, *, reasoning_model: bool) -> None:
     """Append the next step to the messages."""
     if isinstance(step, Response):
         if step.resumes:
@@ -102,7 +102,7 @@ def _message(message: Message, *, reasoning_model: bool) -> Json:
     return wire_message
 
 
-def _response(response: Response, ids: CallIds) -> Iterator[Json]:
+def _response(response: Response, ids: WireIds) -> Iterator[Json]:
     """Yield the messages of a response: its texts and calls, then the results, then the images and files of the results."""
     content = [part for item in response.items if isinstance(item, Message) for part in _assistant_parts(item)]
     calls = [(call, ids.take(call.call_id)) for call in response.calls]

@@ -30,9 +30,9 @@ from session.items import FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Document, Image, Text
 from session.providers import additions
 from session.providers.conversation import (
-    CallIds,
     Response,
     Step,
+    WireIds,
     append_message,
     close_answer,
     copied,
@@ -88,7 +88,7 @@ def to_openai_responses(session: Session) -> list[Any]:
     """
     dialogue = dialogue_of(session, system_in_place=True)
     items: list[Json] = []
-    ids, sent_ids = CallIds(UNSAFE, ID_LENGTH), set[str]()
+    ids, sent_ids = WireIds(UNSAFE, ID_LENGTH), set[str]()
     for step in dialogue.steps:
         _write(step, items, ids, sent_ids)
     if dialogue.is_request:
@@ -97,7 +97,7 @@ def to_openai_responses(session: Session) -> list[Any]:
     return items
 
 
-def _write(step: Step, items: list[Json], ids: CallIds, sent_ids: set[str]) -> None:
+def _write(step: Step, items: list[Json], ids: WireIds, sent_ids: set[str]) -> None:
     """Append the next step to the items. The API refuses an id of its own that is sent twice: `sent_ids` holds those that were sent."""
     if isinstance(step, Response):
         if step.resumes:
