@@ -31,19 +31,8 @@ Blocks: TypeAlias = list[tuple[str, dict[str, Any]]]
 
 _PLAIN = frozenset({"type", "text"})
 _PART_TYPES = ("text", "image", "document")
-_TYPES = frozenset(
-    {
-        *_PART_TYPES,
-        "thinking",
-        "redacted_thinking",
-        "tool_use",
-        "tool_result",
-        "search_result",
-        "container_upload",
-        "compaction",
-        "fallback",
-        "mcp_tool_listing",
-    }
+_TYPES = frozenset((*_PART_TYPES, "thinking", "redacted_thinking", "tool_use", "tool_result")) | frozenset(
+    ("search_result", "container_upload", "compaction", "fallback", "mcp_tool_listing")
 )
 """The types of blocks, besides calls and results of tools that run at Anthropic: those are known by the ends of their names."""
 _OTHER_FORMATS = {
