@@ -42,6 +42,12 @@ def test_blank_messages_go_and_interrupted_calls_get_an_output(items: list[Item]
     assert [item.id for item in mended_items(Session(items))] == ids
 
 
+@pytest.mark.parametrize("seams", [{"breaks": frozenset({"b"})}, {"breaks": frozenset(), "ends": frozenset({"a"})}], ids=["breaks", "ends"])
+def test_the_outputs_of_two_responses_stay_with_their_calls(seams: dict[str, frozenset[str]]) -> None:
+    view = Session.showing(Session(), [A, B], settled=0, **seams)
+    assert [item.id for item in mended_items(view)] == ["a", "a-interrupted", "b", "b-interrupted"]
+
+
 @given(logs())
 def test_every_call_has_one_output_and_nothing_else_is_added_or_lost(session: Session) -> None:
     items = mended_items(session)

@@ -196,6 +196,8 @@ def test_a_config_update_comes_after_the_system_messages_at_the_beginning() -> N
     prompt = Message("system", "p", pinned=True)
     assert outline(wire(prompt, user("a"), AgentConfigUpdate("c"), Message("system", "d"))) == ["s: p", "s: c", "u: a", "s: d"]
     assert outline(wire(user("a"), AgentConfigUpdate("b"), AgentConfigUpdate("c"))) == ["s: c", "u: a"]
+    # As in the requests before the second update: that it replaces the first one moves no other message.
+    assert outline(wire(AgentConfigUpdate("b"), prompt, user("a"), AgentConfigUpdate("c"))) == ["s: c", "s: p", "u: a"]
 
 
 def test_blank_texts_are_sent_and_empty_messages_are_not() -> None:
