@@ -137,20 +137,6 @@ def append_each(items: Callable[[Session, int], Iterator[Any]], budget: int = BU
     return work
 
 
-def act_each(items: Callable[[Session, int], Iterator[Any]], act: Callable[[Session], object]) -> Pattern:
-    """Return the pattern that does one thing after every item."""
-
-    def work(n: int, count: Count) -> Work:
-        session, total = Session(), Work()
-        for item in items(session, n):
-            session.append(item)
-            with count(total):
-                act(session)
-        return total
-
-    return work
-
-
 def ask_each(
     items: Callable[[Session, int], Iterator[Any]], ask: Callable[[ContextWindowManager, Session], object], budget: int = 10**9
 ) -> Pattern:
@@ -296,7 +282,7 @@ CONVERSIONS: dict[str, Callable[[Session], object]] = {
     "to Google": to_google,
 }
 INCREMENTAL = ("turns", "handoffs among turns", "compactions")
-"""Kinds of logs in which each item costs a conversion no more than itself. A late output, for example, is written with all that follow."""
+"""Kinds of logs of which the usage is asked after every item."""
 COMPACTED = ("turns", "images among turns", "pinned messages among turns")
 """Kinds of logs of which a summary can replace nearly all, or every second item."""
 ACTS: dict[str, Callable[[Session], object]] = {
@@ -311,7 +297,6 @@ PATTERNS: dict[str, Pattern] = {
     **{f"read {name}": work for name, work in READS.items()},
     **{f"append and process: {name}": append_each(items) for name, items in KINDS.items()},
     **{f"stored after every item: {name}": store_each(items) for name, items in KINDS.items()},
-    **{f"{act} after every item: {name}": act_each(KINDS[name], do) for act, do in CONVERSIONS.items() for name in INCREMENTAL},
     **{f"usage after every item: {name}": ask_each(KINDS[name], usage) for name in INCREMENTAL},
     "fork after every item: turns": ask_each(turns, process_fork, BUDGET),
     "fork after every item, without trims: turns": ask_each(turns, process_fork),

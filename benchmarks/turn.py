@@ -23,7 +23,7 @@ from context_window.gateway.openai_chat import PATH, ChatAdapter, ChatWire
 from context_window.gateway.windows import Windows
 from context_window.integrations.conversation_tracker import ConversationTracker
 from session import FunctionCall, FunctionCallOutput, Message, Session
-from session.providers.anthropic.thinking_order import ThinkingPlaces, with_thinking_in_order
+from session.providers.anthropic.thinking_order import with_thinking_in_order
 from session.providers.google import to_google
 
 SIZES = (400, 1_600, 6_400)
@@ -64,7 +64,6 @@ def times_at(size: int, turns: int, texts: Sequence[str] = (), figure: Callable[
     window = ContextWindow(max_tokens=60 * size)  # about three quarters of the session
     tracker = ConversationTracker(ContextWindowManager(MODEL, token_counter=characters, context_window=window), ChatAdapter())
     wire, windows = ChatWire(), Windows(window, are_frozen=True)
-    places = ThinkingPlaces()
     thinking = {"type": "enabled", "budget_tokens": 1_024}
     messages: list[dict[str, Any]] = []
     blocks: list[dict[str, Any]] = []
@@ -83,7 +82,7 @@ def times_at(size: int, turns: int, texts: Sequence[str] = (), figure: Callable[
         "to_openai_responses": session.to_openai_responses,
         "to_google": lambda: to_google(session),
         "anthropic_request": lambda: manager.anthropic_request(session, model=MODEL, max_tokens=1_000),
-        ORDER: lambda: with_thinking_in_order(blocks, thinking, places),
+        ORDER: lambda: with_thinking_in_order(blocks, thinking),
         ADAPTER: lambda: tracker.fit(messages),
         GATEWAY: gateway_body,
         "json.dumps of the request": lambda: json.dumps(session.to_openai_messages()),

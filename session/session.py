@@ -442,11 +442,8 @@ class Session(SessionLog):
         return with_room(lambda: session_from_dict(data, read_files_below))
 
     def to_anthropic_messages(self, *, caching: bool = False) -> AnthropicMessages:
-        """Return `(messages, system)` for Anthropic's Messages API. See `session.providers.anthropic`.
-
-        You may change the values, and no later request shows it. Requests made before share messages with this one.
-        """
-        from .providers.anthropic import to_anthropic
+        """Return `(messages, system)` for Anthropic's Messages API. See `session.providers.anthropic`."""
+        from .providers.anthropic.write import to_anthropic
 
         return to_anthropic(self, caching=caching)
 
@@ -484,7 +481,6 @@ class Session(SessionLog):
             settled=self._settled,
             ends=self._ends,
             length=self._length,
-            conversions=self._conversions,
             usage_noted_after=self.usage_noted_after,
         )
         return await asyncio.to_thread(to_google, snapshot, thought_signatures=thought_signatures)
@@ -494,11 +490,22 @@ class Session(SessionLog):
         """Return the session that these messages of Anthropic's API describe. See `session.providers.anthropic`.
 
         Raises:
-            FormatError: They are not such messages; `.where` names the place.
+            FormatError: They are not such messages; `.where` names the place. Those of another provider are refused.
         """
         from .providers.anthropic import from_anthropic
 
         return from_anthropic(messages, system)
+
+    @classmethod
+    def from_converse(cls, messages: object, system: object = None) -> Session:
+        """Return the session that these messages of Amazon Bedrock's Converse API describe. See `session.providers.bedrock_converse`.
+
+        Raises:
+            FormatError: They are not such messages; `.where` names the place.
+        """
+        from .providers.bedrock_converse import from_converse
+
+        return from_converse(messages, system)
 
     @classmethod
     def from_openai(cls, messages: object) -> Session:

@@ -22,6 +22,7 @@ from .items import (
     new_id,
 )
 from .parts import Content
+from .removed import KEY as REMOVED
 from .removed import Removed
 from .sanitize import clean, clean_json
 from .snapshot import Snapshot
@@ -206,7 +207,7 @@ class SessionLog:
     @property
     def removed(self) -> Removed | None:
         """The items that were removed to fit the window, which the request's first line counts; None for a log."""
-        return Removed.from_metadata(self.metadata)
+        return Removed.from_metadata(self.metadata) if REMOVED in self.metadata else None
 
     @property
     def usage_noted_after(self) -> str | None:

@@ -77,7 +77,8 @@ def prompt_text(item: Item) -> str | None:
     return item.instructions if isinstance(item, AgentConfigUpdate) else None
 
 
-def _is_blank(message: Message) -> bool:
+def is_blank(message: Message) -> bool:
+    """True if the message has no images, no files, and no text but white space."""
     return all(not isinstance(part, Image) and part.text is not None and not part.text.strip() for part in message.content)
 
 
@@ -218,7 +219,7 @@ class Grouping:
         if isinstance(item, Reasoning):
             self._feed_reasoning(position)
             return []
-        if isinstance(item, Message) and not _is_blank(item):
+        if isinstance(item, Message) and not is_blank(item):
             self.is_turn_open = self._tool_unit == NONE
         if self._tool_unit != NONE or self._thought == NONE:
             return []
@@ -253,7 +254,7 @@ class Grouping:
             self.kind[position] = KIND_NOTE
             self.is_turn_open = False
         elif isinstance(item, Message) and item.role == "user":
-            self.kind[position] = KIND_SILENT if _is_blank(item) else KIND_USER
+            self.kind[position] = KIND_SILENT if is_blank(item) else KIND_USER
             self.is_turn_open = self.is_turn_open and self.kind[position] == KIND_SILENT
             if rank == CONTEXT:
                 self._last_context_user = position

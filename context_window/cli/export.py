@@ -46,7 +46,7 @@ def _anthropic(session: Session) -> ExportedSession:
     from session.providers.anthropic import to_anthropic, validate_anthropic
 
     messages, system = to_anthropic(session)
-    value: dict[str, Any] = {"messages": messages} if system is None else {"system": system, "messages": messages}
+    value: dict[str, Any] = {"messages": messages} if not system else {"system": system, "messages": messages}
     return ExportedSession(value, len(messages), "messages", tuple(validate_anthropic(value)))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from session.errors import FormatError
 from session.parts import Document, Image, Part, Text
-from session.providers.call_ids import CallIds
+from session.providers.conversation import WireIds
 
 from ..errors import ClientError
 from ..loop.toolbox import SchemaTool
@@ -51,7 +51,7 @@ async def mcp_tools(client: ClientSession, *, prefix: str = "") -> list[SchemaTo
     """
     if isinstance(client, type) or not all(callable(getattr(client, name, None)) for name in ("list_tools", "call_tool")):
         raise ClientError("client", type(client), "pass an initialized mcp.ClientSession")
-    names = CallIds(UNSAFE, NAME_LENGTH)
+    names = WireIds(UNSAFE, NAME_LENGTH)
     return [_tool(client, tool, names.take(f"{prefix}{tool['name']}")) for tool in await _listed_tools(client)]
 
 

@@ -18,7 +18,7 @@ from session.base import copy_with
 from session.identity import DIGEST, VIEW_MARK, is_digest
 from session.items import Compaction, FunctionCallOutput, Item, Message, Reasoning
 from session.providers.additions import PREAMBLE, USAGE_NOTE, summary_text
-from session.providers.conversation import Conversation
+from session.providers.conversation import opening_of
 from session.removed import without_id
 from session.session import Session
 from session.units import grouping, is_answer
@@ -55,7 +55,7 @@ def view_messages(adapter: MessageAdapter[M], tracked: TrackedConversation[M], v
     messages = picked.messages
     if picked.is_usage_due and grouping(view).is_followed:
         messages.append(adapter.user_message(USAGE_NOTE))
-    if (opening := Conversation.opening_of(view)) is not None:
+    if (opening := opening_of(view)) is not None:
         first = next((index for index, message in enumerate(messages) if not adapter.is_system(message)), len(messages))
         line = opening if names_ids else without_id(opening)
         messages.insert(first, adapter.preamble if line == PREAMBLE else adapter.user_message(line))

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 from session.errors import FormatError
 from session.items import FunctionCall, Item, Message, Reasoning, new_id
 from session.parts import Part
-from session.providers.call_ids import with_unique_call_ids
 from session.providers.native_compaction import linked, sum_usage
+from session.providers.parsing import with_unique_call_ids
 from session.session import Session
 from session.session_log import recorded_total
 from session.usage import Usage

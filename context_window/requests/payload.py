@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, Self
 
-from session.providers.anthropic.thinking_order import ThinkingPlaces, with_thinking_in_order
+from session.providers.anthropic.thinking_order import with_thinking_in_order
 from session.providers.anthropic.write import to_marked_anthropic
 from session.session import Session
-from session.session_log import conversions_of
 
 from ..errors import ArgumentError, BudgetError, ModelArgumentError
 from ..models import describe_model
@@ -22,8 +21,6 @@ MIN_ANSWER = 1_024
 """Tokens that the answer may have even if the window seems to have less left (unless the caller wants fewer): counts may be too high."""
 DEFAULT_MAX_TOKENS = 8_192
 """Tokens of an answer if nothing is known of the model."""
-THINKING_PLACES = "anthropic thinking places"
-"""Key of `conversions_of` a view."""
 RESERVED = {"messages": "the session holds the messages", "system": "add it to the session as its system message"}
 
 
@@ -77,20 +74,10 @@ def payload_of(view: Session, options: RequestOptions, tokens: int, uncertainty:
     request: dict[str, Any] = {"model": options.model, "max_tokens": _answer_tokens(options, tokens, uncertainty)}
     if system:
         request["system"] = system
-    request["messages"] = _in_order(view, messages, options.extra.get("thinking"))
+    request["messages"] = with_thinking_in_order(messages, options.extra.get("thinking"))
     if options.tools:
         request["tools"] = options.tools
     return {**request, **options.extra}
-
-
-def _in_order(view: Session, messages: list[dict[str, Any]], thinking: object) -> list[dict[str, Any]]:
-    """Return the messages with thinking in order. What was found in those of the last request is kept with the view's list of items."""
-    conversions = conversions_of(view)
-    places = conversions.pop(THINKING_PLACES, None)  # while it changes, no other thread has it
-    places = places if isinstance(places, ThinkingPlaces) else ThinkingPlaces()
-    in_order = with_thinking_in_order(messages, thinking, places)
-    conversions[THINKING_PLACES] = places
-    return in_order
 
 
 def default_answer_tokens(model: str) -> int:

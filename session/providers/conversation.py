@@ -1,27 +1,32 @@
 """Turn a log into the steps of a conversation: user messages, responses, each call with its output. All converters use it.
 
-The order of steps is decided here. Each converter writes them in its own format.
+The order of steps is decided here, and what a request has that the log lacks. Each converter writes the steps in its own format. A
+conversion starts from nothing each time: requests share nothing with the log or with one another.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from math import inf
 from typing import Any, TypeAlias, cast
 
+from session.errors import FormatError
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Text
 from session.providers import additions
-from session.removed import Removed
+from session.sanitize import clean_json
 from session.session import Session
+from session.stack import with_room
 from session.units import KIND_NOTE, KIND_ORPHAN, KIND_OUTPUT, KIND_SILENT, KIND_USER, Grouping, is_answer
-
-from .handed_out import own_message
 
 ResponseItem: TypeAlias = Reasoning | Message | FunctionCall
 Json: TypeAlias = dict[str, Any]
+RAW_ARGUMENTS = "arguments"
+"""The key that wraps arguments which are not a JSON object."""
 WriteItem: TypeAlias = Callable[[Message | FunctionCall], list[Json]]
 """Writes a text or a call of a response as blocks."""
 
@@ -34,11 +39,13 @@ class Response:
         items: Reasoning, assistant messages and calls, in the order the model made them.
         outputs: The outputs, by the item id of the call. An interrupted call has none.
         resumes: True if it answers a request that did not end in a response (orphans aside).
+        last: The position in the log of the last of all these.
     """
 
     items: list[ResponseItem] = field(default_factory=list)
     outputs: dict[str, FunctionCallOutput] = field(default_factory=dict)
     resumes: bool = False
+    last: int = 0
 
     @property
     def calls(self) -> list[FunctionCall]:
@@ -49,185 +56,154 @@ class Response:
 Step: TypeAlias = Response | Message | Compaction
 """A response, a compaction, or a message: of the user, a summary of role assistant, or a system message that keeps its place."""
 
-
 USAGE_NOTE_STEP = Message("user", additions.USAGE_NOTE, id="usage note", created_at=0.0)
 """The line about usage."""
 
 
-class Conversation:
-    """A log as steps. It grows with the log, and each item is read once.
-
-    A handoff is a note in the user's voice. The instructions of a config update are a system message. Instructions that an update replaced
-    are left out, and so are updates without instructions (rule 9 of `session/units.py`). The line about usage is a step before a response.
-    It is no step at the end: other items may come before it (`is_note_due`).
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """A log as steps.
 
     Attributes:
         system: The system prompt: the messages of role system or developer from anywhere in the log, and config updates as messages; none
-            if messages keep their places.
-        steps: Everything else, in order. An output is with its call, however late it came; an output without a call is left out.
-        last_places: For each step, the position in the log of its last item.
-        noted_after: Id of the item after which the line about usage stands, before the next response; None if there is no such line.
+            if messages keep their places. Instructions that an update replaced are left out (rule 9 of `session/units.py`).
+        steps: Everything else, in order. An output is with its call, however late it came; an output without a call is left out. A handoff
+            is a note in the user's voice. The line about usage is a step before the next response, or at the end.
+        settled_steps: Number of leading steps that the first `Session.settled` items complete.
+        is_request: True if the log does not end in a response (orphans aside): the model is to answer it.
+        removed_line: The line about removed items; None for a log, and without steps. The converter must begin with it.
+        opening: The same in formats that take no model's message at the beginning: `additions.PREAMBLE` stands before one.
     """
 
-    def __init__(self, *, system_in_place: bool = False, noted_after: str | None = None) -> None:
-        """
-        Args:
-            noted_after: As the attribute.
-            system_in_place: True for providers that take messages of role system or developer anywhere: they become steps. One between a
-                call and its output moves behind the response. A config update comes right after the messages that the log begins with.
-        """
-        self.system: list[Message] = []
-        self.steps: list[Step] = []
-        self.last_places: list[int] = []
-        self.noted_after = noted_after
-        self._is_note_due = False
-        self._system_in_place = system_in_place
-        self._first_places: list[int] = []  # for each step, the position of its first item: in order after the updates
-        self._groups = Grouping()
-        self._calls: dict[int, tuple[Response, str]] = {}  # by position of the call: its response and its item id
-        self._prompts: dict[int, str] = {}  # by position: the item ids of instructions
-        self._replaced = 0  # number of replaced instructions that were left out
-        self._leading = 0  # number of steps before the first update that are system messages, with nothing else before them
-        self._updates = 0  # number of steps after these that are updates
-        self._has_updates = False
-        self._first_changed = 0
+    system: list[Message]
+    steps: list[Step]
+    settled_steps: int
+    is_request: bool
+    removed_line: str | None
+    opening: str | None
 
-    def __len__(self) -> int:
-        return len(self._groups)
+
+def dialogue_of(session: Session, *, system_in_place: bool = False) -> Dialogue:
+    """Return a session as a dialogue.
+
+    Args:
+        session: A log or a view.
+        system_in_place: True for providers that take messages of role system or developer anywhere: they become steps. One between a call
+            and its output moves behind the response. A config update comes right after the messages that the log begins with.
+    """
+    groups, reader = Grouping(), _DialogueReader(session.usage_noted_after)
+    breaks, ends = session.response_breaks, session.request_ends
+    for position, item in enumerate(session.items):
+        is_followed = groups.is_followed
+        groups.feed(item, item.id in breaks, ends=item.id in ends)
+        reader.read(item, position, groups, resumes=is_followed)
+    replaced = set(groups.replaced)
+    entries = [entry for entry in reader.entries if not (entry.is_prompt and entry.position in replaced)]
+    others = [entry for entry in entries if not entry.is_prompt]
+    removed = session.removed if others else None
+    if reader.is_note_due and groups.is_followed:
+        entries.append(_Entry(len(groups) - 1, USAGE_NOTE_STEP))
+        others.append(entries[-1])
+    settled = session.settled
+    return Dialogue(
+        [] if system_in_place else [entry.step for entry in entries if entry.is_prompt and isinstance(entry.step, Message)],
+        [entry.step for entry in (_in_place(entries, reader.first_update) if system_in_place else others)],
+        sum(1 for _ in takewhile(lambda entry: entry.last < settled, others)) if settled else 0,
+        groups.is_followed,
+        None if removed is None else removed.line,
+        opening_of(session),
+    )
+
+
+def opening_of(session: Session) -> str | None:
+    """Return `Dialogue.opening` of a session. Reads only the items at its beginning."""
+    line = None if session.removed is None else session.removed.line
+    groups, has_blank = Grouping(), False
+    for item in session.items:
+        groups.feed(item)
+        kind = groups.kind[-1]
+        if kind not in (KIND_SILENT, KIND_ORPHAN):
+            return line or (None if kind in (KIND_USER, KIND_NOTE) else additions.PREAMBLE)
+        has_blank = has_blank or (isinstance(item, Message) and item.role == "user")
+    return line if has_blank else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A step or instructions, with the position in the log of its first item."""
+
+    position: int
+    step: Step
+    is_prompt: bool = False
+    is_update: bool = False
 
     @property
-    def is_request(self) -> bool:
-        """True if the log does not end in a response (orphans aside): the model is to answer it."""
-        return self._groups.is_followed
+    def last(self) -> int:
+        return self.step.last if isinstance(self.step, Response) else self.position
 
-    @property
-    def is_note_due(self) -> bool:
-        """True if the line about usage ends the request."""
-        return self._is_note_due and self.is_request
 
-    def opening(self, removed: Removed | None) -> str | None:
-        """Return the user's text that the converter must begin with: the line about removed items, or `additions.PREAMBLE`, or None.
+class _DialogueReader:
+    """Reads a log into entries, item by item.
 
-        Formats that take a model's message at the beginning need the line only: `removed_line`.
-        """
-        return self.removed_line(removed) or (additions.PREAMBLE if preamble_due(self._groups) else None)
+    Attributes:
+        entries: The entries, in order.
+        is_note_due: True if the line about usage stands before the next response.
+        first_update: The position of the first config update with instructions; infinite without one.
+    """
 
-    def removed_line(self, removed: Removed | None) -> str | None:
-        """Return the line about items that the view has lost; None for a log, and without steps."""
-        return removed.line if self.steps and removed is not None else None
+    def __init__(self, noted_after: str | None) -> None:
+        self.entries: list[_Entry] = []
+        self.is_note_due = False
+        self.first_update = inf
+        self._noted_after = noted_after
+        self._response = Response()
+        self._called: dict[int, tuple[Response, str]] = {}  # by position of the call: its response and its item id
 
-    @classmethod
-    def opening_of(cls, session: Session) -> str | None:
-        """Return the user's text that a converter begins this session with. Only the items at its beginning are read."""
-        conversation = cls()
-        for item in session.items:
-            conversation._feed(item)
-            if first_kind(conversation._groups) is not None:
-                break
-        return conversation.opening(session.removed)
-
-    def take_first_changed(self) -> int:
-        """Return the number of leading steps that have not changed since the last call of this method."""
-        first_changed, self._first_changed = self._first_changed, len(self.steps)
-        return first_changed
-
-    def is_open(self, step: Step) -> bool:
-        """True if the next items may join this step, one of the last: it is a response that goes on, or lacks the output of a call."""
-        if not isinstance(step, Response):
-            return False
-        return (self._groups.in_response and step is self.steps[-1]) or any(call.id not in step.outputs for call in step.calls)
-
-    def extend(self, session: Session) -> None:
-        """Read the items that the session has gained."""
-        breaks, ends = session.response_breaks, session.request_ends
-        for item in session.items[len(self) :]:
-            self._feed(item, breaks=item.id in breaks, ends=item.id in ends)
-
-    def _feed(self, item: Item, *, breaks: bool = False, ends: bool = False) -> None:
-        groups, place = self._groups, len(self)
-        resumes = groups.is_followed
-        groups.feed(item, breaks, ends=ends)
+    def read(self, item: Item, position: int, groups: Grouping, *, resumes: bool) -> None:
         if is_answer(item):
-            if groups.response_starts[-1] == place:
-                if self._is_note_due:
-                    self._append(USAGE_NOTE_STEP, place - 1)
-                    self._is_note_due = False
-                self._append(Response(resumes=resumes), place)
-            response = self.steps[-1]
-            assert isinstance(response, Response)
-            response.items.append(cast(ResponseItem, item))
-            self._note_change(len(self.steps) - 1, place)
+            if groups.response_starts[-1] == position:
+                self._begin_response(position, resumes=resumes)
+            self._response.items.append(cast(ResponseItem, item))
+            self._response.last = position
             if isinstance(item, FunctionCall):
-                self._calls[place] = response, item.id
+                self._called[position] = self._response, item.id
         elif isinstance(item, FunctionCallOutput):
-            if groups.kind[place] == KIND_OUTPUT:
-                response, call_item_id = self._calls[groups.last_answered]
+            if groups.kind[position] == KIND_OUTPUT:
+                response, call_item_id = self._called[groups.last_answered]
                 response.outputs[call_item_id] = item
-                begin = groups.response[groups.last_answered]
-                self._note_change(bisect_left(self._first_places, begin, self._leading + self._updates), place)
-        elif isinstance(item, Message):
-            self._feed_message(item, place)
-        elif isinstance(item, Compaction):
-            self._append(item, place)
-        elif isinstance(item, AgentHandoff):
+                response.last = position
+        elif (entry := self._entry(item, position)) is not None:
+            self.entries.append(entry)
+        self.is_note_due = self.is_note_due or item.id == self._noted_after
+
+    def _begin_response(self, position: int, *, resumes: bool) -> None:
+        if self.is_note_due:
+            self.entries.append(_Entry(position - 1, USAGE_NOTE_STEP))
+            self.is_note_due = False
+        self._response = Response(resumes=resumes)
+        self.entries.append(_Entry(position, self._response))
+
+    def _entry(self, item: Item, position: int) -> _Entry | None:
+        """Return the entry of an item that is neither part of a response nor an output; None for an update without instructions."""
+        if isinstance(item, Message):
+            return _Entry(position, _escaped(item), is_prompt=item.role in ("system", "developer"))
+        if isinstance(item, AgentHandoff):
             note = additions.handoff_note(item.to_agent, item.from_agent, item.reason)
-            self._append(Message("user", note, id=item.id, created_at=item.created_at), place)
-        elif isinstance(item, AgentConfigUpdate):
-            self._feed_update(item, place)
-        self._is_note_due = self._is_note_due or item.id == self.noted_after
+            return _Entry(position, Message("user", note, id=item.id, created_at=item.created_at))
+        if isinstance(item, Compaction):
+            return _Entry(position, item)
+        if not (isinstance(item, AgentConfigUpdate) and (item.instructions or "").strip()):
+            return None
+        self.first_update = min(self.first_update, position)
+        prompt = Message("system", item.instructions or "", id=item.id, created_at=item.created_at)
+        return _Entry(position, prompt, is_prompt=True, is_update=True)
 
-    def _feed_message(self, message: Message, place: int) -> None:
-        if message.role not in ("system", "developer"):
-            self._append(_escaped(message), place)
-            return
-        self._prompts[place] = message.id
-        if not self._system_in_place:
-            self.system.append(message)
-            return
-        self._leading += not self._has_updates and self._leading == len(self.steps)
-        self._append(message, place)
 
-    def _feed_update(self, update: AgentConfigUpdate, place: int) -> None:
-        if (update.instructions or "").strip():
-            prompt = Message("system", update.instructions or "", id=update.id, created_at=update.created_at)
-            self._prompts[place] = update.id
-            if self._system_in_place:
-                index = self._leading + self._updates
-                self.steps.insert(index, prompt)
-                self._first_places.insert(index, place)
-                self.last_places.insert(index, place)
-                self._first_changed = min(self._first_changed, index)
-                self._updates += 1
-                self._has_updates = True
-            else:
-                self.system.append(prompt)
-        for replaced in self._groups.replaced[self._replaced :]:
-            if (item_id := self._prompts.pop(replaced, None)) is not None:
-                self._leave_out(item_id)
-        self._replaced = len(self._groups.replaced)
-
-    def _leave_out(self, prompt_id: str) -> None:
-        """Remove instructions that an update replaced."""
-        if not self._system_in_place:
-            self.system = [message for message in self.system if message.id != prompt_id]
-            return
-        index = next(at for at, step in enumerate(self.steps) if isinstance(step, Message) and step.id == prompt_id)
-        del self.steps[index], self._first_places[index], self.last_places[index]
-        self._first_changed = min(self._first_changed, index)
-        if index < self._leading:
-            self._leading -= 1
-        elif index < self._leading + self._updates:
-            self._updates -= 1
-
-    def _append(self, step: Step, place: int) -> None:
-        self.steps.append(step)
-        self._first_places.append(place)
-        self.last_places.append(place)
-
-    def _note_change(self, index: int, place: int) -> None:
-        """Note that the item at this position of the log has joined a step."""
-        self.last_places[index] = place
-        self._first_changed = min(self._first_changed, index)
+def _in_place(entries: list[_Entry], first_update: float) -> list[_Entry]:
+    """Return the entries with the config updates right after the instructions that the log begins with."""
+    leading = list(takewhile(lambda entry: entry.is_prompt and entry.position < first_update, entries))
+    later = entries[len(leading) :]
+    return [*leading, *(entry for entry in later if entry.is_update), *(entry for entry in later if not entry.is_update)]
 
 
 def _escaped(message: Message) -> Message:
@@ -236,6 +212,71 @@ def _escaped(message: Message) -> Message:
         return message
     parts = [Text(additions.escaped(part.text, additions.USAGE_NOTE)) if isinstance(part, Text) else part for part in message.content]
     return replace(message, content=tuple(parts))
+
+
+def copied(value: Any) -> Any:
+    """Return a copy of JSON values that shares nothing that could be changed."""
+    if isinstance(value, dict):
+        return {key: copied(member) if isinstance(member, dict | list) else member for key, member in value.items()}
+    if isinstance(value, list):
+        return [copied(member) if isinstance(member, dict | list) else member for member in value]
+    return value
+
+
+def safe(text: str, unsafe: str, length: int, default: str) -> str:
+    """Return the text with "_" for each character that matches `unsafe`, cut to `length` characters; `default` for an empty text."""
+    return re.sub(unsafe, "_", text)[:length] or default
+
+
+class WireIds:
+    """Makes call ids safe and unique, in the order of the calls: appending to a log changes no earlier id.
+
+    ids = WireIds(r"[^a-zA-Z0-9_-]", 64)
+    ids.take("fc|1"), ids.take("fc|1")      # "fc_1", "fc_1_2"
+    """
+
+    def __init__(self, unsafe: str, length: int) -> None:
+        """
+        Args:
+            unsafe: A pattern for the characters to replace.
+            length: Maximum characters of an id.
+        """
+        self._unsafe = unsafe
+        self._length = length
+        self._used: set[str] = set()
+        self._repeats: dict[str, int] = {}
+
+    def take(self, call_id: str) -> str:
+        """Return the id to send for the next call, whose own id is `call_id`."""
+        base = unique = safe(call_id, self._unsafe, self._length, "call")
+        number = self._repeats.get(base, 1)
+        while unique in self._used:
+            number += 1
+            unique = f"{base[: self._length - len(str(number)) - 1]}_{number}"
+        self._repeats[base] = number
+        self._used.add(unique)
+        return unique
+
+
+def arguments_object(arguments: str) -> dict[str, Any]:
+    """Return the arguments as a JSON object: `{}` for a blank text, `{"arguments": text}` for anything that is not an object.
+
+    Not an object: broken JSON, lists and other values, NaN and infinities, nesting or integers that Python refuses.
+    """
+    if not arguments.strip():
+        return {}
+    try:
+        value = clean_json(_loaded(arguments), "arguments")
+    except (ValueError, RecursionError, FormatError):
+        return {RAW_ARGUMENTS: arguments}
+    return value if isinstance(value, dict) else {RAW_ARGUMENTS: arguments}
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:  # the caller may have used most of the stack
+        return with_room(lambda: json.loads(text))
 
 
 def blocks_in_order(response: Response, write_thought: Callable[[Reasoning], list[Json]], write_other: WriteItem) -> list[Json]:
@@ -273,10 +314,10 @@ def append_closing(messages: list[Json], field_name: str, block: Json) -> None:
 
 
 def escape_first(messages: list[Json], field_name: str) -> None:
-    """Change the first text of the conversation if a reader would take it for an opening. Its message is replaced by a copy."""
+    """Change the first text of the conversation if a reader would take it for an opening."""
     first = messages[0][field_name][0]
     if isinstance(text := first.get("text"), str) and (escaped := additions.escaped(text, additions.PREAMBLE, at_opening=True)) != text:
-        own_message(messages, 0)[field_name][0]["text"] = escaped
+        first["text"] = escaped
 
 
 def open_conversation(messages: list[Json], opening: Json) -> None:
@@ -320,16 +361,3 @@ def opening_place(messages: Iterable[Mapping[str, Any]]) -> int:
 def is_user_text(message: Mapping[str, Any]) -> bool:
     """True if a message is nothing but a text of the user, as the line about removed items is."""
     return message.get("role") == "user" and isinstance(message.get("content"), str) and message.keys() <= {"type", "role", "content"}
-
-
-def preamble_due(groups: Grouping) -> bool:
-    """True if the first message of the conversation is not the user's. Without a line about removed items, it begins with `PREAMBLE`.
-
-    Plans reserve its tokens by the same rule.
-    """
-    return first_kind(groups) not in (None, KIND_USER, KIND_NOTE)
-
-
-def first_kind(groups: Grouping) -> int | None:
-    """Return the kind of the first item that becomes a message; None if there is none."""
-    return next((kind for kind in groups.kind if kind not in (KIND_SILENT, KIND_ORPHAN)), None)

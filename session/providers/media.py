@@ -1,4 +1,5 @@
 """Find the source of an image or a document for sending: bytes, a URL, an uploaded file, or a note. No file is opened, nothing is fetched.
+Images are shrunk to the limits of a provider.
 
 The first bytes decide the format. A `Note` is the text that replaces content that cannot be sent. Damaged content becomes a note too: a
 provider that cannot decode it would refuse the request, and every later request of the session.
@@ -9,12 +10,14 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass, field
+from functools import lru_cache
+from io import BytesIO
 from typing import TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from session.document_check import document_problem
-from session.image_check import UNKNOWN, image_problem
-from session.images import HEIF_BRANDS
+from session.image_check import MOST_PIXELS, UNKNOWN, image_problem
+from session.images import HEIF_BRANDS, image_size
 from session.parts import Document, Image
 from session.printable import short_name
 
@@ -71,6 +74,8 @@ class Note:
     text: str
 
 
+SMALLER_SIDES = (1568, 768)
+"""Long sides to try while a file is still too large, in pixels: the size that providers scale down to, and half of it."""
 REMEMBERED_CHECKS = 1_000
 _CHECKS: dict[tuple[str, int, int], str] = {}
 _STANDARD_ALPHABET = str.maketrans("-_", "+/")
@@ -212,3 +217,48 @@ def _from_url(url: str, declared: str | None, label: str, part: Image | Document
     if url[:8].lower() == "https://" or url[:7].lower() == "http://":
         return Link(url)
     return Note(f"[{label} out of reach: {short_name(url, NAME_LENGTH)}]")
+
+
+def shrunk_to_fit(image: Inline, *, side: int, encoded: int) -> Inline | Note:
+    """Return the image if it keeps the limits, else a smaller image, else a note in its place.
+
+    Args:
+        image: The file's bytes and media type.
+        side: Maximum pixels of the longer side.
+        encoded: Maximum characters of its base64.
+    """
+    size = image_size(image.data)
+    if size is None or (max(size) <= side and _fits(image.data, encoded)):
+        return image
+    too_large = Note(f"[image too large to send: {size[0]}x{size[1]}]")
+    if size[0] * size[1] > MOST_PIXELS:
+        return too_large
+    for longest in (side, *SMALLER_SIDES):
+        data = _scaled(image.data, min(longest, side))
+        if data is None:
+            return Note("[image damaged]")
+        if _fits(data, encoded):
+            return Inline(data, "image/jpeg" if image.media_type == "image/jpeg" else "image/png")
+    return too_large
+
+
+def _fits(data: bytes, encoded: int) -> bool:
+    return (len(data) + 2) // 3 * 4 <= encoded
+
+
+@lru_cache(maxsize=100)  # the images of one request: shrinking takes a tenth of a second each
+def _scaled(data: bytes, longest: int) -> bytes | None:
+    """Return the image with a longer side of at most `longest` pixels, as JPEG if it was one, else as PNG; None if it is damaged."""
+    from PIL import Image as Picture
+    from PIL import ImageOps  # imported late: takes 30 ms, and only images that are too large need it
+
+    out = BytesIO()
+    try:
+        with Picture.open(BytesIO(data), formats=("PNG", "JPEG", "GIF", "WEBP")) as opened:
+            jpeg = opened.format == "JPEG"
+            picture = ImageOps.exif_transpose(opened)
+            picture.thumbnail((longest, longest))
+            picture.save(out, "JPEG" if jpeg else "PNG", **({"quality": 85} if jpeg else {}))
+    except Exception:  # noqa: BLE001 - decoders of damaged pixels raise OSError, SyntaxError, struct.error and others
+        return None
+    return out.getvalue()

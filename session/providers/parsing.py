@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, TypeAlias, TypedDict
 
 from session.errors import FormatError, short
@@ -107,6 +108,21 @@ def json_text(value: object, where: str) -> str:
     """
     data = clean_json(value, where)
     return with_room(lambda: json.dumps(data, ensure_ascii=False))
+
+
+def with_unique_call_ids(items: Sequence[Item]) -> list[Item]:
+    """Return the items, with repeated or empty call ids replaced: else an output could answer the wrong call."""
+    used_ids: set[str] = set()
+    unique_items: list[Item] = []
+    for item in items:
+        if isinstance(item, FunctionCall):
+            candidates = chain([item.call_id], (f"{item.call_id or 'call'}_{number}" for number in range(2, len(items) + 3)))
+            call_id = next(candidate for candidate in candidates if candidate and candidate not in used_ids)
+            used_ids.add(call_id)
+            unique_items.append(item if call_id == item.call_id else replace(item, call_id=call_id))
+        else:
+            unique_items.append(item)
+    return unique_items
 
 
 class SessionBuilder:

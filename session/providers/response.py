@@ -20,12 +20,12 @@ from session.usage import Usage
 
 from .anthropic import from_anthropic
 from .anthropic.blocks import CARRIED, is_server_call, is_server_result
-from .call_ids import with_unique_call_ids
 from .google import from_google
 from .native_compaction import compaction_usages, is_native, linked, sum_usage
 from .openai_chat import from_openai_chat
 from .openai_responses import from_openai_responses
-from .stream_pieces import is_stream, joined_stream, plain_object
+from .parsing import with_unique_call_ids
+from .stream_pieces import plain_object, whole_response
 
 EDITS = "anthropic_context_management"
 """In `extra` of an answer's first item: what Anthropic cleared of the request before the model read it (`applied_edits`)."""
@@ -34,8 +34,8 @@ SOURCES = {
     "google_url_context": ("url_context_metadata", "urlContextMetadata"),
 }
 """In `extra` of an answer's first item: what Gemini searched and read for it. By key, its names in a response. It is not sent back."""
-_PARSED = frozenset({"parsed", "parsed_arguments"})
-"""Fields that OpenAI's client adds to a response: its own reading of a text, which the provider does not know."""
+_PARSED = frozenset({"parsed", "parsed_arguments", "parsed_output"})
+"""Fields that the clients add to a response: their own reading of a text, which the provider does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def read_response(response: object) -> ProviderResponse:
     Raises:
         FormatError: It is none of these; `.where` names the place.
     """
-    payload = joined_stream(response) if is_stream(response) else plain_object(response, "response")
+    payload = whole_response(response)
     if "choices" in payload:
         return _chat(payload)
     if "candidates" in payload or "usage_metadata" in payload or "usageMetadata" in payload or "prompt_feedback" in payload:
@@ -104,7 +104,12 @@ def _is_paused(last: Item) -> bool:
 
 
 def _anthropic(payload: Mapping[str, Any]) -> ProviderResponse:
-    answer = _response(from_anthropic([{**payload, "usage": None}]), payload.get("usage"), payload.get("model"), payload.get("stop_reason"))
+    answer = _response(
+        from_anthropic([_without_parsed({**payload, "usage": None})], is_answer=True),
+        payload.get("usage"),
+        payload.get("model"),
+        payload.get("stop_reason"),
+    )
     usage = answer.usage
     if usage is not None and any(map(is_native, answer.items)):
         usage = sum_usage([usage, *compaction_usages(payload["usage"])])

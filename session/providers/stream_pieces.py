@@ -1,5 +1,6 @@
 """Join the pieces of a streamed response to the response that the provider would have sent without streaming. Nothing here knows items.
 
+- Anthropic: the deltas of each block are added up.
 - Chat Completions: the deltas of each chunk are added up.
 - Responses: the last event that holds the whole response is used.
 - Gemini: the parts of all chunks follow each other. Neighbouring texts are joined, except those with a signature: Google documents that
@@ -8,40 +9,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any
 
 from session.errors import FormatError, short
+
+from .conversation import arguments_object
 
 FINAL_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 """Types of the events that end a response and hold it."""
 _TEXT = frozenset({"text", "thought"})
 
 
-def is_stream(response: object) -> bool:
-    """True if a response is given as several pieces."""
-    return isinstance(response, list | tuple) and bool(response)
+_REMEDIES: tuple[tuple[type[object], str], ...] = (
+    (Awaitable, "has not been awaited; pass what `await` returns"),
+    (AsyncIterable, "is a stream; read it and pass all chunks: `[chunk async for chunk in stream]`"),
+    (Iterable, "is a stream; read it and pass all chunks: `list(stream)`"),
+    (AbstractContextManager, "opens a stream; use `with … as stream` and pass `stream.get_final_message()` or the like"),
+    (AbstractAsyncContextManager, "opens a stream; use `async with … as stream` and pass `await stream.get_final_message()` or the like"),
+)
+"""By type, what to pass instead."""
 
 
-def joined_stream(pieces: object) -> Mapping[str, Any]:
-    """Return the response that was streamed in these pieces.
+def whole_response(response: object) -> Mapping[str, Any]:
+    """Return the fields of a response, which may be given as a list of all chunks or events of its stream.
 
     Args:
-        pieces: Chunks of Chat Completions or of Gemini, or events of Responses, as SDK objects or JSON values.
+        response: An SDK object or JSON values; or a list of them: events of Anthropic or of Responses, chunks of Chat Completions or of
+            Gemini.
 
     Raises:
-        FormatError: They are no pieces of a stream, or the stream ended early.
+        FormatError: It is neither, or the stream ended early. Of a stream that was not read, the error says what to pass.
     """
-    if not isinstance(pieces, Sequence):
-        raise FormatError("response", f"{short(pieces)} where a list of pieces is expected")
-    payloads = [plain_object(piece, f"response[{index}]") for index, piece in enumerate(pieces)]
-    if any(str(payload.get("object")) == "chat.completion.chunk" or _has_delta(payload) for payload in payloads):
-        return joined_completion(payloads)
-    if any(str(payload.get("type")).startswith("response.") for payload in payloads):
-        return final_response(payloads)
-    if any(payload.keys() & {"candidates", "usage_metadata", "usageMetadata", "prompt_feedback", "promptFeedback"} for payload in payloads):
-        return joined_contents(payloads)
+    if isinstance(response, list | tuple) and response:
+        return _joined([plain_object(piece, f"response[{index}]") for index, piece in enumerate(response)])
+    if not isinstance(response, Mapping | str | bytes | list | tuple) and not callable(getattr(response, "model_dump", None)):
+        for kind, remedy in _REMEDIES:
+            if isinstance(response, kind):
+                raise FormatError("response", f"{short(response)} {remedy}")
+    return plain_object(response, "response")
+
+
+def _joined(pieces: list[Mapping[str, Any]]) -> Mapping[str, Any]:
+    types = [str(piece.get("type")) for piece in pieces]
+    if any(piece_type == "message_start" or piece_type.startswith("content_block_") for piece_type in types):
+        return joined_message(pieces)
+    if any(str(piece.get("object")) == "chat.completion.chunk" or _has_delta(piece) for piece in pieces):
+        return joined_completion(pieces)
+    if any(piece_type.startswith("response.") for piece_type in types):
+        return final_response(pieces)
+    if any(piece.keys() & {"candidates", "usage_metadata", "usageMetadata", "prompt_feedback", "promptFeedback"} for piece in pieces):
+        return joined_contents(pieces)
     raise FormatError("response", "a list, but no pieces of a stream; pass one response, or all chunks of a stream")
+
+
+def joined_message(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the message that was streamed in these events of Anthropic.
+
+    Raises:
+        FormatError: The events are not complete.
+    """
+    message: dict[str, Any] = {}
+    blocks: dict[object, dict[str, Any]] = {}
+    seen: set[object] = set()
+    for event in events:
+        block, piece = blocks.get(event.get("index")), event.get("delta")
+        match event.get("type"):
+            case "message_start":
+                message = {**event.get("message", {})}
+            case "content_block_start":
+                blocks[event.get("index")] = {**event.get("content_block", {})}
+            case "content_block_delta" if block is not None and isinstance(piece, Mapping):
+                _add_block_piece(block, piece)
+            case "message_delta" if isinstance(piece, Mapping):
+                usage = {**(message.get("usage") or {}), **_without_nulls(event.get("usage") or {})}
+                message |= {
+                    **_without_nulls(piece),
+                    **_without_nulls({"context_management": event.get("context_management")}),
+                    "usage": usage,
+                }
+        seen.add(event.get("type"))
+    if not seen >= {"message_start", "message_stop"}:
+        raise FormatError("response", "the stream ended before the response was complete")
+    for block in blocks.values():
+        if "partial_json" in block:
+            block["input"] = arguments_object(block.pop("partial_json"))
+    return {**message, "content": list(blocks.values())}
 
 
 def joined_completion(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -135,6 +189,19 @@ def _add_call_piece(call: dict[str, Any], piece: Mapping[str, Any]) -> None:
         for name, text in piece[kind].items():
             if isinstance(text, str):
                 fields[name] = fields.get(name, "") + text if name in ("arguments", "input") else text or fields.get(name, "")
+
+
+def _add_block_piece(block: dict[str, Any], piece: Mapping[str, Any]) -> None:
+    """Add the next piece of a block: of its text, its thinking, its signature, its arguments or its citations."""
+    for name, value in piece.items():
+        if name == "citation":
+            block["citations"] = [*(block.get("citations") or ()), value]
+        elif name != "type" and isinstance(value, str):
+            block[name] = (block.get(name) or "") + value
+
+
+def _without_nulls(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _is_unsigned_text(part: object) -> bool:

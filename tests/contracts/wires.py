@@ -158,7 +158,7 @@ class Anthropic(Wire):
         return replace(item, signature=stub.sign(item.text)) if item.text else replace(item, signature=None, data=stub.redact(position))
 
     def request(self, payload: AnthropicMessages) -> dict[str, Any]:
-        system = {} if payload.system is None else {"system": payload.system}
+        system = {"system": payload.system}
         return {"model": "claude-opus-5", "max_tokens": 4096, "messages": payload.messages, **system, **self.extra_fields}
 
 

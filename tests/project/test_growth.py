@@ -34,10 +34,9 @@ APPENDS = [
 ]
 OTHERS = [
     "to Anthropic: late answers",
-    "to Anthropic after every item: turns",
-    "to OpenAI chat after every item: compactions",
-    "to OpenAI Responses after every item: handoffs among turns",
-    "to Google after every item: turns",
+    "to OpenAI chat: compactions",
+    "to OpenAI Responses: handoffs among turns",
+    "to Google: late answers",
     "usage after every item: turns",
     "fork after every item: turns",
     "pin after every item: turns",

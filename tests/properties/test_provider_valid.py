@@ -1,4 +1,4 @@
-"""Guarantee: provider_valid, of views. Converters of any log at all: `tests/providers` and `test_anthropic_valid.py`."""
+"""Guarantee: provider_valid, of views. Converters of any log at all: `tests/providers/test_every_log.py`."""
 
 from __future__ import annotations
 

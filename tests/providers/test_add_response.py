@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -66,10 +67,9 @@ def as_json(wire: Wire, client: Any, payload: Any) -> Any:
 
 
 def streamed_response(wire: Wire, client: Any, payload: Any) -> Any:
-    """Return what a stream leaves in the caller's hands: the client's final object, or all pieces."""
+    """Return all pieces of a stream."""
     if isinstance(wire, Anthropic):
-        with client.messages.stream(**wire.request(payload)) as stream:
-            return stream.get_final_message()
+        return list(client.messages.create(**wire.request(payload), stream=True))
     if isinstance(wire, OpenAIChat):
         return list(client.chat.completions.create(**wire.request(payload), stream=True, stream_options={"include_usage": True}))
     if isinstance(wire, OpenAIResponses):
@@ -80,6 +80,9 @@ def streamed_response(wire: Wire, client: Any, payload: Any) -> Any:
 
 def final_object(wire: Wire, client: Any, payload: Any) -> Any:
     """Return the final object of the client's own stream helper."""
+    if isinstance(wire, Anthropic):
+        with client.messages.stream(**wire.request(payload)) as stream:
+            return stream.get_final_message()
     if isinstance(wire, OpenAIChat):
         with client.chat.completions.stream(**wire.request(payload), stream_options={"include_usage": True}) as stream:
             return stream.get_final_completion()
@@ -89,7 +92,15 @@ def final_object(wire: Wire, client: Any, payload: Any) -> Any:
     return streamed_response(wire, client, payload)
 
 
-ASK = [whole_response, as_json, streamed_response, final_object]
+def helper_events(wire: Wire, client: Any, payload: Any) -> Any:
+    """Return all events of Anthropic's stream helper, which repeats texts in events of its own."""
+    if not isinstance(wire, Anthropic):
+        return final_object(wire, client, payload)
+    with client.messages.stream(**wire.request(payload)) as stream:
+        return list(stream)
+
+
+ASK = [whole_response, as_json, streamed_response, final_object, helper_events]
 
 
 def texts(session: Session) -> list[tuple[str, str]]:
@@ -201,9 +212,60 @@ def test_what_is_no_response_is_refused_and_nothing_is_appended(response: object
     assert list(session.items) == []
 
 
-def test_a_stream_of_responses_that_ended_early_is_refused() -> None:
+START = {"type": "message_start", "message": {"role": "assistant", "content": [], "usage": {"input_tokens": 9, "output_tokens": 1}}}
+CALL = {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "c", "name": "f", "input": {}}}
+STOP = [{"type": "message_delta", "delta": {"stop_reason": "max_tokens"}, "usage": {"output_tokens": 5}}, {"type": "message_stop"}]
+
+
+@pytest.mark.parametrize("events", [[{"type": "response.created", "response": {"output": []}}], [START, CALL], [CALL, *STOP]])
+def test_a_stream_that_is_not_complete_is_refused(events: list[Any]) -> None:
     with pytest.raises(FormatError, match="ended before"):
-        Session().add_response([{"type": "response.created", "response": {"output": []}}])
+        Session().add_response(events)
+
+
+@pytest.mark.parametrize(("written", "arguments"), [("", "{}"), ('{"a": [1, "é"]}', '{"a": [1, "é"]}'), ('{"a', '{"arguments": "{\\"a"}')])
+def test_streamed_arguments_are_an_object_even_if_the_stream_broke_off_in_them(written: str, arguments: str) -> None:
+    pieces = [
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": piece}} for piece in written
+    ]
+    [call] = Session().add_response([START, CALL, *pieces, *STOP])
+    assert isinstance(call, FunctionCall)
+    assert call.arguments == arguments
+    assert call.usage == Usage(9, output_tokens=5)
+
+
+async def _coroutine() -> None: ...
+
+
+async def _chunks() -> AsyncIterator[object]:
+    yield START
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+@pytest.mark.parametrize(
+    ("make", "remedy"),
+    [
+        (_coroutine, "await"),
+        (_chunks, r"\[chunk async for chunk in stream\]"),
+        (lambda: iter([START]), r"list\(stream\)"),
+        (lambda: nullcontext(START), "get_final_message"),
+    ],
+    ids=["coroutine", "async stream", "iterator", "manager"],
+)
+def test_a_stream_that_was_not_read_is_refused_with_what_to_pass(make: Callable[[], object], remedy: str) -> None:
+    with pytest.raises(FormatError, match=remedy):
+        Session().add_response(make())
+
+
+def test_streams_of_the_clients_are_refused_with_what_to_pass() -> None:
+    wire, session = Anthropic(), Session([Message("user", "Hi")])
+    with wire.stub(in_order([Say("Hi")])) as stub, wire.client(stub) as client:
+        request = wire.request(wire.sent(session))
+        manager = client.messages.stream(**request)
+        with pytest.raises(FormatError, match="get_final_message"):
+            session.add_response(manager)
+        with client.messages.create(**request, stream=True) as stream, pytest.raises(FormatError, match=r"list\(stream\)"):
+            session.add_response(stream)
 
 
 def test_the_clients_own_parsing_is_not_stored() -> None:

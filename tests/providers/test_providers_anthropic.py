@@ -1,4 +1,4 @@
-"""Sessions written as Anthropic's messages, block by block. `properties/test_anthropic_valid.py` checks that all payloads are valid."""
+"""Sessions written as Anthropic's messages, block by block. `test_every_log.py` checks that all payloads are valid."""
 
 import base64
 import copy
@@ -98,7 +98,7 @@ def test_a_session_gives_messages_and_system() -> None:
 
 
 def test_an_empty_session_gives_an_empty_payload() -> None:
-    assert wire() == ([], None)
+    assert wire() == ([], [])
     assert wire(Message("system", "Be terse.")) == ([], "Be terse.")
 
 
@@ -110,7 +110,7 @@ def test_system_messages_become_blocks_in_order() -> None:
 
 def test_the_role_and_not_the_category_makes_a_system_message() -> None:
     payload = wire(user("Rules of the house.", category=MessageCategory.SYSTEM), user("Hi"))
-    assert payload == ([{"role": "user", "content": [text("Rules of the house."), text("Hi")]}], None)
+    assert payload == ([{"role": "user", "content": [text("Rules of the house."), text("Hi")]}], [])
 
 
 def test_an_image_in_a_system_message_becomes_a_note() -> None:
@@ -145,7 +145,7 @@ def test_a_handoff_is_a_note_that_the_receiving_agent_reads() -> None:
 
 def test_blank_texts_and_blank_messages_are_left_out() -> None:
     assert outline(user("a"), assistant(" \n"), Message("user", ["", "b", "\t"]), assistant("")) == ["u: a b"]
-    assert wire(user(" "), Message("system", "")) == ([], None)
+    assert wire(user(" "), Message("system", "")) == ([], [])
 
 
 def test_trailing_whitespace_is_removed_only_where_a_request_may_end() -> None:
@@ -540,7 +540,7 @@ def test_caching_changes_nothing_but_the_marks() -> None:
 
 
 def test_caching_an_empty_session_sets_no_marks() -> None:
-    assert wire(caching=True) == ([], None)
+    assert wire(caching=True) == ([], [])
     assert marked(wire(user("a"), caching=True)) == ["messages[0][0]"]
 
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import base64
-import copy
-import inspect
-import re
-from collections.abc import Callable
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from session import FormatError, Session
+from session import Session
 from session.providers import validate_openai_chat
-from session.providers.openai_chat import rules, schema, to_openai_chat
+from session.providers.openai_chat import rules, to_openai_chat
 from tests.support.pictures import docx, encoded, pdf, png
 from tests.support.strategies import sessions
 
@@ -181,29 +176,6 @@ INVALID: list[tuple[str, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("name", VALID)
-def test_valid_payloads_pass(name: str) -> None:
-    assert validate_openai_chat(VALID[name]) == []
-
-
-@pytest.mark.parametrize(("rule", "payload"), [pytest.param(rule, payload, id=f"{rule} {name}") for rule, name, payload in INVALID])
-def test_invalid_payloads_break_their_rule(rule: str, payload: Any) -> None:
-    before = copy.deepcopy(payload)
-    violations = validate_openai_chat(payload)
-    assert rule in {violation.rule for violation in violations}
-    assert all(violation.where and violation.message for violation in violations)
-    assert repr(payload) == repr(before)
-
-
-@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
-def test_every_rule_is_broken_by_some_payload_and_is_named_by_its_number(rule: Callable[[schema.Payload], Any]) -> None:
-    number = rule.__name__.partition("_")[0].upper()
-    outcomes = [list(rule(schema.read_payload(payload))) for _, _, payload in INVALID]
-    assert any(outcomes)
-    assert {violation.rule for violations in outcomes for violation in violations} == {number}
-    assert (rule.__doc__ or "").startswith(f"{number}: ")
-
-
 def test_where_is_a_path_into_the_payload() -> None:
     payload = [user([text(), picture("a.png")]), calls("c1", "c2"), result("c2", [image()])]
     assert [(violation.rule, violation.where) for violation in validate_openai_chat(payload)] == [
@@ -211,12 +183,6 @@ def test_where_is_a_path_into_the_payload() -> None:
         ("O2", "messages[2].content[0]"),
         ("O2", "messages[0].content[1]"),
     ]
-
-
-@pytest.mark.parametrize("payload", [None, "Hi", {"model": "m"}, 7])
-def test_a_value_that_is_not_a_payload_is_an_error(payload: object) -> None:
-    with pytest.raises(FormatError, match="pass the messages"):
-        validate_openai_chat(payload)
 
 
 def test_any_json_is_validated_without_a_crash() -> None:
@@ -242,15 +208,6 @@ def test_any_json_is_validated_without_a_crash() -> None:
                     [message, value, {**message, "content": [other], "tool_calls": [value, {"type": "function", "function": other}]}]
                 )
                 validate_openai_chat({"messages": value, "model": other, "reasoning_effort": value})
-
-
-def test_deep_nesting_is_a_violation() -> None:
-    deep: Any = {}
-    for _ in range(100_000):
-        deep = {"a": deep}
-    assert {violation.rule for violation in validate_openai_chat([user(name=deep)])} == {"O0"}
-    while deep:  # take it apart by hand: the interpreter would need a stack as deep to free it
-        deep = deep.pop("a")
 
 
 def is_obviously_right(messages: list[Json]) -> bool:
@@ -290,10 +247,3 @@ def test_a_mutated_payload_is_refused_or_valid(session: Session, data: st.DataOb
     violations = validate_openai_chat(mutant)
     event(f"refused: {bool(violations)}")
     assert (not violations) == is_obviously_right(mutant)
-
-
-def test_the_validator_shares_no_code_with_the_converter() -> None:
-    for module in (rules, schema):
-        imports = set(re.findall(r"^ *from (\S+) import", inspect.getsource(module), re.MULTILINE))
-        own_imports = {name for name in imports if name.startswith((".", "session"))}
-        assert own_imports <= {"session.providers.violations", ".schema", "session.errors", "session.providers.encoded_media"}

@@ -6,16 +6,13 @@ import base64
 import json
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from session import (
-    AgentConfigUpdate,
-    AgentHandoff,
     Compaction,
     Document,
     FormatError,
@@ -30,12 +27,11 @@ from session import (
 from session.items import Item, Role
 from session.parts import Part
 from session.providers import validate_openai_responses
-from session.providers.additions import INTERRUPTED, summary_text
+from session.providers.additions import INTERRUPTED
 from session.providers.openai_chat import to_openai_chat, validate_openai_chat
 from session.providers.openai_chat.content import STRING_LENGTH
 from session.providers.openai_responses import from_openai_responses, to_openai_responses
-from session.units import request_points
-from tests.support.any_logs import answers, cut, is_new_prompt, logs
+from tests.support.any_logs import answers, logs
 from tests.support.pictures import docx, pdf
 from tests.support.saying import assistant, call, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
@@ -146,19 +142,6 @@ def test_a_response_of_several_texts_is_several_messages() -> None:
     ]
     assert wire(assistant("a", extra={"openai_phase": "commentary"}))[0]["phase"] == "commentary"
     assert "phase" not in wire(assistant("a", extra={"openai_phase": "x"}))[0]
-
-
-def test_a_handoff_is_a_note_that_the_receiving_agent_reads() -> None:
-    assert outline(wire(AgentHandoff("b"), Compaction("d"))) == ["u: [Handoff to b]", f"u: {summary_text('d')}"]
-
-
-def test_config_updates_without_instructions_and_blank_summaries_are_not_sent() -> None:
-    assert outline(wire(AgentConfigUpdate(None, ("c",)), Compaction(" "), Compaction("d"))) == [f"u: {summary_text('d')}"]
-
-
-def test_a_config_update_comes_after_the_system_messages_at_the_beginning() -> None:
-    prompt = Message("system", "p", pinned=True)
-    assert outline(wire(prompt, Message("user", "a"), AgentConfigUpdate("c"))) == ["s: p", "s: c", "u: a"]
 
 
 def test_users_and_outputs_show_images_and_files() -> None:
@@ -482,40 +465,6 @@ def test_an_invalid_item_is_an_error_with_its_place(items: object, where: str) -
     assert caught.value.where == where
 
 
-FIELDS = ("role", "content", "call_id", "id", "name", "arguments", "output", "summary", "tools", "action", "execution", "more")
-TYPES = (
-    "message",
-    "function_call",
-    "function_call_output",
-    "custom_tool_call",
-    "reasoning",
-    "compaction",
-    "shell_call",
-    "shell_call_output",
-    "dream",
-)
-JSON = st.recursive(
-    st.sampled_from([None, True, 7, 1.5, "", "x", "user", "assistant", "input_text", "data:image/png;base64,§"]),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "text", "image_url", "file_id", *FIELDS]), inner, max_size=4)
-    ),
-    max_leaves=8,
-)
-
-
-@given(st.fixed_dictionaries({"type": st.sampled_from(TYPES) | JSON}, optional=dict.fromkeys(FIELDS, JSON)))
-def test_any_json_is_read_or_refused(item: Json) -> None:
-    """Any value is read as a session that can be saved and sent, or is a `FormatError`."""
-    try:
-        session = from_openai_responses([item, item])
-    except FormatError as error:
-        where = error.where
-    else:
-        where = "input"
-        json.dumps(to_openai_responses(Session.from_dict(session.to_dict())))
-    assert where.startswith("input")
-
-
 # Every log
 
 
@@ -613,49 +562,10 @@ OUR_LOGS = st.one_of(openai_logs(), answered_logs(), answered_logs())
 PATIENT = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
-@PATIENT
-@given(OUR_LOGS)
-def test_openai_responses_valid(session: Session) -> None:
-    """Every log, complete or cut at a request point, passes the rules of docs/provider-rules.md and does not change."""
-    before = json.dumps(session.to_dict())
-    for end in {*request_points(session), len(session.items)}:
-        payload = to_openai_responses(cut(session, end))
-        assert validate_openai_responses(payload) == []
-        json.dumps(payload, allow_nan=False).encode()
-    assert json.dumps(session.to_dict()) == before
-
-
-@PATIENT
-@given(OUR_LOGS)
-def test_a_payload_read_back_is_sent_again_unchanged(session: Session) -> None:
-    """A payload that is read and written again is the same payload, and equal payloads give equal items."""
-    payload = to_openai_responses(session)
-    back = from_openai_responses(payload)
-    event(f"reasoning: {any(item['type'] == 'reasoning' for item in payload)}")
-    event(f"pairs: {any(item['type'] == 'shell_call' for item in payload)}")
-    assert to_openai_responses(back) == payload
-    assert back.to_dict()["items"] == from_openai_responses(json.loads(json.dumps(payload))).to_dict()["items"]
-
-
 @settings(PATIENT, max_examples=50)
 @given(OUR_LOGS)
 def test_a_session_read_back_is_valid_for_the_other_api(session: Session) -> None:
     assert validate_openai_chat(to_openai_chat(from_openai_responses(to_openai_responses(session)))) == []
-
-
-@PATIENT
-@given(OUR_LOGS)
-def test_a_longer_log_extends_the_items_of_a_shorter_one(session: Session) -> None:
-    """Between edits each request's items extend the previous one's. A late output is an edit, and so is a new system prompt."""
-    points = request_points(session)
-    late = any(call < point < place for call, place in answers(session).items() for point in points if point < len(session.items))
-    previous: list[Json] = []
-    start = 0
-    for end in points:
-        payload = to_openai_responses(cut(session, end))
-        if not late and not any(map(is_new_prompt, session.items[start:end])):
-            assert payload[: len(previous)] == previous
-        previous, start = payload, end
 
 
 @PATIENT
@@ -727,29 +637,6 @@ def holdable(draw: st.DrawFn) -> list[Item]:
 def test_logs_that_the_format_can_hold_survive_a_round_trip(items: list[Item]) -> None:
     """A round trip gives the same items, except ids and times."""
     assert comparable(from_openai_responses(to_openai_responses(Session(items))).items) == comparable(items)
-
-
-@cache
-def _types() -> Any:
-    """Return the adapter, built once: building takes longer than a few dozen checks."""
-    from openai.types.responses import ResponseInputItemParam
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(list[ResponseInputItemParam])
-
-
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(st.one_of(sessions(), holdable().map(Session)))
-def test_every_payload_matches_the_sdk_types(session: Session) -> None:
-    payload = to_openai_responses(session)
-    assert _with_lists(_types().validate_python(payload)) == payload
-
-
-def _with_lists(checked_: Any) -> Any:
-    """Return a copy with lists for pydantic's lazy iterators, which check their members when they are read."""
-    if isinstance(checked_, dict):
-        return {key: _with_lists(member) for key, member in checked_.items()}
-    return [_with_lists(member) for member in checked_] if isinstance(checked_, Iterable) and not isinstance(checked_, str) else checked_
 
 
 # Recorded requests

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import base64
-import copy
-import inspect
-import re
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from session import FormatError, Session
+from session import Session
 from session.items import Item, Reasoning
 from session.providers import validate_openai_responses
 from session.providers.openai_responses import rules, schema, to_openai_responses
@@ -185,29 +180,6 @@ INVALID: list[tuple[str, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("name", VALID)
-def test_valid_payloads_pass(name: str) -> None:
-    assert validate_openai_responses(VALID[name]) == []
-
-
-@pytest.mark.parametrize(("rule", "payload"), [pytest.param(rule, payload, id=f"{rule} {name}") for rule, name, payload in INVALID])
-def test_invalid_payloads_break_their_rule(rule: str, payload: Any) -> None:
-    before = copy.deepcopy(payload)
-    violations = validate_openai_responses(payload)
-    assert rule in {violation.rule for violation in violations}
-    assert all(violation.where and violation.message for violation in violations)
-    assert repr(payload) == repr(before)
-
-
-@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
-def test_every_rule_is_broken_by_some_payload_and_is_named_by_its_number(rule: Callable[[schema.Payload], Any]) -> None:
-    number = rule.__name__.partition("_")[0].upper()
-    outcomes = [list(rule(schema.read_payload(payload))) for _, _, payload in INVALID]
-    assert any(outcomes)
-    assert {violation.rule for violations in outcomes for violation in violations} == {number}
-    assert (rule.__doc__ or "").startswith(f"{number}: ")
-
-
 def test_where_is_a_path_into_the_payload() -> None:
     payload = [message_item(content=[text(), image("a.png")]), call(), thought()]
     assert [(violation.rule, violation.where) for violation in validate_openai_responses(payload)] == [
@@ -215,12 +187,6 @@ def test_where_is_a_path_into_the_payload() -> None:
         ("R1", "input[1]"),
         ("R2", "input[2]"),
     ]
-
-
-@pytest.mark.parametrize("payload", [None, "Hi", {"model": "m"}, 7])
-def test_a_value_that_is_not_a_payload_is_an_error(payload: object) -> None:
-    with pytest.raises(FormatError, match="pass the items"):
-        validate_openai_responses(payload)
 
 
 def test_any_json_is_validated_without_a_crash() -> None:
@@ -234,15 +200,6 @@ def test_any_json_is_validated_without_a_crash() -> None:
                     [item, value, {**item, "output": [value], "role": "user", "content": [other], "summary": [value]}]
                 )
         validate_openai_responses({"input": value, "previous_response_id": value})
-
-
-def test_deep_nesting_is_a_violation() -> None:
-    deep: Any = {}
-    for _ in range(100_000):
-        deep = {"a": deep}
-    assert {violation.rule for violation in validate_openai_responses([{**WEB, "action": deep}])} == {"R0"}
-    while deep:  # take it apart by hand: the interpreter would need a stack as deep to free it
-        deep = deep.pop("a")
 
 
 def is_obviously_right(items: list[Json]) -> bool:
@@ -289,10 +246,3 @@ def test_a_mutated_payload_is_refused_or_valid(session: Session, data: st.DataOb
     violations = validate_openai_responses(mutant)
     event(f"refused: {bool(violations)}")
     assert (not violations) == is_obviously_right(mutant)
-
-
-def test_the_validator_shares_no_code_with_the_converter() -> None:
-    for module in (rules, schema):
-        imports = set(re.findall(r"^ *from (\S+) import", inspect.getsource(module), re.MULTILINE))
-        own_imports = {name for name in imports if name.startswith((".", "session"))}
-        assert own_imports <= {"session.providers.violations", ".schema", "session.errors", "session.providers.openai_chat.rules"}

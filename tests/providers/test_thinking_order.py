@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from context_window import ContextWindow, ContextWindowManager, Session
 from session.providers.additions import TURN_BREAK
 from session.providers.anthropic import validate_anthropic
-from session.providers.anthropic.thinking_order import THINKING, ThinkingPlaces, with_thinking_in_order
+from session.providers.anthropic.thinking_order import THINKING, with_thinking_in_order
 from tests.support.stubs.answers import Call, Say, Think
 from tests.support.stubs.anthropic import AnthropicStub
 
@@ -81,14 +81,9 @@ any_messages = st.lists(
 )
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), any_messages), max_size=6))
-def test_messages_that_were_read_before_are_put_in_the_same_order(requests: list[tuple[int, list[Json]]]) -> None:
-    """The order that goes on from an earlier request's places is the one that is found in all messages."""
-    places = ThinkingPlaces()
-    messages: list[Json] = []
-    for kept, new in requests:
-        messages = [*messages[:kept], *new]
-        assert with_thinking_in_order(messages, ENABLED, places) == with_thinking_in_order(messages, ENABLED) == _slowly_in_order(messages)
+@given(any_messages)
+def test_thinking_is_put_in_the_order_of_the_rules(messages: list[Json]) -> None:
+    assert with_thinking_in_order(messages, ENABLED) == _slowly_in_order(messages)
 
 
 def _slowly_in_order(messages: list[Json]) -> list[Json]:

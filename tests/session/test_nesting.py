@@ -109,7 +109,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "anthropic input": lambda value: from_anthropic(
         [{"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {"a": value}}]}]
     ),
-    "anthropic block": lambda value: from_anthropic([{"role": "assistant", "content": [{"type": "new", "a": value}]}]),
+    "anthropic block": lambda value: from_anthropic([{"role": "assistant", "content": [{"type": "new_tool_result", "a": value}]}]),
     "google args": lambda value: from_google([{"role": "model", "parts": [{"function_call": {"name": "n", "args": {"a": value}}}]}]),
     "google part": lambda value: from_google([{"role": "model", "parts": [{"executable_code": value}]}]),
     "chat field": lambda value: from_openai_chat([{"role": "user", "content": "x", "field": value}]),

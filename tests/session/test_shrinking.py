@@ -10,8 +10,7 @@ from PIL import Image as Pillow
 from session import Image, Session
 from session.images import image_size
 from session.providers import validate_anthropic
-from session.providers.media import Inline, Note
-from session.providers.shrink_images import shrunk_to_fit
+from session.providers.media import Inline, Note, shrunk_to_fit
 
 
 def picture(width: int, height: int, kind: str = "PNG", *, noise: bool = False) -> Inline:

@@ -11,9 +11,19 @@ from typing import Any, TypeAlias
 
 from session.items import Compaction, Message
 from session.parts import Document, Image, Part
-from session.providers.handed_out import copied, own_message
-from session.providers.media import Inline, Link, Note, Upload, base64_problem, document_source, image_source, note, unknown_format
-from session.providers.shrink_images import shrunk_to_fit
+from session.providers.conversation import copied
+from session.providers.media import (
+    Inline,
+    Link,
+    Note,
+    Upload,
+    base64_problem,
+    document_source,
+    image_source,
+    note,
+    shrunk_to_fit,
+    unknown_format,
+)
 
 Block: TypeAlias = dict[str, Any]
 
@@ -82,7 +92,7 @@ def carried(message: Message | Compaction) -> list[Block]:
         return []
     return [
         {key: copied(value) for key, value in block.items() if key != "cache_control"} for block in blocks
-    ]  # A7: `marks.py` sets the marks
+    ]  # A7: `write.py` sets the marks
 
 
 def _is_damaged(value: object) -> bool:
@@ -100,23 +110,24 @@ class _Medium:
 
     Attributes:
         part: The part of the log.
+        block: Its block.
         inline: The image's bytes, if they are in the request.
-        encoded: Characters of base64.
-        among_many: The image as it is sent among many others; None until it is needed.
     """
 
     part: Image | Document
+    block: Block
     inline: Inline | None
-    encoded: int
-    among_many: Inline | Note | None = None
+
+    @property
+    def encoded(self) -> int:
+        """Characters of base64."""
+        source = self.block["source"]
+        return len(source["data"]) if source["type"] == "base64" else 0
 
     def shrunk(self) -> Inline | Note | None:
         """Return the image as it is sent among many others; None if that changes nothing."""
-        if self.inline is None:
-            return None
-        if self.among_many is None:
-            self.among_many = shrunk_to_fit(self.inline, side=SIDE_OF_MANY, encoded=IMAGE_ENCODED)
-        return None if self.among_many is self.inline else self.among_many
+        smaller = None if self.inline is None else shrunk_to_fit(self.inline, side=SIDE_OF_MANY, encoded=IMAGE_ENCODED)
+        return None if smaller is self.inline else smaller
 
 
 class Album:
@@ -130,12 +141,6 @@ class Album:
     def __init__(self) -> None:
         self._media: list[_Medium] = []
 
-    def branch(self) -> Album:
-        """Return an album that goes on from here. This one does not change with it."""
-        branch = Album()
-        branch._media = self._media.copy()
-        return branch
-
     def blocks(self, parts: Iterable[Part]) -> Iterator[Block]:
         """Yield the blocks of parts where the API takes images and documents too, without blank texts (A6)."""
         for part in parts:
@@ -147,31 +152,19 @@ class Album:
             elif part.text.strip():
                 yield text_block(part.text)
 
-    def sent(self) -> list[Image | Document]:
-        """Return the images and documents that are sent, in order, without those that become notes."""
-        changes = self._changes()
-        return [medium.part for number, medium in enumerate(self._media) if not isinstance(changes.get(number), Note)]
+    def sent(self) -> dict[int, Image | Document]:
+        """Return the images and documents that are sent, without those that became notes, by the `id` of their blocks."""
+        return {id(medium.block): medium.part for medium in self._media if medium.block["type"] != "text"}
 
-    def fit(self, messages: list[Block]) -> None:
-        """Apply the limits of a request: the oldest images become notes, and large images among many are shrunk.
-
-        Args:
-            messages: The messages with the blocks of this album. Those that change are replaced by copies.
-        """
-        changes = self._changes()
-        if not changes:
-            return
-        owned: dict[int, Block] = {}
-        for number, (at, *way, last) in enumerate(list(places_of_media(messages))):
-            change = changes.get(number)
-            if change is None:
-                continue
-            if at not in owned:
-                owned[at] = own_message(messages, at)
-            blocks = owned[at]["content"]
-            for place in way:
-                blocks = blocks[place]["content"]
-            blocks[last] = text_block(change.text) if isinstance(change, Note) else {**blocks[last], "source": _inline(change)}
+    def fit(self) -> None:
+        """Apply the limits of a request: the oldest images become notes, and large images among many are shrunk."""
+        for number, change in self._changes().items():
+            block = self._media[number].block
+            if isinstance(change, Note):
+                block.clear()
+                block.update(text_block(change.text))
+            else:
+                block["source"] = _inline(change)
 
     def _changes(self) -> dict[int, Inline | Note]:
         """Return the media that a request shows in another form, by their number: as a note, or shrunk."""
@@ -216,20 +209,8 @@ class Album:
         return self._add(document, block)
 
     def _add(self, part: Image | Document, block: Block, inline: Inline | None = None) -> Block:
-        data = block["source"].get("data", "") if block["source"]["type"] == "base64" else ""
-        self._media.append(_Medium(part, inline, len(data)))
+        self._media.append(_Medium(part, block, inline))
         return block
-
-
-def places_of_media(messages: list[Block]) -> Iterator[tuple[int, ...]]:
-    """Yield the places of images and documents: (message, block), or (message, tool result, block in it), each counted from 0."""
-    for number, message in enumerate(messages):
-        for place, block in enumerate(message["content"]):
-            if block["type"] in ("image", "document"):
-                yield number, place
-            elif block["type"] == "tool_result":
-                inner = enumerate(block.get("content", ()))
-                yield from ((number, place, index) for index, part in inner if part["type"] in ("image", "document"))
 
 
 def _newest(media: list[tuple[int, _Medium]], most: int, fewer: int, weight: Callable[[_Medium], int]) -> list[tuple[int, _Medium]]:

@@ -31,11 +31,22 @@ Blocks: TypeAlias = list[tuple[str, dict[str, Any]]]
 
 _PLAIN = frozenset({"type", "text"})
 _PART_TYPES = ("text", "image", "document")
+_TYPES = frozenset((*_PART_TYPES, "thinking", "redacted_thinking", "tool_use", "tool_result")) | frozenset(
+    ("search_result", "container_upload", "compaction", "fallback", "mcp_tool_listing")
+)
+"""The types of blocks, besides calls and results of tools that run at Anthropic: those are known by the ends of their names."""
+_OTHER_FORMATS = {
+    "Session.from_converse": {"text", "image", "document", "toolUse", "toolResult", "reasoningContent", "cachePoint", "citationsContent"},
+    "Session.from_google": {"functionCall", "function_call", "functionResponse", "function_response", "inlineData", "inline_data"},
+    "Session.from_openai": {"image_url", "input_audio", "file", "refusal", "tool_calls"},
+    "Session.from_openai_responses": {"input_text", "output_text", "input_image", "input_file"},
+}
+"""By reader, the types and the fields of blocks by which its format is recognized."""
 _CARRIED_TEXT_MAX = 4_000
 """Characters of a carried block that its message repeats, for readers and token counters."""
 
 
-def from_anthropic(messages: object, system: object = None) -> Session:
+def from_anthropic(messages: object, system: object = None, *, is_answer: bool = False) -> Session:
     """Return the session of these messages. Ids name places ("m0", "m0.1"; "s" for the system prompt), times are 0.
 
         session = from_anthropic(messages, system)
@@ -44,11 +55,13 @@ def from_anthropic(messages: object, system: object = None) -> Session:
     Args:
         messages: Messages as dicts or as SDK objects. The usage of a response is kept with its first item.
         system: The system prompt: None, a text, or text blocks.
+        is_answer: True for an answer of the API itself: types of blocks that are newer than this library are carried unchanged.
 
     Raises:
-        FormatError: A value is not in the documented shape; `.where` names its place.
+        FormatError: A value is not in the documented shape, or the type of a block is unknown; `.where` names its place. If the block is
+            of another provider, the error names the reader for it.
     """
-    reader = _Reader()
+    reader = _Reader(is_answer=is_answer)
     placed = [(where, _fields(message, where)) for where, message in expect_list(messages, "messages")]
     if system is not None:
         reader.read_system("s", _texts(system, "system"))
@@ -93,8 +106,9 @@ def _blocks(content: object, where: str) -> Blocks:
 class _Reader:
     """Reads the messages in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_answer: bool) -> None:
         self.builder = SessionBuilder()
+        self._is_answer = is_answer
         self._role: Literal["user", "assistant"] = "user"
         self._parts: list[Part] = []  # of the message that is being read, since its last item
         self._is_list = True  # False for a message whose content is one text: the converter writes lists
@@ -116,7 +130,11 @@ class _Reader:
         is_before_response: bool,
     ) -> None:
         """Add the items of one message: a `Message` for each run of texts and media, an item for every other block."""
+        if "tool_calls" in message:
+            raise _unknown("tool_calls", where)
         blocks = [placed for placed in _blocks(message.get("content", []), f"{where}.content") if not _is_failed_compaction(placed[1])]
+        for place, block in blocks:
+            _check_type(block, place, allow_new=self._is_answer)
         self.builder.begin(f"m{index}", is_response=role == "assistant")
         self._role, self._is_list = role, not isinstance(message.get("content"), str)
         self._usage = None
@@ -249,6 +267,21 @@ def _group_ends(blocks: Blocks, role: str) -> list[int]:
     return [last if barriers[first] == barriers[last + 1] else first for first, last in enumerate(ends)]
 
 
+def _check_type(block: dict[str, Any], where: str, *, allow_new: bool) -> None:
+    """Raise FormatError for a block of another provider, and for an unknown type unless `allow_new`."""
+    kind = block.get("type")
+    if not isinstance(kind, str):
+        raise _unknown(next(iter(block), ""), where)
+    if not (allow_new or kind in _TYPES or is_server_call(block) or is_server_result(block)):
+        raise _unknown(kind, where)
+
+
+def _unknown(kind: str, where: str) -> FormatError:
+    reader = next((name for name, kinds in _OTHER_FORMATS.items() if kind in kinds), None)
+    remedy = f"read these messages with {reader}" if reader else "convert the block to a text, or leave it out"
+    return FormatError(where, f"{short(kind)} is no type of Anthropic's blocks; {remedy}")
+
+
 def _is_failed_compaction(block: Mapping[str, Any]) -> bool:
     """True for a compaction that produced no summary. The API ignores such a block (A9)."""
     return block.get("type") == "compaction" and not (isinstance(block.get("content"), str) and block["content"].strip())
@@ -274,6 +307,7 @@ def _is_foreign(block: Mapping[str, Any], role: str) -> bool:
 
 def _result_part(block: dict[str, Any], where: str) -> Part:
     """Return the part of a tool result that a block holds. A block without a part is shown as a text."""
+    _check_type(block, where, allow_new=True)
     piece = parse_block(block, where, refuse) if block.get("type") in _PART_TYPES else None
     return piece if isinstance(piece, Part) else Text(_carried_text(clean_json(block, where), where))
 

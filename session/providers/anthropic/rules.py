@@ -15,7 +15,7 @@ from session.images import image_size
 from session.providers.encoded_media import decoded, document_fault, image_faults
 from session.providers.violations import Violation
 
-from .schema import Payload, Turn, read_payload
+from .schema import AnthropicPayload, CheckedMessage, read_payload
 
 MARKS = 4
 """A7: maximum blocks with cache_control."""
@@ -52,32 +52,32 @@ def validate_anthropic(payload: object) -> list[Violation]:
     return [*parsed.faults, *(violation for rule in RULES for violation in rule(parsed))]
 
 
-def a1_not_empty(payload: Payload) -> Iterator[Violation]:
+def a1_not_empty(payload: AnthropicPayload) -> Iterator[Violation]:
     """A1: a request has at least one message."""
     if payload.is_request and not payload.turns:
         yield Violation("A1", "messages", "at least one message is required")
 
 
-def a1_first_is_user(payload: Payload) -> Iterator[Violation]:
+def a1_first_is_user(payload: AnthropicPayload) -> Iterator[Violation]:
     """A1: the first message is the user's."""
     if payload.turns and payload.turns[0].role != "user":
         yield Violation("A1", payload.turns[0].where, "the first message must be the user's")
 
 
-def a1_roles_alternate(payload: Payload) -> Iterator[Violation]:
+def a1_roles_alternate(payload: AnthropicPayload) -> Iterator[Violation]:
     """A1: user and assistant messages alternate."""
     for before, turn, _ in payload.neighbours():
         if before is not None and before.role == turn.role:
             yield Violation("A1", turn.where, f"two {turn.role} messages in a row: roles must alternate")
 
 
-def a1_last_is_user(payload: Payload) -> Iterator[Violation]:
+def a1_last_is_user(payload: AnthropicPayload) -> Iterator[Violation]:
     """A1: the last message is the user's, or ends in a compaction (A9); newer models take no prefill."""
     if payload.is_request and payload.turns and payload.turns[-1].role != "user" and not _ends_in_compaction(payload.turns[-1]):
         yield Violation("A1", payload.turns[-1].where, "the last message must be the user's")
 
 
-def a2_calls_are_answered(payload: Payload) -> Iterator[Violation]:
+def a2_calls_are_answered(payload: AnthropicPayload) -> Iterator[Violation]:
     """A2: every tool_use has its tool_result in the next message."""
     for _, turn, after in payload.neighbours():
         answered_ids = set(_ids(after, "tool_result", "tool_use_id") if after is not None and after.role == "user" else [])
@@ -86,7 +86,7 @@ def a2_calls_are_answered(payload: Payload) -> Iterator[Violation]:
                 yield Violation("A2", block.where, f"tool_use {short(block.data['id'])} without a tool_result in the next message")
 
 
-def a2_server_calls_are_answered(payload: Payload) -> Iterator[Violation]:
+def a2_server_calls_are_answered(payload: AnthropicPayload) -> Iterator[Violation]:
     """A2: every server_tool_use has its result, in its own message or the next one."""
     for _, turn, after in payload.neighbours():
         blocks = (*turn.blocks, *(after.blocks if after is not None else ()))
@@ -96,7 +96,7 @@ def a2_server_calls_are_answered(payload: Payload) -> Iterator[Violation]:
                 yield Violation("A2", block.where, f"server_tool_use {short(block.data.get('id'))} without a result")
 
 
-def a2_ids(payload: Payload) -> Iterator[Violation]:
+def a2_ids(payload: AnthropicPayload) -> Iterator[Violation]:
     """A2: the ids of tool_use blocks are unique and consist of letters, digits, "_" and "-"."""
     ids = set()
     for turn in payload.turns:
@@ -111,7 +111,7 @@ def a2_ids(payload: Payload) -> Iterator[Violation]:
             ids.add(tool_use_id)
 
 
-def a3_results_have_calls(payload: Payload) -> Iterator[Violation]:
+def a3_results_have_calls(payload: AnthropicPayload) -> Iterator[Violation]:
     """A3: every tool_result answers a tool_use of the message before it, and each is answered once."""
     for before, turn, _ in payload.neighbours():
         open_calls = Counter(_ids(before, "tool_use", "id") if before is not None and before.role == "assistant" else [])
@@ -125,7 +125,7 @@ def a3_results_have_calls(payload: Payload) -> Iterator[Violation]:
                 open_calls[tool_use_id] -= 1
 
 
-def a3_results_come_first(payload: Payload) -> Iterator[Violation]:
+def a3_results_come_first(payload: AnthropicPayload) -> Iterator[Violation]:
     """A3: tool_result blocks are the first blocks of their message."""
     for turn in payload.turns:
         has_other_blocks = False
@@ -136,7 +136,7 @@ def a3_results_come_first(payload: Payload) -> Iterator[Violation]:
                 yield Violation("A3", block.where, "a tool_result after other content: results come first in their message")
 
 
-def a3_error_results(payload: Payload) -> Iterator[Violation]:
+def a3_error_results(payload: AnthropicPayload) -> Iterator[Violation]:
     """A3: the content of an error result is not empty and holds only texts."""
     for block in payload.every_block():
         if block.type == "tool_result" and block.data.get("is_error"):
@@ -146,7 +146,7 @@ def a3_error_results(payload: Payload) -> Iterator[Violation]:
                 yield Violation("A3", block.where, "all content must be text if is_error is true")
 
 
-def a4_thinking_is_signed(payload: Payload) -> Iterator[Violation]:
+def a4_thinking_is_signed(payload: AnthropicPayload) -> Iterator[Violation]:
     """A4: a thinking block has its signature, a redacted one its data.
 
     A signed block without text is valid: models return it if they are asked to omit their thinking.
@@ -158,14 +158,14 @@ def a4_thinking_is_signed(payload: Payload) -> Iterator[Violation]:
                 yield Violation("A4", f"{block.where}.{name}", "missing or empty: send the block unchanged, or leave it out")
 
 
-def a4_thinking_is_not_last(payload: Payload) -> Iterator[Violation]:
+def a4_thinking_is_not_last(payload: AnthropicPayload) -> Iterator[Violation]:
     """A4: the final block of an assistant message is not thinking."""
     for turn in payload.turns:
         if turn.blocks and turn.blocks[-1].type in _THINKING:
             yield Violation("A4", turn.blocks[-1].where, "the final block of an assistant message cannot be thinking")
 
 
-def a4_thinking_comes_first(payload: Payload) -> Iterator[Violation]:
+def a4_thinking_comes_first(payload: AnthropicPayload) -> Iterator[Violation]:
     """A4: with thinking enabled by budget, an assistant message that holds thinking begins with it."""
     for turn in payload.turns if payload.thinking == "enabled" else ():
         types = [block.type for block in turn.blocks]
@@ -173,7 +173,7 @@ def a4_thinking_comes_first(payload: Payload) -> Iterator[Violation]:
             yield Violation("A4", turn.blocks[0].where, f"a message that holds thinking begins with it, but found {types[0]}")
 
 
-def a4_turn_starts_with_thinking(payload: Payload) -> Iterator[Violation]:
+def a4_turn_starts_with_thinking(payload: AnthropicPayload) -> Iterator[Violation]:
     """A4: with thinking enabled by budget, an unfinished turn of the assistant that calls tools starts with thinking.
 
     The turn is everything after the last user message with a block that is no tool result. Adaptive thinking has no such rule.
@@ -191,21 +191,21 @@ def a4_turn_starts_with_thinking(payload: Payload) -> Iterator[Violation]:
         yield Violation("A4", blocks[0].where, f"expected thinking or redacted_thinking, but found {blocks[0].type}")
 
 
-def a6_texts_are_not_blank(payload: Payload) -> Iterator[Violation]:
+def a6_texts_are_not_blank(payload: AnthropicPayload) -> Iterator[Violation]:
     """A6: a text block holds more than whitespace, in messages, tool results and the system prompt."""
     for block in payload.every_block():
         if block.type == "text" and not block.data["text"].strip():
             yield Violation("A6", block.where, "text content blocks must contain non-whitespace text")
 
 
-def a6_messages_are_not_empty(payload: Payload) -> Iterator[Violation]:
+def a6_messages_are_not_empty(payload: AnthropicPayload) -> Iterator[Violation]:
     """A6: every message has content."""
     for turn in payload.turns:
         if not turn.blocks:
             yield Violation("A6", turn.where, "messages must have non-empty content")
 
 
-def a6_no_trailing_whitespace(payload: Payload) -> Iterator[Violation]:
+def a6_no_trailing_whitespace(payload: AnthropicPayload) -> Iterator[Violation]:
     """A6: a final assistant message does not end in whitespace."""
     if payload.turns and payload.turns[-1].role == "assistant" and payload.turns[-1].blocks:
         last = payload.turns[-1].blocks[-1]
@@ -213,7 +213,7 @@ def a6_no_trailing_whitespace(payload: Payload) -> Iterator[Violation]:
             yield Violation("A6", last.where, "final assistant content cannot end with trailing whitespace")
 
 
-def a7_cache_marks(payload: Payload) -> Iterator[Violation]:
+def a7_cache_marks(payload: AnthropicPayload) -> Iterator[Violation]:
     """A7: at most four cache marks, none on thinking or blank text; marks of an hour precede marks of five minutes."""
     has_short_mark = False
     marked = [block for block in payload.every_block() if block.data.get("cache_control") is not None]
@@ -231,14 +231,14 @@ def a7_cache_marks(payload: Payload) -> Iterator[Violation]:
         has_short_mark = has_short_mark or mark.get("ttl", "5m") == "5m"
 
 
-def a8_how_many_images(payload: Payload) -> Iterator[Violation]:
+def a8_how_many_images(payload: AnthropicPayload) -> Iterator[Violation]:
     """A8: at most 100 images in a request."""
     images = [block for block in payload.every_block() if block.type == "image"]
     if len(images) > IMAGES:
         yield Violation("A8", images[IMAGES].where, f"{len(images)} images; a request holds at most {IMAGES}")
 
 
-def a8_image_bytes(payload: Payload) -> Iterator[Violation]:
+def a8_image_bytes(payload: AnthropicPayload) -> Iterator[Violation]:
     """A8: an inline image is intact base64 of one of four formats, correctly labelled, and within its limits."""
     blocks = list(payload.every_block())
     side = SIDE_OF_MANY if sum(block.type in ("image", "document") for block in blocks) > MANY else SIDE
@@ -249,7 +249,7 @@ def a8_image_bytes(payload: Payload) -> Iterator[Violation]:
                 yield Violation("A8", block.where, problem)
 
 
-def a8_document_bytes(payload: Payload) -> Iterator[Violation]:
+def a8_document_bytes(payload: AnthropicPayload) -> Iterator[Violation]:
     """A8: an inline document is the base64 of an intact PDF."""
     for block in payload.every_block():
         source = block.data["source"] if block.type == "document" else {}
@@ -259,13 +259,13 @@ def a8_document_bytes(payload: Payload) -> Iterator[Violation]:
                 yield Violation("A8", block.where, fault)
 
 
-def a8_request_size(payload: Payload) -> Iterator[Violation]:
+def a8_request_size(payload: AnthropicPayload) -> Iterator[Violation]:
     """A8: a request has at most 32 MB."""
     if payload.size > REQUEST_BYTES:
         yield Violation("A8", "payload", f"{payload.size} bytes; a request has at most {REQUEST_BYTES}")
 
 
-def a9_tool_use(payload: Payload) -> Iterator[Violation]:
+def a9_tool_use(payload: AnthropicPayload) -> Iterator[Violation]:
     """A9: a tool's input is a JSON object, and its name is valid."""
     for turn in payload.turns:
         for block in turn.blocks:
@@ -276,7 +276,7 @@ def a9_tool_use(payload: Payload) -> Iterator[Violation]:
                     yield Violation("A9", f"{block.where}.name", f"{short(block.data['name'])} should match ^[a-zA-Z0-9_-]{{1,128}}$")
 
 
-RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
+RULES: tuple[Callable[[AnthropicPayload], Iterator[Violation]], ...] = (
     a1_not_empty,
     a1_first_is_user,
     a1_roles_alternate,
@@ -303,11 +303,11 @@ RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
 )
 
 
-def _ends_in_compaction(turn: Turn) -> bool:
+def _ends_in_compaction(turn: CheckedMessage) -> bool:
     return bool(turn.blocks) and turn.blocks[-1].type == "compaction"
 
 
-def _ids(turn: Turn, kind: str, name: str) -> list[str]:
+def _ids(turn: CheckedMessage, kind: str, name: str) -> list[str]:
     return [block.data[name] for block in turn.blocks if block.type == kind]
 
 

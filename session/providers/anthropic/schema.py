@@ -50,7 +50,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class CheckedMessage:
     """One message."""
 
     where: str
@@ -59,7 +59,7 @@ class Turn:
 
 
 @dataclass(slots=True)
-class Payload:
+class AnthropicPayload:
     """A payload laid out for the rules.
 
     Attributes:
@@ -73,7 +73,7 @@ class Payload:
     """
 
     is_request: bool
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[CheckedMessage] = field(default_factory=list)
     system: tuple[Block, ...] = ()
     tools: tuple[Block, ...] = ()
     thinking: str | None = None
@@ -89,19 +89,19 @@ class Payload:
                 yield from block.inner
                 yield block
 
-    def neighbours(self) -> Iterator[tuple[Turn | None, Turn, Turn | None]]:
+    def neighbours(self) -> Iterator[tuple[CheckedMessage | None, CheckedMessage, CheckedMessage | None]]:
         """Return every message with its predecessor and its successor."""
         return zip([None, *self.turns], self.turns, [*self.turns[1:], None], strict=False)
 
 
-def read_payload(raw: object) -> Payload:
+def read_payload(raw: object) -> AnthropicPayload:
     """Return the payload laid out for the rules, with the faults of its shape.
 
     Raises:
         FormatError: The payload is neither a pair `(messages, system)` nor a mapping with `messages`.
     """
     if isinstance(raw, Mapping) and "messages" in raw:
-        payload = Payload(is_request=True)
+        payload = AnthropicPayload(is_request=True)
         messages, system = raw["messages"], raw.get("system")
         thinking, tools = raw.get("thinking"), raw.get("tools")
         if isinstance(thinking, Mapping):
@@ -109,7 +109,7 @@ def read_payload(raw: object) -> Payload:
         if isinstance(tools, list | tuple):
             payload.tools = tuple(Block(f"tools[{place}]", "tool", tool) for place, tool in enumerate(tools) if isinstance(tool, Mapping))
     elif isinstance(raw, tuple) and len(raw) == 2:
-        payload = Payload(is_request=False)
+        payload = AnthropicPayload(is_request=False)
         messages, system = raw
     else:
         raise FormatError("payload", "pass (messages, system) as the converter returns them, or a request with `messages`")
@@ -124,17 +124,17 @@ def read_payload(raw: object) -> Payload:
     return payload
 
 
-def _fault(payload: Payload, where: str, message: str) -> None:
+def _fault(payload: AnthropicPayload, where: str, message: str) -> None:
     payload.faults.append(Violation("A0", where, message))
 
 
-def _measure(payload: Payload, raw: object) -> None:
+def _measure(payload: AnthropicPayload, raw: object) -> None:
     payload.size, problem = wire_size(raw)
     if problem is not None:
         _fault(payload, "payload", problem)
 
 
-def _read_message(payload: Payload, message: object, where: str) -> None:
+def _read_message(payload: AnthropicPayload, message: object, where: str) -> None:
     if not isinstance(message, Mapping):
         return _fault(payload, where, "not an object")
     for key in sorted(map(text_of, message.keys() - {"role", "content"})):
@@ -142,11 +142,11 @@ def _read_message(payload: Payload, message: object, where: str) -> None:
     role = message.get("role")
     if role not in ("user", "assistant"):
         return _fault(payload, f"{where}.role", f"{short(role)} is neither user nor assistant")
-    payload.turns.append(Turn(where, role, tuple(_blocks(payload, message.get("content"), f"{where}.content", role))))
+    payload.turns.append(CheckedMessage(where, role, tuple(_blocks(payload, message.get("content"), f"{where}.content", role))))
     return None
 
 
-def _blocks(payload: Payload, content: object, where: str, inside: str) -> Iterator[Block]:
+def _blocks(payload: AnthropicPayload, content: object, where: str, inside: str) -> Iterator[Block]:
     """Yield the blocks of a content. `inside` is the role of its message, or "system", or "tool_result"."""
     if isinstance(content, str):
         yield Block(where, "text", {"type": "text", "text": content})
@@ -157,7 +157,7 @@ def _blocks(payload: Payload, content: object, where: str, inside: str) -> Itera
         _fault(payload, where, "neither a text nor a list of blocks")
 
 
-def _block(payload: Payload, block: object, where: str, inside: str) -> Iterator[Block]:
+def _block(payload: AnthropicPayload, block: object, where: str, inside: str) -> Iterator[Block]:
     if not isinstance(block, Mapping):
         return _fault(payload, where, "not an object")
     kind = block.get("type")
@@ -181,7 +181,7 @@ def _is_allowed(kind: str, inside: str) -> bool:
     return kind not in (_USER_ONLY if inside == "assistant" else _ASSISTANT_ONLY)
 
 
-def _has_fields(payload: Payload, kind: str, block: Mapping[str, Any], where: str) -> bool:
+def _has_fields(payload: AnthropicPayload, kind: str, block: Mapping[str, Any], where: str) -> bool:
     if kind not in _FIELDS:
         return True
     required, optional = _FIELDS[kind]
@@ -198,7 +198,7 @@ def _has_fields(payload: Payload, kind: str, block: Mapping[str, Any], where: st
     return len(payload.faults) == before
 
 
-def _check_source(payload: Payload, kind: str, source: Mapping[str, Any], where: str) -> None:
+def _check_source(payload: AnthropicPayload, kind: str, source: Mapping[str, Any], where: str) -> None:
     names = _SOURCES.get(text_of(source.get("type")))
     if names is None or (kind == "image" and source["type"] in ("text", "content")):
         return _fault(payload, f"{where}.type", f"{short(source.get('type'))} is no source of {kind}s")

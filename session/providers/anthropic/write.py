@@ -15,19 +15,27 @@ A summary of role assistant is sent as the assistant's text, but as the user's i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from session.items import Compaction, FunctionCall, Message, Reasoning
 from session.parts import Document, Image
 from session.providers import additions
-from session.providers.call_ids import CallIds, arguments_object, safe
-from session.providers.conversation import Response, Step, append_blocks, append_closing, blocks_in_order, escape_first
-from session.providers.growing import written
-from session.providers.handed_out import own_message
+from session.providers.conversation import (
+    Response,
+    Step,
+    WireIds,
+    append_blocks,
+    append_closing,
+    arguments_object,
+    blocks_in_order,
+    dialogue_of,
+    escape_first,
+    safe,
+)
 from session.session import Session
 
-from .blocks import Album, Block, carried, places_of_media, plain, text_block
-from .marks import Marks, end_of, set_mark
+from .blocks import Album, Block, carried, plain, text_block
 
 PROVIDER = "anthropic"
 """The `extra["provider"]` of Anthropic's reasoning. Reasoning without the key is Anthropic's too."""
@@ -41,42 +49,43 @@ class AnthropicMessages(NamedTuple):
 
     Attributes:
         messages: Messages of user and assistant in turn: JSON objects, each with a list of blocks as its content.
-        system: None, one text, or text blocks for several texts and for cache marks.
+        system: One text, or text blocks for several texts and for cache marks. An empty list if there is no system prompt: the API takes
+            that, but refuses null.
 
     The objects are typed Any: the client has a type of message for each of its endpoints, and type checkers accept these for all of them.
     """
 
     messages: list[Any]
-    system: str | list[Any] | None
+    system: str | list[Any]
 
 
 def to_anthropic(session: Session, *, caching: bool = False) -> AnthropicMessages:
     """Return the session as Anthropic's messages and system prompt. The session does not change.
 
         messages, system = to_anthropic(session)
-        client.messages.create(model=…, max_tokens=…, messages=messages, system=system or anthropic.omit)
+        client.messages.create(model=…, max_tokens=…, messages=messages, system=system)
 
     `messages` is empty if the session holds only system messages and blank texts.
 
     Args:
         session: A log or a view.
-        caching: True to set at most four prompt cache marks (see `marks.Marks`): at the end of the system prompt, the last stable item,
+        caching: True to set at most four prompt cache marks (see `_Writer.marks`): at the end of the system prompt, the last stable item,
             the previous request and this request. The first mark covers the tools too, which come before the system prompt.
     """
-    return to_marked_anthropic(session)[0] if caching else _finished(session)[0]
+    if caching:
+        return to_marked_anthropic(session)[0]
+    messages, system, _ = _written(session)
+    return AnthropicMessages(messages, system[0]["text"] if len(system) == 1 else system)
 
 
 def to_marked_anthropic(session: Session) -> tuple[AnthropicMessages, list[Block]]:
     """Return the messages with cache marks, and the marked blocks among them, in order."""
-    (messages, _), writer, system = _finished(session)
-    if system:
-        set_mark(system[-1])
-    places = sorted(writer.marks.places(session.settled, end_of(messages)))
-    owned = {number: own_message(messages, number) for number, _ in places}
-    blocks = [owned[number]["content"][place] for number, place in places]
-    for block in blocks:
-        set_mark(block)
-    return AnthropicMessages(messages, system or None), blocks
+    messages, system, writer = _written(session)
+    marks = {id(block) for block in writer.marks() if block is not None}
+    marked = [block for message in messages for block in message["content"] if id(block) in marks]
+    for block in [*system[-1:], *marked]:
+        block["cache_control"] = {"type": "ephemeral"}
+    return AnthropicMessages(messages, system), marked
 
 
 def media_places(session: Session) -> dict[tuple[int, ...], Image | Document]:
@@ -84,76 +93,105 @@ def media_places(session: Session) -> dict[tuple[int, ...], Image | Document]:
 
     A place is (message, block), or (message, tool result, block in it), each counted from 0. Media sent as notes are left out.
     """
-    (messages, _), writer, _ = _finished(session)
-    return dict(zip(places_of_media(messages), writer.album.sent(), strict=True))
+    messages, _, writer = _written(session)
+    sent = writer.album.sent()
+    places: dict[tuple[int, ...], Image | Document] = {}
+    for number, message in enumerate(messages):
+        for index, block in enumerate(message["content"]):
+            inner = block.get("content", ()) if block["type"] == "tool_result" else ()
+            blocks = [((number, index), block), *(((number, index, at), part) for at, part in enumerate(inner))]
+            places |= {place: sent[id(part)] for place, part in blocks if id(part) in sent}
+    return places
 
 
-def _finished(session: Session) -> tuple[AnthropicMessages, _Writer, list[Block]]:
-    """Return the messages without marks, the writer that wrote them, and the blocks of the system prompt."""
-    writer, dialogue = written(session, "anthropic", lambda opening: _Writer([], opening))
+def _written(session: Session) -> tuple[list[Block], list[Block], _Writer]:
+    """Return the messages without marks, the blocks of the system prompt, and the writer that wrote the messages."""
+    dialogue = dialogue_of(session)
+    writer = _Writer(dialogue.opening)
+    for number, step in enumerate(dialogue.steps, 1):
+        writer.write(step)
+        if number == dialogue.settled_steps:
+            writer.stable = writer.end
     messages = writer.messages
-    if messages and messages[0]["role"] == "assistant":  # A1: `preamble_due` does not notice that the user's first text is blank
+    if messages and messages[0]["role"] == "assistant":  # A1: the user's first text was blank
         messages.insert(0, {"role": "user", "content": [text_block(additions.PREAMBLE)]})
-        writer.marks.insert_message()
-    elif messages and dialogue.opening(session.removed) is None:
+    elif messages and dialogue.opening is None:
         escape_first(messages, "content")
     writer.end_request(is_request=dialogue.is_request)
-    writer.album.fit(messages)
-    system = [block for message in dialogue.system for block in plain(message.content)]
-    return AnthropicMessages(messages, system[0]["text"] if len(system) == 1 else system or None), writer, system
+    writer.album.fit()
+    return messages, [block for message in dialogue.system for block in plain(message.content)], writer
 
 
 class _Writer:
-    """Writes steps as messages. See `session.providers.growing`.
+    """Writes steps as messages.
 
     Attributes:
         messages: The messages so far.
         album: Their images and documents.
-        marks: The places of cache marks.
+        stable: The last block whose trimming is final, if the session is a view.
     """
 
-    def __init__(self, messages: list[Block], opening: str | None) -> None:
-        self.messages = messages
+    def __init__(self, opening: str | None) -> None:
+        self.messages: list[Block] = []
         self.album = Album()
-        self.marks = Marks()
-        self._ids = CallIds(UNSAFE, ID_LENGTH)
+        self.stable: Block | None = None
+        self._turn: Block | None = None  # the end of the last user message before the model answered
+        self._previous: Block | None = None  # the end of the previous request
+        self._has_user_message = False  # since the last response
+        self._ids = WireIds(UNSAFE, ID_LENGTH)
         self._summaries = 0  # number of blocks at the end that are summaries of role assistant
         if opening is not None:
-            append_blocks(messages, "user", "content", [text_block(opening)])
+            append_blocks(self.messages, "user", "content", [text_block(opening)])
 
-    def branch(self, messages: list[Block]) -> _Writer:
-        branch = _Writer(messages, None)
-        branch.album, branch.marks, branch._ids = self.album.branch(), self.marks.branch(), self._ids.branch()
-        branch._summaries = self._summaries
-        return branch
+    @property
+    def end(self) -> Block | None:
+        """The last block; None if there is none."""
+        return self.messages[-1]["content"][-1] if self.messages else None
 
-    def write(self, step: Step, last_place: int) -> None:
-        messages = self.messages
-        if isinstance(step, Response):  # the model was called here
-            self.end_request(is_request=step.resumes)
-        end = end_of(messages)
-        self.marks.before(step, end)
-        summary: list[Block] = []
+    def marks(self) -> tuple[Block | None, ...]:
+        """Return the blocks to mark, besides the end of the system prompt: at most three (A7). No message ends in thinking (A4).
+
+        1. The last stable item: of a view that was continued as a log, its end, which stays until the next trim. Otherwise the beginning
+           of the turn: provisional decisions of a view end there, and a retry of the turn shares everything up to it. Both stay as the
+           turn goes on, while 2 and 3 move with each step.
+        2. The end of the previous request: this request reads the cache up to there.
+        3. The end of this request: the next one will read the cache up to there.
+        """
+        return self.stable or self._turn, self._previous, self.end
+
+    def write(self, step: Step) -> None:
+        """Write the next step."""
         if isinstance(step, Response):
-            wire_ids = {call.id: self._ids.take(call.call_id) for call in step.calls}
-            append_blocks(messages, "assistant", "content", _response(step, wire_ids))
-            # A2, A3: all results of a response come first in the very next message. They also end the assistant's message: the
-            # next response is a separate step, even if nothing is between the two.
-            append_blocks(messages, "user", "content", [_result(step, call, wire_ids[call.id], self.album) for call in step.calls])
-        elif isinstance(step, Compaction):
+            self._write_response(step)
+            return
+        end, messages = self.end, self.messages
+        summary: list[Block] = []
+        if isinstance(step, Compaction):
             if blocks := carried(step):
                 append_blocks(messages, "assistant", "content", blocks)
             elif step.summary.strip():
                 append_blocks(messages, "user", "content", [text_block(additions.summary_text(step.summary))])
         elif step.role == "user":
+            self._has_user_message = True
             append_blocks(messages, "user", "content", carried(step) or list(self.album.blocks(step.content)))
         elif carried_blocks := carried(step):
             append_blocks(messages, "assistant", "content", carried_blocks)
         else:
             append_blocks(messages, "assistant", "content", summary := list(plain(step.content)))
-        if end_of(messages) != end:
+        if self.end is not end:
             self._summaries = self._summaries + len(summary) if summary else 0
-        self.marks.after(step, end_of(messages), last_place)
+
+    def _write_response(self, response: Response) -> None:
+        self.end_request(is_request=response.resumes)  # the model was called here
+        end, messages = self.end, self.messages
+        self._previous = end
+        self._turn = end if self._has_user_message else self._turn
+        self._has_user_message = False
+        wire_ids = {call.id: self._ids.take(call.call_id) for call in response.calls}
+        append_blocks(messages, "assistant", "content", _response(response, wire_ids))
+        # A2, A3: all results of a response come first in the very next message. They also end the assistant's message: the
+        # next response is a separate step, even if nothing is between the two.
+        append_blocks(messages, "user", "content", [_result(response, call, wire_ids[call.id], self.album) for call in response.calls])
 
     def end_request(self, *, is_request: bool) -> None:
         """Give the messages the form that they had in a request that ended here.
@@ -171,12 +209,10 @@ class _Writer:
         if self._summaries:
             content = messages[-1]["content"]
             summaries = content[-self._summaries :]
-            start = (len(messages) - 1, len(content) - len(summaries))
-            del content[start[1] :]
+            del content[-self._summaries :]
             if not content:
                 messages.pop()
             append_blocks(messages, "user", "content", summaries)
-            self.marks.move(start, (len(messages) - 1, len(messages[-1]["content"]) - len(summaries)))
             self._summaries = 0
         if not messages:
             return
@@ -187,7 +223,7 @@ class _Writer:
             append_closing(messages, "content", text_block(additions.CLOSING))
 
 
-def _response(response: Response, wire_ids: dict[str, str]) -> list[Block]:
+def _response(response: Response, wire_ids: Mapping[str, str]) -> list[Block]:
     """Return the blocks of a response in the order the model made them, without trailing thinking (A4)."""
 
     def write(item: Message | FunctionCall) -> list[Block]:

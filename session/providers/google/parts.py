@@ -9,8 +9,19 @@ from typing import Any, TypeAlias
 from session.images import MAX_SIDE
 from session.parts import Document, Image, Part
 from session.printable import short_name
-from session.providers.media import NAME_LENGTH, Inline, Link, Note, Source, Upload, document_source, image_source, note, unknown_format
-from session.providers.shrink_images import shrunk_to_fit
+from session.providers.media import (
+    NAME_LENGTH,
+    Inline,
+    Link,
+    Note,
+    Source,
+    Upload,
+    document_source,
+    image_source,
+    note,
+    shrunk_to_fit,
+    unknown_format,
+)
 
 GooglePart: TypeAlias = dict[str, Any]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from session.errors import short
 from session.providers.violations import Violation
 
-from .schema import Payload, Piece, Turn, read_payload
+from .schema import CheckedContent, CheckedPart, GooglePayload, read_payload
 
 
 def validate_google(payload: object) -> list[Violation]:
@@ -30,21 +30,21 @@ def validate_google(payload: object) -> list[Violation]:
     return [*parsed.faults, *(violation for rule in RULES for violation in rule(parsed))]
 
 
-def g1_calls_follow_the_user(payload: Payload) -> Iterator[Violation]:
+def g1_calls_follow_the_user(payload: GooglePayload) -> Iterator[Violation]:
     """G1: a function call turn comes immediately after a user turn or after a function response turn."""
     for before, turn, _ in payload.neighbours():
         if turn.of("function_call") and (before is None or before.role != "user"):
             yield Violation("G1", turn.where, "a function call turn must come immediately after a user turn or a function response turn")
 
 
-def g1_responses_follow_calls(payload: Payload) -> Iterator[Violation]:
+def g1_responses_follow_calls(payload: GooglePayload) -> Iterator[Violation]:
     """G1: a function response turn comes immediately after a function call turn."""
     for before, turn, _ in payload.neighbours():
         if turn.of("function_response") and (before is None or before.role != "model" or not before.of("function_call")):
             yield Violation("G1", turn.where, "a function response turn must come immediately after a function call turn")
 
 
-def g2_as_many_responses_as_calls(payload: Payload) -> Iterator[Violation]:
+def g2_as_many_responses_as_calls(payload: GooglePayload) -> Iterator[Violation]:
     """G2: after a content with calls, the next content has one response for each call."""
     for _, turn, after in payload.neighbours():
         calls, responses = turn.of("function_call"), _responses(after)
@@ -52,7 +52,7 @@ def g2_as_many_responses_as_calls(payload: Payload) -> Iterator[Violation]:
             yield Violation("G2", turn.where, f"{len(calls)} function call parts, and {len(responses)} function response parts after them")
 
 
-def g2_in_the_same_order(payload: Payload) -> Iterator[Violation]:
+def g2_in_the_same_order(payload: GooglePayload) -> Iterator[Violation]:
     """G2: the responses are in the order of the calls. Each has the name of its call, and the same id if both have one."""
     for _, turn, after in payload.neighbours():
         for call, response in zip(turn.of("function_call"), _responses(after), strict=False):
@@ -65,7 +65,7 @@ def g2_in_the_same_order(payload: Payload) -> Iterator[Violation]:
                 yield Violation("G2", f"{response.where}.id", f"{short(ids[1])} answers the call {short(ids[0])}")
 
 
-def g2_ids(payload: Payload) -> Iterator[Violation]:
+def g2_ids(payload: GooglePayload) -> Iterator[Violation]:
     """G2: parallel calls have different ids, so that their responses can be told apart."""
     for turn in payload.turns:
         ids = set()
@@ -75,7 +75,7 @@ def g2_ids(payload: Payload) -> Iterator[Violation]:
             ids.add(call.data.get("id") or object())
 
 
-def g2_responses_come_first(payload: Payload) -> Iterator[Violation]:
+def g2_responses_come_first(payload: GooglePayload) -> Iterator[Violation]:
     """G2: responses are the first parts of their content."""
     for turn in payload.turns:
         has_other_parts = False
@@ -85,20 +85,20 @@ def g2_responses_come_first(payload: Payload) -> Iterator[Violation]:
             has_other_parts = has_other_parts or part.kind != "function_response"
 
 
-def g3_roles(payload: Payload) -> Iterator[Violation]:
+def g3_roles(payload: GooglePayload) -> Iterator[Violation]:
     """G3: roles are user and model; the system instruction is a field of its own."""
     for turn in payload.turns:
         if turn.role not in ("user", "model"):
             yield Violation("G3", f"{turn.where}.role", f"{short(turn.role)}: please use a valid role: user, model")
 
 
-def g3_first_is_user(payload: Payload) -> Iterator[Violation]:
+def g3_first_is_user(payload: GooglePayload) -> Iterator[Violation]:
     """G3: the history begins with a user turn."""
     if payload.turns and payload.turns[0].role == "model":
         yield Violation("G3", payload.turns[0].where, "the first content must be the user's")
 
 
-def g3_last_is_user(payload: Payload) -> Iterator[Violation]:
+def g3_last_is_user(payload: GooglePayload) -> Iterator[Violation]:
     """G3: a request has contents, and does not end on a model turn."""
     if payload.is_request and not payload.turns:
         yield Violation("G3", "contents", "contents are required")
@@ -106,7 +106,7 @@ def g3_last_is_user(payload: Payload) -> Iterator[Violation]:
         yield Violation("G3", payload.turns[-1].where, "multi-turn requests must end with a user turn or a function response turn")
 
 
-def g4_calls_are_signed(payload: Payload) -> Iterator[Violation]:
+def g4_calls_are_signed(payload: GooglePayload) -> Iterator[Violation]:
     """G4: in the current turn the first call of every content has a thought signature.
 
     The current turn is everything after the last user content with a part that is no function response.
@@ -122,7 +122,7 @@ def g4_calls_are_signed(payload: Payload) -> Iterator[Violation]:
                 yield Violation("G4", call.where, f"function call {short(call.data['name'])} is missing a thought_signature")
 
 
-RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
+RULES: tuple[Callable[[GooglePayload], Iterator[Violation]], ...] = (
     g1_calls_follow_the_user,
     g1_responses_follow_calls,
     g2_as_many_responses_as_calls,
@@ -136,5 +136,5 @@ RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
 )
 
 
-def _responses(turn: Turn | None) -> list[Piece]:
+def _responses(turn: CheckedContent | None) -> list[CheckedPart]:
     return turn.of("function_response") if turn is not None else []

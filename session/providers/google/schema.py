@@ -45,7 +45,7 @@ _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class CheckedPart:
     """One part with its place in the payload. Its own field names are in snake case; deeper ones are unchanged."""
 
     where: str
@@ -55,20 +55,20 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class CheckedContent:
     """One content."""
 
     where: str
     role: str
-    parts: tuple[Piece, ...]
+    parts: tuple[CheckedPart, ...]
 
-    def of(self, kind: str) -> list[Piece]:
+    def of(self, kind: str) -> list[CheckedPart]:
         """Return the parts of one kind."""
         return [part for part in self.parts if part.kind == kind]
 
 
 @dataclass(slots=True)
-class Payload:
+class GooglePayload:
     """A payload laid out for the rules.
 
     Attributes:
@@ -79,30 +79,30 @@ class Payload:
     """
 
     is_request: bool
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[CheckedContent] = field(default_factory=list)
     needs_signatures: bool = True
     faults: list[Violation] = field(default_factory=list)
 
-    def neighbours(self) -> Iterator[tuple[Turn | None, Turn, Turn | None]]:
+    def neighbours(self) -> Iterator[tuple[CheckedContent | None, CheckedContent, CheckedContent | None]]:
         """Return every content with its predecessor and its successor."""
         return zip([None, *self.turns], self.turns, [*self.turns[1:], None], strict=False)
 
 
-def read_payload(raw: object) -> Payload:
+def read_payload(raw: object) -> GooglePayload:
     """Return the payload laid out for the rules, with the faults of its shape.
 
     Raises:
         FormatError: The payload is neither a pair `(contents, system)` nor a mapping with `contents`.
     """
     if isinstance(raw, Mapping) and "contents" in raw:
-        payload = Payload(is_request=True)
+        payload = GooglePayload(is_request=True)
         config = _snake(raw.get("config"))
         contents = raw["contents"]
         system = _snake(raw).get("system_instruction", config.get("system_instruction"))
         version = re.search(r"gemini-(\d+)", text_of(raw.get("model", "")))
         payload.needs_signatures = version is None or int(version[1][:9]) >= 3
     elif isinstance(raw, tuple) and len(raw) == 2:
-        payload = Payload(is_request=False)
+        payload = GooglePayload(is_request=False)
         contents, system = raw
     else:
         raise FormatError("payload", "pass (contents, system) as the converter returns them, or a request with `contents`")
@@ -118,7 +118,7 @@ def read_payload(raw: object) -> Payload:
     return payload
 
 
-def _fault(payload: Payload, where: str, message: str) -> None:
+def _fault(payload: GooglePayload, where: str, message: str) -> None:
     payload.faults.append(Violation("G0", where, message))
 
 
@@ -133,7 +133,7 @@ def _snake(value: object) -> dict[str, Any]:
     }
 
 
-def _read_system(payload: Payload, system: object) -> None:
+def _read_system(payload: GooglePayload, system: object) -> None:
     if system is None or isinstance(system, str):
         return None
     parts = system.get("parts") if isinstance(system, Mapping) else system
@@ -146,7 +146,7 @@ def _read_system(payload: Payload, system: object) -> None:
     return None
 
 
-def _read_content(payload: Payload, content: object, where: str) -> None:
+def _read_content(payload: GooglePayload, content: object, where: str) -> None:
     if not isinstance(content, Mapping):
         return _fault(payload, where, "not an object")
     for key in sorted(map(text_of, content.keys() - {"role", "parts"})):
@@ -155,11 +155,11 @@ def _read_content(payload: Payload, content: object, where: str) -> None:
     if not isinstance(parts, list | tuple) or not parts:
         return _fault(payload, f"{where}.parts", "parts must not be empty")
     pieces = [_part(payload, part, f"{where}.parts[{place}]", content.get("role")) for place, part in enumerate(parts)]
-    payload.turns.append(Turn(where, text_of(content.get("role")), tuple(piece for piece in pieces if piece is not None)))
+    payload.turns.append(CheckedContent(where, text_of(content.get("role")), tuple(piece for piece in pieces if piece is not None)))
     return None
 
 
-def _part(payload: Payload, part: object, where: str, role: object) -> Piece | None:
+def _part(payload: GooglePayload, part: object, where: str, role: object) -> CheckedPart | None:
     fields = _snake(part)
     kinds = fields.keys() & _KINDS
     if len(kinds) != 1:
@@ -183,15 +183,15 @@ def _part(payload: Payload, part: object, where: str, role: object) -> Piece | N
             return None
         if not fields["text"] and not signature:
             _fault(payload, f"{where}.text", "empty: only a text with a signature may be empty")
-        return Piece(where, kind, fields, signature)
+        return CheckedPart(where, kind, fields, signature)
     if not isinstance(fields[kind], Mapping):
         _fault(payload, f"{where}.{kind}", "not an object")
         return None
     data = _snake(fields[kind])
-    return Piece(where, kind, data, signature) if _has_fields(payload, kind, data, f"{where}.{kind}") else None
+    return CheckedPart(where, kind, data, signature) if _has_fields(payload, kind, data, f"{where}.{kind}") else None
 
 
-def _has_fields(payload: Payload, kind: str, data: Mapping[str, Any], where: str) -> bool:
+def _has_fields(payload: GooglePayload, kind: str, data: Mapping[str, Any], where: str) -> bool:
     if kind not in _FIELDS:
         return True
     required, optional = _FIELDS[kind]
@@ -218,7 +218,7 @@ def _has_fields(payload: Payload, kind: str, data: Mapping[str, Any], where: str
     return len(payload.faults) == before
 
 
-def _check_blob(payload: Payload, data: Mapping[str, Any], where: str) -> None:
+def _check_blob(payload: GooglePayload, data: Mapping[str, Any], where: str) -> None:
     if not _MEDIA.fullmatch(data["mime_type"]):
         _fault(payload, f"{where}.mime_type", f"unsupported MIME type: {short(data['mime_type'])}")
     if not data["data"] or not _is_base64(data["data"]):
@@ -234,7 +234,7 @@ def _bytes_problem(raw: bytes, kind: str) -> str | None:
     return None if problem is None else f"{kind.partition('/')[0]} {problem}"
 
 
-def _check_response_parts(payload: Payload, parts: object, where: str) -> None:
+def _check_response_parts(payload: GooglePayload, parts: object, where: str) -> None:
     if not isinstance(parts, list | tuple):
         return _fault(payload, where, "not a list")
     for place, part in enumerate(parts):

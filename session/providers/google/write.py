@@ -20,10 +20,19 @@ from typing import Any, NamedTuple
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Text
 from session.providers import additions
-from session.providers.call_ids import CallIds, arguments_object, safe
-from session.providers.conversation import Response, Step, append_blocks, append_closing, blocks_in_order, escape_first
-from session.providers.growing import Conversion, written
-from session.providers.handed_out import copied
+from session.providers.conversation import (
+    Response,
+    Step,
+    WireIds,
+    append_blocks,
+    append_closing,
+    arguments_object,
+    blocks_in_order,
+    copied,
+    dialogue_of,
+    escape_first,
+    safe,
+)
 from session.providers.media import base64_problem
 from session.providers.pieces import GOOGLE
 from session.session import Session
@@ -69,20 +78,16 @@ def to_google(session: Session, *, thought_signatures: Mapping[str, str | bytes]
         session: A log or a view.
         thought_signatures: Signatures by call id, as base64 or bytes. They take precedence over those of the log.
     """
-    signatures = thought_signatures or {}
-
-    def new_writer(opening: str | None) -> _Writer:
-        return _Writer([], opening, signatures)
-
-    if signatures:  # they may be others in the next call
-        conversion = Conversion(new_writer)
-        writer, dialogue = conversion.write(session), conversion.conversation
-    else:
-        writer, dialogue = written(session, "google", new_writer)
-    contents = writer.messages
-    if contents and contents[0]["role"] == "model":  # `preamble_due` does not notice that the user's first text is blank
+    dialogue = dialogue_of(session)
+    contents: list[GooglePart] = []
+    if dialogue.opening is not None:
+        append_blocks(contents, "user", "parts", [text_part(dialogue.opening)])
+    ids = WireIds(UNSAFE, ID_LENGTH)
+    for step in dialogue.steps:
+        _write(step, contents, ids, thought_signatures or {})
+    if contents and contents[0]["role"] == "model":  # the user's first text was blank
         contents.insert(0, {"role": "user", "parts": [text_part(additions.PREAMBLE)]})
-    elif contents and dialogue.opening(session.removed) is None and contents[0]["parts"][0].keys() == {"text"}:
+    elif contents and dialogue.opening is None and contents[0]["parts"][0].keys() == {"text"}:
         escape_first(contents, "parts")
     if dialogue.is_request:
         append_closing(contents, "parts", text_part(additions.CLOSING))
@@ -90,36 +95,21 @@ def to_google(session: Session, *, thought_signatures: Mapping[str, str | bytes]
     return GoogleContents(contents, {"parts": system} if system else None)
 
 
-class _Writer:
-    """Writes steps as contents. See `session.providers.growing`."""
-
-    def __init__(self, contents: list[GooglePart], opening: str | None, signatures: Mapping[str, str | bytes]) -> None:
-        self.messages = contents
-        self._signatures = signatures
-        self._ids = CallIds(UNSAFE, ID_LENGTH)
-        if opening is not None:
-            append_blocks(contents, "user", "parts", [text_part(opening)])
-
-    def branch(self, messages: list[GooglePart]) -> _Writer:
-        branch = _Writer(messages, None, self._signatures)
-        branch._ids = self._ids.branch()
-        return branch
-
-    def write(self, step: Step, last_place: int) -> None:  # noqa: ARG002 - of the protocol
-        contents = self.messages
-        if isinstance(step, Response):
-            if step.resumes:
-                append_closing(contents, "parts", text_part(additions.CLOSING))
-            wire_ids = {call.id: self._ids.take(call.call_id) for call in step.calls}
-            append_blocks(contents, "model", "parts", _response(step, wire_ids, self._signatures))
-            # G1, G2: the very next content has the responses, one for each call, in the order of the calls.
-            append_blocks(contents, "user", "parts", [_function_response(step, call, wire_ids[call.id]) for call in step.calls])
-        elif isinstance(step, Compaction):
-            append_blocks(contents, "user", "parts", [text_part(additions.summary_text(step.summary))] if step.summary.strip() else [])
-        elif step.role == "user":
-            append_blocks(contents, "user", "parts", _carried(step) or list(google_parts(step.content)))
-        else:
-            append_blocks(contents, "model", "parts", _model_message(step))
+def _write(step: Step, contents: list[GooglePart], ids: WireIds, signatures: Mapping[str, str | bytes]) -> None:
+    """Append the next step to the contents."""
+    if isinstance(step, Response):
+        if step.resumes:
+            append_closing(contents, "parts", text_part(additions.CLOSING))
+        wire_ids = {call.id: ids.take(call.call_id) for call in step.calls}
+        append_blocks(contents, "model", "parts", _response(step, wire_ids, signatures))
+        # G1, G2: the very next content has the responses, one for each call, in the order of the calls.
+        append_blocks(contents, "user", "parts", [_function_response(step, call, wire_ids[call.id]) for call in step.calls])
+    elif isinstance(step, Compaction):
+        append_blocks(contents, "user", "parts", [text_part(additions.summary_text(step.summary))] if step.summary.strip() else [])
+    elif step.role == "user":
+        append_blocks(contents, "user", "parts", _carried(step) or list(google_parts(step.content)))
+    else:
+        append_blocks(contents, "model", "parts", _model_message(step))
 
 
 def _response(response: Response, wire_ids: dict[str, str], signatures: Mapping[str, str | bytes]) -> list[GooglePart]:

@@ -10,30 +10,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from session.items import parts_of_item
-from session.parts import DETAILS, Detail, Document, Image, Part
+from session.parts import Detail, Document, Image, Part
 from session.printable import short_name
-from session.providers.media import Inline, Link, Note, document_source, image_source, note, unknown_format
-from session.providers.shrink_images import shrunk_to_fit
+from session.providers.media import Inline, Link, Note, document_source, image_source, note, shrunk_to_fit, unknown_format
 from session.session import Session
-
-__all__ = [
-    "DETAILS",
-    "FILE_NAMES",
-    "IMAGE_TYPES",
-    "SOUND_FORMATS",
-    "STRING_LENGTH",
-    "UNSAFE",
-    "WireFile",
-    "WireImage",
-    "WirePart",
-    "WireSound",
-    "WireText",
-    "arguments_text",
-    "media_in",
-    "title_of",
-    "wire_parts",
-    "wire_texts",
-]
 
 UNSAFE = r"[^a-zA-Z0-9_-]"
 """A pattern for the characters that a tool's name may not have. Call ids avoid them too."""

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from session.errors import FormatError, short
-from session.parts import Detail, Document, Image
+from session.parts import DETAILS, Detail, Document, Image
 from session.sanitize import clean_json
 
-from .content import DETAILS, title_of
+from .content import title_of
 
 
 class PayloadObject:

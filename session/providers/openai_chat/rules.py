@@ -14,7 +14,7 @@ from session.errors import short
 from session.providers.encoded_media import document_fault, image_faults
 from session.providers.violations import Violation
 
-from .schema import Payload, read_payload
+from .schema import ChatPayload, read_payload
 
 CALLS = 128
 """O2: maximum calls in a message."""
@@ -53,7 +53,7 @@ def validate_openai_chat(payload: object) -> list[Violation]:
     return [*parsed.faults, *(violation for rule in RULES for violation in rule(parsed))]
 
 
-def o1_calls_are_answered(payload: Payload) -> Iterator[Violation]:
+def o1_calls_are_answered(payload: ChatPayload) -> Iterator[Violation]:
     """O1: an assistant message with tool_calls is followed by tool messages that answer each of them."""
     answered_ids: set[str | None] = set()  # by the tool messages right after the current message
     violations: list[Violation] = []
@@ -70,7 +70,7 @@ def o1_calls_are_answered(payload: Payload) -> Iterator[Violation]:
     yield from reversed(violations)
 
 
-def o1_tool_messages_have_calls(payload: Payload) -> Iterator[Violation]:
+def o1_tool_messages_have_calls(payload: ChatPayload) -> Iterator[Violation]:
     """O1: every tool message answers a call of the assistant message before the run of tool messages; each call is answered once."""
     open_calls: Counter[str] = Counter()
     for message in payload.messages:
@@ -83,7 +83,7 @@ def o1_tool_messages_have_calls(payload: Payload) -> Iterator[Violation]:
             open_calls = Counter(call.id for call in message.calls)
 
 
-def o1_ids(payload: Payload) -> Iterator[Violation]:
+def o1_ids(payload: ChatPayload) -> Iterator[Violation]:
     """O1: the ids of a message's calls have 1 to 40 characters and are unique."""
     for message in payload.messages:
         ids = set()
@@ -95,14 +95,14 @@ def o1_ids(payload: Payload) -> Iterator[Violation]:
             ids.add(call.id)
 
 
-def o2_call_count(payload: Payload) -> Iterator[Violation]:
+def o2_call_count(payload: ChatPayload) -> Iterator[Violation]:
     """O2: a message has at most 128 calls."""
     for message in payload.messages:
         if len(message.calls) > CALLS:
             yield Violation("O2", message.calls[CALLS].where, f"{len(message.calls)} calls; a message has at most {CALLS}")
 
 
-def o2_names(payload: Payload) -> Iterator[Violation]:
+def o2_names(payload: ChatPayload) -> Iterator[Violation]:
     """O2: a tool's name has 1 to 64 letters, digits, "_" and "-"."""
     for message in payload.messages:
         for call in message.calls:
@@ -110,7 +110,7 @@ def o2_names(payload: Payload) -> Iterator[Violation]:
                 yield Violation("O2", call.where, f"{short(call.name)} should match ^[a-zA-Z0-9_-]{{1,64}}$")
 
 
-def o2_strings(payload: Payload) -> Iterator[Violation]:
+def o2_strings(payload: ChatPayload) -> Iterator[Violation]:
     """O2: one string has at most 10,485,760 characters."""
     for _, part in payload.every_part():
         text = part.data.get(part.type)
@@ -122,14 +122,14 @@ def o2_strings(payload: Payload) -> Iterator[Violation]:
                 yield Violation("O2", call.where, f"string too long: {len(call.arguments)} characters; one has at most {STRING}")
 
 
-def o2_part_types(payload: Payload) -> Iterator[Violation]:
+def o2_part_types(payload: ChatPayload) -> Iterator[Violation]:
     """O2: only user messages hold images, files and sounds; only the assistant's hold refusals; all others hold texts."""
     for message, part in payload.every_part():
         if part.type not in _ALLOWED.get(message.role, {"text"}):
             yield Violation("O2", part.where, f"a part of type {part.type} is not allowed in a message of role {message.role}")
 
 
-def o2_image_bytes(payload: Payload) -> Iterator[Violation]:
+def o2_image_bytes(payload: ChatPayload) -> Iterator[Violation]:
     """O2: an image is an http URL, or intact base64 of one of four formats, correctly labelled, of at most 20 MB."""
     for _, part in payload.every_part():
         if part.type == "image_url":
@@ -137,14 +137,14 @@ def o2_image_bytes(payload: Payload) -> Iterator[Violation]:
                 yield Violation("O2", part.where, problem)
 
 
-def o2_file_bytes(payload: Payload) -> Iterator[Violation]:
+def o2_file_bytes(payload: ChatPayload) -> Iterator[Violation]:
     """O2: a base64 file is an intact file of its type."""
     for _, part in payload.every_part():
         if part.type == "file" and (problem := file_problem(part.data["file"].get("file_data"))) is not None:
             yield Violation("O2", part.where, problem)
 
 
-def o3_developer_messages(payload: Payload) -> Iterator[Violation]:
+def o3_developer_messages(payload: ChatPayload) -> Iterator[Violation]:
     """O3: a reasoning model takes developer messages instead of system messages.
 
     The first reasoning models refused system messages; later ones treat them as the developer's. Developer messages are right for all.
@@ -155,7 +155,7 @@ def o3_developer_messages(payload: Payload) -> Iterator[Violation]:
                 yield Violation("O3", message.where, "a system message for a reasoning model, which takes developer messages")
 
 
-RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
+RULES: tuple[Callable[[ChatPayload], Iterator[Violation]], ...] = (
     o1_calls_are_answered,
     o1_tool_messages_have_calls,
     o1_ids,

@@ -35,7 +35,7 @@ _INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChatPart:
     """One part of a content. A plain text counts as one part."""
 
     where: str
@@ -44,7 +44,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ChatCall:
     """One tool call: its id, the tool's name, and the arguments as text."""
 
     where: str
@@ -54,19 +54,19 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     """One message."""
 
     where: str
     role: str
-    parts: tuple[Part, ...] = ()
-    calls: tuple[Call, ...] = ()
+    parts: tuple[ChatPart, ...] = ()
+    calls: tuple[ChatCall, ...] = ()
     answers: str | None = None
     """The id of the call that a tool message answers."""
 
 
 @dataclass(slots=True)
-class Payload:
+class ChatPayload:
     """A payload laid out for the rules.
 
     Attributes:
@@ -80,32 +80,32 @@ class Payload:
     is_request: bool
     model: str = ""
     sets_reasoning: bool = False
-    messages: list[Message] = field(default_factory=list)
+    messages: list[ChatMessage] = field(default_factory=list)
     faults: list[Violation] = field(default_factory=list)
 
     def fault(self, where: str, message: str) -> None:
         """Add a violation of O0."""
         self.faults.append(Violation("O0", where, message))
 
-    def every_part(self) -> Iterator[tuple[Message, Part]]:
+    def every_part(self) -> Iterator[tuple[ChatMessage, ChatPart]]:
         """Yield every part with its message."""
         for message in self.messages:
             for part in message.parts:
                 yield message, part
 
 
-def read_payload(raw: object) -> Payload:
+def read_payload(raw: object) -> ChatPayload:
     """Return the payload laid out for the rules, with the faults of its shape.
 
     Raises:
         FormatError: The payload is neither a list nor a mapping with `messages`.
     """
     if isinstance(raw, Mapping) and "messages" in raw:
-        payload = Payload(is_request=True, sets_reasoning=raw.get("reasoning_effort") is not None)
+        payload = ChatPayload(is_request=True, sets_reasoning=raw.get("reasoning_effort") is not None)
         payload.model = raw["model"] if isinstance(raw.get("model"), str) else ""
         messages = raw["messages"]
     elif isinstance(raw, list | tuple):
-        payload = Payload(is_request=False)
+        payload = ChatPayload(is_request=False)
         messages = raw
     else:
         raise FormatError("payload", "pass the messages as the converter returns them, or a request with `messages`")
@@ -122,7 +122,7 @@ def read_payload(raw: object) -> Payload:
     return payload
 
 
-def _read_message(payload: Payload, message: object, where: str) -> None:
+def _read_message(payload: ChatPayload, message: object, where: str) -> None:
     if not isinstance(message, Mapping):
         return payload.fault(where, "not an object")
     role = message.get("role")
@@ -137,14 +137,14 @@ def _read_message(payload: Payload, message: object, where: str) -> None:
         payload.fault(f"{where}.tool_call_id", "missing, or not a text")
     parts = tuple(_parts(payload, message, role, f"{where}.content"))
     calls = tuple(_calls(payload, message, f"{where}.tool_calls"))
-    payload.messages.append(Message(where, role, parts, calls, answers if isinstance(answers, str) else None))
+    payload.messages.append(ChatMessage(where, role, parts, calls, answers if isinstance(answers, str) else None))
     return None
 
 
-def _parts(payload: Payload, message: Mapping[str, Any], role: str, where: str) -> Iterator[Part]:
+def _parts(payload: ChatPayload, message: Mapping[str, Any], role: str, where: str) -> Iterator[ChatPart]:
     content = message.get("content")
     if isinstance(content, str):
-        yield Part(where, "text", {"type": "text", "text": content})
+        yield ChatPart(where, "text", {"type": "text", "text": content})
     elif isinstance(content, list | tuple):
         if not content:
             payload.fault(where, "an empty list: expected at least one part")
@@ -156,7 +156,7 @@ def _parts(payload: Payload, message: Mapping[str, Any], role: str, where: str) 
         payload.fault(where, "expected a text or a list of parts, got null")
 
 
-def _part(payload: Payload, part: object, where: str) -> Iterator[Part]:
+def _part(payload: ChatPayload, part: object, where: str) -> Iterator[ChatPart]:
     if not isinstance(part, Mapping):
         return payload.fault(where, "not an object")
     kind = part.get("type")
@@ -175,11 +175,11 @@ def _part(payload: Payload, part: object, where: str) -> Iterator[Part]:
             payload.fault(f"{where}.image_url.detail", f"{short(image['detail'])} is none of {', '.join(_DETAILS)}")
     if kind == "file" and not any(isinstance(part["file"].get(key), str) and part["file"][key] for key in ("file_data", "file_id")):
         return payload.fault(f"{where}.file", "neither file_data nor file_id")
-    yield Part(where, kind, part)
+    yield ChatPart(where, kind, part)
     return None
 
 
-def _calls(payload: Payload, message: Mapping[str, Any], where: str) -> Iterator[Call]:
+def _calls(payload: ChatPayload, message: Mapping[str, Any], where: str) -> Iterator[ChatCall]:
     calls = message.get("tool_calls")
     if calls is None or message.get("role") != "assistant":
         return
@@ -199,4 +199,4 @@ def _calls(payload: Payload, message: Mapping[str, Any], where: str) -> Iterator
         if len(texts) < len(values):
             payload.fault(at, f"id, {kind}.name or {kind}.{field_name} missing, or not a text")
             continue
-        yield Call(at, *texts)
+        yield ChatCall(at, *texts)

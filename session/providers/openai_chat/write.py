@@ -25,9 +25,7 @@ from session.items import Compaction, FunctionCall, FunctionCallOutput, Message
 from session.parts import Document, Image, Text
 from session.providers import additions
 from session.providers.additions import ATTACHED, ELSEWHERE
-from session.providers.call_ids import CallIds, safe
-from session.providers.conversation import Response, Step, append_message, close_answer, open_conversation
-from session.providers.growing import written
+from session.providers.conversation import Response, Step, WireIds, append_message, close_answer, dialogue_of, open_conversation, safe
 from session.session import Session
 
 from .content import UNSAFE, WireFile, WireImage, WirePart, WireSound, WireText, arguments_text, media_in, wire_parts, wire_texts
@@ -57,43 +55,32 @@ def to_openai_chat(session: Session, *, reasoning_model: bool = False) -> list[A
         session: A log or a view.
         reasoning_model: True for a model that takes `developer` messages instead of `system` messages (O3).
     """
-    key = f"openai chat {reasoning_model}"
-    writer, dialogue = written(session, key, lambda _: _Writer([], reasoning_model=reasoning_model), system_in_place=True)
-    messages = writer.messages
+    dialogue = dialogue_of(session, system_in_place=True)
+    messages: list[Json] = []
+    ids = WireIds(UNSAFE, ID_LENGTH)
+    for step in dialogue.steps:
+        _write(step, messages, ids, reasoning_model=reasoning_model)
     if dialogue.is_request:
         close_answer(messages, _closing())
-    open_conversation(messages, {"role": "user", "content": dialogue.removed_line(session.removed)})
+    open_conversation(messages, {"role": "user", "content": dialogue.removed_line})
     return messages
 
 
-class _Writer:
-    """Writes steps as messages. See `session.providers.growing`."""
-
-    def __init__(self, messages: list[Json], *, reasoning_model: bool) -> None:
-        self.messages = messages
-        self._reasoning_model = reasoning_model
-        self._ids = CallIds(UNSAFE, ID_LENGTH)
-
-    def branch(self, messages: list[Json]) -> _Writer:
-        branch = _Writer(messages, reasoning_model=self._reasoning_model)
-        branch._ids = self._ids.branch()
-        return branch
-
-    def write(self, step: Step, last_place: int) -> None:  # noqa: ARG002 - of the protocol
-        messages = self.messages
-        if isinstance(step, Response):
-            if step.resumes:
-                close_answer(messages, _closing())
-            messages.extend(_response(step, self._ids))
-        elif isinstance(step, Compaction):
-            if step.summary.strip():
-                summary = Text(additions.summary_text(step.summary))
-                messages.append({"role": "user", "content": _content(_text_parts(wire_texts([summary])))})
-        elif step.content:
-            message = _message(step, reasoning_model=self._reasoning_model)
-            if messages and messages[-1]["role"] == "tool":
-                _escape_attached(message)
-            append_message(messages, message)
+def _write(step: Step, messages: list[Json], ids: WireIds, *, reasoning_model: bool) -> None:
+    """Append the next step to the messages."""
+    if isinstance(step, Response):
+        if step.resumes:
+            close_answer(messages, _closing())
+        messages.extend(_response(step, ids))
+    elif isinstance(step, Compaction):
+        if step.summary.strip():
+            summary = Text(additions.summary_text(step.summary))
+            messages.append({"role": "user", "content": _content(_text_parts(wire_texts([summary])))})
+    elif step.content:
+        message = _message(step, reasoning_model=reasoning_model)
+        if messages and messages[-1]["role"] == "tool":
+            _escape_attached(message)
+        append_message(messages, message)
 
 
 def _closing() -> Json:
@@ -115,7 +102,7 @@ def _message(message: Message, *, reasoning_model: bool) -> Json:
     return wire_message
 
 
-def _response(response: Response, ids: CallIds) -> Iterator[Json]:
+def _response(response: Response, ids: WireIds) -> Iterator[Json]:
     """Yield the messages of a response: its texts and calls, then the results, then the images and files of the results."""
     content = [part for item in response.items if isinstance(item, Message) for part in _assistant_parts(item)]
     calls = [(call, ids.take(call.call_id)) for call in response.calls]

@@ -13,7 +13,7 @@ from session.errors import short
 from session.providers.openai_chat.rules import file_problem, image_problems
 from session.providers.violations import Violation, text_of
 
-from .schema import Item, Payload, read_payload
+from .schema import ResponsesItem, ResponsesPayload, read_payload
 
 STRING = 10_485_760
 """R0: maximum characters of one string."""
@@ -53,7 +53,7 @@ def validate_openai_responses(payload: object) -> list[Violation]:
     return [*parsed.faults, *(violation for rule in RULES for violation in rule(parsed))]
 
 
-def r0_strings(payload: Payload) -> Iterator[Violation]:
+def r0_strings(payload: ResponsesPayload) -> Iterator[Violation]:
     """R0: one string has at most 10,485,760 characters."""
     for item in payload.items:
         strings = [(item.where, item.data.get(name)) for name in ("arguments", "input")]
@@ -63,14 +63,14 @@ def r0_strings(payload: Payload) -> Iterator[Violation]:
                 yield Violation("R0", where, f"string too long: {len(text)} characters; one has at most {STRING}")
 
 
-def r0_names(payload: Payload) -> Iterator[Violation]:
+def r0_names(payload: ResponsesPayload) -> Iterator[Violation]:
     """R0: a tool's name has 1 to 128 letters, digits, "_" and "-"."""
     for item in payload.items:
         if item.type in ("function_call", "custom_tool_call") and not NAME.fullmatch(item.data["name"]):
             yield Violation("R0", f"{item.where}.name", f"{short(item.data['name'])} should match ^[a-zA-Z0-9_-]{{1,128}}$")
 
 
-def r0_image_bytes(payload: Payload) -> Iterator[Violation]:
+def r0_image_bytes(payload: ResponsesPayload) -> Iterator[Violation]:
     """R0: an image is an http URL, or intact base64 of one of four formats, correctly labelled, of at most 20 MB."""
     for item in payload.items:
         for part in item.parts:
@@ -83,7 +83,7 @@ def r0_image_bytes(payload: Payload) -> Iterator[Violation]:
                 yield Violation("R0", f"{item.where}.output", problem)
 
 
-def r0_file_bytes(payload: Payload) -> Iterator[Violation]:
+def r0_file_bytes(payload: ResponsesPayload) -> Iterator[Violation]:
     """R0: a base64 file is an intact file of its type."""
     for item in payload.items:
         for part in item.parts:
@@ -91,7 +91,7 @@ def r0_file_bytes(payload: Payload) -> Iterator[Violation]:
                 yield Violation("R0", part.where, problem)
 
 
-def r1_calls_have_outputs(payload: Payload) -> Iterator[Violation]:
+def r1_calls_have_outputs(payload: ResponsesPayload) -> Iterator[Violation]:
     """R1: every call is followed by its output, at any distance."""
     last = {
         (item.type, text_of(item.data.get(OUTPUTS[item.type]))): place for place, item in enumerate(payload.items) if item.type in OUTPUTS
@@ -101,7 +101,7 @@ def r1_calls_have_outputs(payload: Payload) -> Iterator[Violation]:
             yield Violation("R1", item.where, f"no tool output found for {item.type} {short(call_id)}")
 
 
-def r1_outputs_have_calls(payload: Payload) -> Iterator[Violation]:
+def r1_outputs_have_calls(payload: ResponsesPayload) -> Iterator[Violation]:
     """R1: every output follows its call, and each call has one output."""
     open_calls: set[tuple[str, str]] = set()
     for item in payload.items:
@@ -115,7 +115,7 @@ def r1_outputs_have_calls(payload: Payload) -> Iterator[Violation]:
                 yield Violation("R1", item.where, f"no tool call found for {item.type} {short(call[1])}")
 
 
-def r1_ids(payload: Payload) -> Iterator[Violation]:
+def r1_ids(payload: ResponsesPayload) -> Iterator[Violation]:
     """R1: the ids of calls have 1 to 64 characters and are unique."""
     ids = set()
     for item in payload.items:
@@ -128,7 +128,7 @@ def r1_ids(payload: Payload) -> Iterator[Violation]:
         ids.add(call_id)
 
 
-def r2_reasoning_is_followed(payload: Payload) -> Iterator[Violation]:
+def r2_reasoning_is_followed(payload: ResponsesPayload) -> Iterator[Violation]:
     """R2: reasoning is followed by an item of the model: a message, a call, or more reasoning that is followed."""
     is_followed = False
     for item in reversed(payload.items):
@@ -138,7 +138,7 @@ def r2_reasoning_is_followed(payload: Payload) -> Iterator[Violation]:
             yield Violation("R2", item.where, "reasoning was provided without its required following item")
 
 
-RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
+RULES: tuple[Callable[[ResponsesPayload], Iterator[Violation]], ...] = (
     r0_strings,
     r0_names,
     r0_image_bytes,
@@ -150,12 +150,12 @@ RULES: tuple[Callable[[Payload], Iterator[Violation]], ...] = (
 )
 
 
-def _runs_at_provider(item: Item) -> bool:
+def _runs_at_provider(item: ResponsesItem) -> bool:
     """True if the provider runs this call itself, so that no output answers it."""
     return item.type.startswith("tool_search") and (item.data.get("execution") == "server" or item.data.get("call_id") is None)
 
 
-def _call_id(item: Item) -> str | None:
+def _call_id(item: ResponsesItem) -> str | None:
     """Return the id of a call that the client answers, or None for other items."""
     if item.type not in CALLS or _runs_at_provider(item):
         return None

@@ -75,7 +75,7 @@ _DETAILS = ("auto", "low", "high", "original")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ResponsesPart:
     """One part of a content or an output. A plain text counts as one part."""
 
     where: str
@@ -84,17 +84,17 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ResponsesItem:
     """One item of the input."""
 
     where: str
     type: str
     data: Mapping[str, Any]
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ResponsesPart, ...] = ()
 
 
 @dataclass(slots=True)
-class Payload:
+class ResponsesPayload:
     """A payload laid out for the rules.
 
     Attributes:
@@ -104,7 +104,7 @@ class Payload:
     """
 
     continues: bool = False
-    items: list[Item] = field(default_factory=list)
+    items: list[ResponsesItem] = field(default_factory=list)
     faults: list[Violation] = field(default_factory=list)
 
     def fault(self, where: str, message: str) -> None:
@@ -112,13 +112,13 @@ class Payload:
         self.faults.append(Violation("R0", where, message))
 
 
-def read_payload(raw: object) -> Payload:
+def read_payload(raw: object) -> ResponsesPayload:
     """Return the payload laid out for the rules, with the faults of its shape.
 
     Raises:
         FormatError: The payload is neither a list nor a mapping with `input`.
     """
-    payload = Payload()
+    payload = ResponsesPayload()
     if isinstance(raw, Mapping) and "input" in raw:
         payload.continues = raw.get("previous_response_id") is not None or raw.get("conversation") is not None
         items = raw["input"]
@@ -142,7 +142,7 @@ def read_payload(raw: object) -> Payload:
     return payload
 
 
-def _read_item(payload: Payload, item: object, where: str, used_ids: set[str]) -> None:
+def _read_item(payload: ResponsesPayload, item: object, where: str, used_ids: set[str]) -> None:
     if not isinstance(item, Mapping):
         return payload.fault(where, "not an object")
     kind = item.get("type", "message" if "role" in item else None)
@@ -157,18 +157,18 @@ def _read_item(payload: Payload, item: object, where: str, used_ids: set[str]) -
     _check_id(payload, kind, item, where, used_ids)
     if len(payload.faults) > faults:
         return None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ResponsesPart, ...] = ()
     if kind == "message":
         parts = _read_message(payload, item, where)
     elif kind in ("function_call_output", "custom_tool_call_output"):
         parts = _parts(payload, item["output"], f"{where}.output", _USER_PARTS, "input_text")
     elif kind == "reasoning":
         _check_reasoning(payload, item, where)
-    payload.items.append(Item(where, kind, item, parts))
+    payload.items.append(ResponsesItem(where, kind, item, parts))
     return None
 
 
-def _check_id(payload: Payload, kind: str, item: Mapping[str, Any], where: str, used_ids: set[str]) -> None:
+def _check_id(payload: ResponsesPayload, kind: str, item: Mapping[str, Any], where: str, used_ids: set[str]) -> None:
     item_id = item.get("id")
     if item_id is None:
         return
@@ -180,7 +180,7 @@ def _check_id(payload: Payload, kind: str, item: Mapping[str, Any], where: str, 
         used_ids.add(item_id)
 
 
-def _read_message(payload: Payload, message: Mapping[str, Any], where: str) -> tuple[Part, ...]:
+def _read_message(payload: ResponsesPayload, message: Mapping[str, Any], where: str) -> tuple[ResponsesPart, ...]:
     role = message["role"]
     if role not in ("user", "assistant", "system", "developer"):
         payload.fault(f"{where}.role", f"{short(role)} is none of user, assistant, system, developer")
@@ -191,9 +191,9 @@ def _read_message(payload: Payload, message: Mapping[str, Any], where: str) -> t
     return _parts(payload, message.get("content"), f"{where}.content", _ROLE_PARTS.get(role, _USER_PARTS), text)
 
 
-def _parts(payload: Payload, content: object, where: str, allowed: set[str], text: str) -> tuple[Part, ...]:
+def _parts(payload: ResponsesPayload, content: object, where: str, allowed: set[str], text: str) -> tuple[ResponsesPart, ...]:
     if isinstance(content, str):
-        return (Part(where, text, {"type": text, "text": content}),)
+        return (ResponsesPart(where, text, {"type": text, "text": content}),)
     if not isinstance(content, list | tuple):
         payload.fault(where, "neither a text nor a list of parts")
         return ()
@@ -208,11 +208,11 @@ def _parts(payload: Payload, content: object, where: str, allowed: set[str], tex
         elif kind == "input_image" and part.get("detail", "auto") not in _DETAILS:
             payload.fault(f"{at}.detail", f"{short(part['detail'])} is none of {', '.join(_DETAILS)}")
         else:
-            parts.append(Part(at, kind, part))
+            parts.append(ResponsesPart(at, kind, part))
     return tuple(parts)
 
 
-def _check_reasoning(payload: Payload, item: Mapping[str, Any], where: str) -> None:
+def _check_reasoning(payload: ResponsesPayload, item: Mapping[str, Any], where: str) -> None:
     for place, part in enumerate(item["summary"]):
         if not isinstance(part, Mapping) or part.get("type") != "summary_text" or not isinstance(part.get("text"), str):
             payload.fault(f"{where}.summary[{place}]", "not of type summary_text, or without its text")

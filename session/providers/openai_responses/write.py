@@ -29,10 +29,17 @@ from typing import Any, TypeAlias
 from session.items import FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Document, Image, Text
 from session.providers import additions
-from session.providers.call_ids import CallIds, safe
-from session.providers.conversation import Response, Step, append_message, close_answer, open_conversation
-from session.providers.growing import written
-from session.providers.handed_out import copied
+from session.providers.conversation import (
+    Response,
+    Step,
+    WireIds,
+    append_message,
+    close_answer,
+    copied,
+    dialogue_of,
+    open_conversation,
+    safe,
+)
 from session.providers.media import base64_problem, unusable
 from session.providers.openai_chat.content import (
     UNSAFE,
@@ -79,45 +86,35 @@ def to_openai_responses(session: Session) -> list[Any]:
     Args:
         session: A log or a view.
     """
-    writer, dialogue = written(session, "openai responses", lambda _: _Writer([]), system_in_place=True)
-    items = writer.messages
+    dialogue = dialogue_of(session, system_in_place=True)
+    items: list[Json] = []
+    ids, sent_ids = WireIds(UNSAFE, ID_LENGTH), set[str]()
+    for step in dialogue.steps:
+        _write(step, items, ids, sent_ids)
     if dialogue.is_request:
         close_answer(items, _closing())
-    open_conversation(items, {"type": "message", "role": "user", "content": dialogue.removed_line(session.removed)})
+    open_conversation(items, {"type": "message", "role": "user", "content": dialogue.removed_line})
     return items
 
 
-class _Writer:
-    """Writes steps as input items. See `session.providers.growing`."""
-
-    def __init__(self, items: list[Json]) -> None:
-        self.messages = items
-        self._ids = CallIds(UNSAFE, ID_LENGTH)
-        self._sent_ids: set[str] = set()  # the API refuses an id of its own that is sent twice
-
-    def branch(self, messages: list[Json]) -> _Writer:
-        branch = _Writer(messages)
-        branch._ids, branch._sent_ids = self._ids.branch(), set(self._sent_ids)
-        return branch
-
-    def write(self, step: Step, last_place: int) -> None:  # noqa: ARG002 - of the protocol
-        items, sent_ids = self.messages, self._sent_ids
-        if isinstance(step, Response):
-            if step.resumes:
-                close_answer(items, _closing())
-            wire_ids = {call.id: self._ids.take(call.call_id) for call in step.calls}
-            paired = {call.id: pair for call in step.calls if (pair := _pair(call, step.outputs.get(call.id), wire_ids[call.id]))}
-            items.extend(_response(step, wire_ids, paired, sent_ids))
-            # R1: outputs follow the response, in the order of the calls.
-            items.extend(paired[call.id][1] if call.id in paired else _output(step, call, wire_ids[call.id]) for call in step.calls)
-        elif isinstance(step, Message):
-            for message in _message(step, sent_ids):
-                append_message(items, message)
-        elif (item := _carried(step.extra)) is not None:
-            items.extend(_unless_sent([item], sent_ids))
-        elif step.summary.strip():
-            summary = Text(additions.summary_text(step.summary))
-            items.append(_input_message("user", [_part(part) for part in wire_parts([summary])]))
+def _write(step: Step, items: list[Json], ids: WireIds, sent_ids: set[str]) -> None:
+    """Append the next step to the items. The API refuses an id of its own that is sent twice: `sent_ids` holds those that were sent."""
+    if isinstance(step, Response):
+        if step.resumes:
+            close_answer(items, _closing())
+        wire_ids = {call.id: ids.take(call.call_id) for call in step.calls}
+        paired = {call.id: pair for call in step.calls if (pair := _pair(call, step.outputs.get(call.id), wire_ids[call.id]))}
+        items.extend(_response(step, wire_ids, paired, sent_ids))
+        # R1: outputs follow the response, in the order of the calls.
+        items.extend(paired[call.id][1] if call.id in paired else _output(step, call, wire_ids[call.id]) for call in step.calls)
+    elif isinstance(step, Message):
+        for message in _message(step, sent_ids):
+            append_message(items, message)
+    elif (item := _carried(step.extra)) is not None:
+        items.extend(_unless_sent([item], sent_ids))
+    elif step.summary.strip():
+        summary = Text(additions.summary_text(step.summary))
+        items.append(_input_message("user", [_part(part) for part in wire_parts([summary])]))
 
 
 def media_places(session: Session) -> dict[tuple[int, ...], Image | Document]:

@@ -17,9 +17,7 @@ tools: list[ToolParam] = [{"name": "list_files", "input_schema": {"type": "objec
 recall = manager.recall_tool("anthropic")
 messages, system = session.to_anthropic_messages(caching=True)
 
-answer: Message = client.messages.create(
-    model="m", max_tokens=9, messages=messages, system=system or anthropic.omit, tools=[*tools, recall.definition]
-)
+answer: Message = client.messages.create(model="m", max_tokens=9, messages=messages, system=system, tools=[*tools, recall.definition])
 session.add_response(answer)
 client.messages.count_tokens(model="m", messages=messages, tools=[recall.definition])
 client.beta.messages.create(model="m", max_tokens=9, messages=messages)

@@ -222,7 +222,10 @@ def _check_part(part: object, where: str, role: str) -> None:
         _check_function(value, where, "response", {"id", "name", "response", "parts", "scheduling", "willContinue"})
         if not isinstance(value.get("response"), dict):
             raise Refusal(f"* {where}.function_response.response: Value is not a struct")
-        for number, medium in enumerate(value.get("parts") or []):
+        parts = value.get("parts") or []
+        if not isinstance(parts, list):
+            raise Refusal(f"* {where}.function_response.parts: Value is not a list")
+        for number, medium in enumerate(parts):
             _check_media(medium, f"{where}.function_response.parts[{number}]")
         if role != "user":
             raise Refusal("Please ensure that function response turn comes from the user.")

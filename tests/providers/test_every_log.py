@@ -1,0 +1,194 @@
+"""What holds for every log in every wire format: it is valid, survives a round trip, and extends what a shorter log sends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+
+from session import FormatError, Session
+from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
+from session.providers.additions import PREAMBLE
+from session.providers.anthropic import from_anthropic, to_anthropic
+from session.providers.google import from_google, to_google
+from session.providers.native_compaction import is_native
+from session.providers.openai_chat import from_openai_chat, to_openai_chat
+from session.providers.openai_responses import from_openai_responses, to_openai_responses
+from session.units import request_points
+from tests.providers.test_providers_google import signed_logs
+from tests.providers.test_providers_openai_responses import OUR_LOGS
+from tests.support.any_logs import answers, cut, is_new_prompt, logs
+from tests.support.strategies import sessions
+
+
+@dataclass(frozen=True)
+class Format:
+    """A wire format.
+
+    Attributes:
+        name: Its name.
+        write: Converts a session.
+        read: Converts a payload back.
+        validate: Validates a payload.
+        logs: Logs of any items, many of them as the provider makes them.
+        words: The names of fields, and words that they may hold.
+        has_system_apart: True if the system prompt is not among the messages.
+    """
+
+    name: str
+    write: Callable[[Session], Any]
+    read: Callable[[Any], Session]
+    validate: Callable[[Any], list[Any]]
+    logs: st.SearchStrategy[Session]
+    words: str
+    has_system_apart: bool = True
+
+    def flat(self, session: Session) -> list[Any]:
+        """Return the blocks of all messages with their roles, or the messages of a format without blocks."""
+        if not self.has_system_apart:
+            return list(self.write(session))
+        return [(message["role"], block) for message in self.write(session)[0] for block in message.get("content", message.get("parts"))]
+
+
+ANTHROPIC_WORDS = """role content type text id name input tool_use_id source data media_type title usage user assistant base64
+    server_tool_use web_search_tool_result tool_use tool_result thinking compaction"""
+GOOGLE_WORDS = """role parts text thought thoughtSignature function_call functionResponse name id args response output inlineData data
+    mime_type fileData file_uri toolCall executable_code user model"""
+CHAT_WORDS = """role content type text tool_calls id function image_url url file name tool_call_id more user assistant tool
+    data:image/png;base64,§"""
+RESPONSES_WORDS = """type role content call_id id name arguments output summary tools action execution more text image_url file_id message
+    function_call function_call_output custom_tool_call reasoning compaction shell_call shell_call_output input_text user assistant"""
+
+FORMATS = (
+    Format("anthropic", to_anthropic, lambda payload: from_anthropic(*payload), validate_anthropic, sessions() | logs(), ANTHROPIC_WORDS),
+    Format("google", to_google, lambda payload: from_google(*payload), validate_google, sessions() | signed_logs(), GOOGLE_WORDS),
+    Format("chat", to_openai_chat, from_openai_chat, validate_openai_chat, sessions() | logs(), CHAT_WORDS, has_system_apart=False),
+    Format(
+        "responses",
+        to_openai_responses,
+        from_openai_responses,
+        validate_openai_responses,
+        OUR_LOGS,
+        RESPONSES_WORDS,
+        has_system_apart=False,
+    ),
+)
+formats = pytest.mark.parametrize("of", FORMATS, ids=lambda of: of.name)
+PATIENT = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+def _validate_for_a_reasoning_model(messages: list[Any]) -> list[Any]:
+    return validate_openai_chat({"messages": messages, "model": "o3"} if messages else messages)
+
+
+VARIANTS: tuple[Any, ...] = (
+    *(pytest.param(of, of.write, of.validate, id=of.name) for of in FORMATS),
+    pytest.param(FORMATS[0], partial(to_anthropic, caching=True), validate_anthropic, id="anthropic with marks"),
+    pytest.param(FORMATS[2], partial(to_openai_chat, reasoning_model=True), _validate_for_a_reasoning_model, id="chat, reasoning"),
+)
+
+
+@pytest.mark.parametrize(("of", "write", "validate"), VARIANTS)
+@PATIENT
+@given(data=st.data())
+def test_every_log_is_valid(of: Format, write: Callable[[Session], Any], validate: Callable[[Any], list[Any]], data: st.DataObject) -> None:
+    """Complete or cut at a request point, it passes the rules of docs/provider-rules.md, and does not change."""
+    session = data.draw(of.logs)
+    before = json.dumps(session.to_dict())
+    for end in {*request_points(session), len(session.items)}:
+        payload = write(cut(session, end))
+        assert validate(payload) == []
+        json.dumps(payload, allow_nan=False).encode()
+    assert json.dumps(session.to_dict()) == before
+
+
+@formats
+@PATIENT
+@given(data=st.data())
+def test_a_payload_read_back_is_sent_again_unchanged(of: Format, data: st.DataObject) -> None:
+    """A payload that is read and written again is the same payload, and equal payloads give equal items."""
+    session = data.draw(of.logs)
+    for end in sorted({*request_points(session)[-2:], len(session.items)}):
+        payload = of.write(cut(session, end))
+        back = of.read(payload)
+        assert of.write(back) == payload
+        assert back.to_dict()["items"] == of.read(json.loads(json.dumps(payload))).to_dict()["items"]
+
+
+@formats
+@PATIENT
+@given(data=st.data())
+def test_a_longer_log_extends_the_messages_of_a_shorter_one(of: Format, data: st.DataObject) -> None:
+    """Between edits each request's messages extend the previous one's. A late output is an edit, and so is a new prompt among them."""
+    session = data.draw(of.logs)
+    points = request_points(session)
+    late = any(call < point < place for call, place in answers(session).items() for point in points if point < len(session.items))
+    event(f"late answers: {late}")
+    previous: list[Any] = []
+    start = 0
+    for end in points:
+        messages = of.flat(cut(session, end))
+        if not late and (of.has_system_apart or not any(map(is_new_prompt, session.items[start:end]))):
+            assert messages[: len(previous)] == previous
+        previous, start = messages, end
+
+
+@formats
+@given(data=st.data())
+def test_junk_is_read_or_refused(of: Format, data: st.DataObject) -> None:
+    """Any JSON is read as a session that can be saved and sent, or is a `FormatError`."""
+    words = st.sampled_from(of.words.split())
+    junk = st.recursive(
+        words | st.sampled_from([None, True, 7, 1.5, "", PREAMBLE]),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=4),
+        max_leaves=8,
+    )
+    head = {"type": words} if of.name == "responses" else {"role": st.sampled_from(["user", "assistant", "model", "tool"])}
+    fields = {name: junk for name in of.words.split() if name not in head}
+    messages = data.draw(st.lists(st.fixed_dictionaries(head, optional=fields), max_size=4))
+    try:
+        session = of.read((messages, data.draw(junk)) if of.has_system_apart else messages)
+    except FormatError:
+        event("refused")
+        return
+    payload = of.write(Session.from_dict(session.to_dict()))
+    json.dumps(payload)
+    of.validate(payload)
+
+
+@cache
+def _adapter(name: str) -> Any:
+    """Return the adapter of the client's types, built once: building takes longer than a few dozen checks."""
+    from anthropic.types import MessageParam
+    from openai.types.chat import ChatCompletionMessageParam
+    from openai.types.responses import ResponseInputItemParam
+    from pydantic import TypeAdapter
+
+    types: dict[str, Any] = {
+        "anthropic": list[MessageParam],
+        "chat": list[ChatCompletionMessageParam],
+        "responses": list[ResponseInputItemParam],
+    }
+    return TypeAdapter(types[name])
+
+
+def _with_lists(checked: Any) -> Any:
+    """Return a copy with lists for pydantic's lazy iterators, which check their members when they are read."""
+    if isinstance(checked, dict):
+        return {key: _with_lists(member) for key, member in checked.items()}
+    return [_with_lists(member) for member in checked] if isinstance(checked, Iterable) and not isinstance(checked, str) else checked
+
+
+@pytest.mark.parametrize("of", [of for of in FORMATS if of.name != "google"], ids=lambda of: of.name)
+@settings(PATIENT, max_examples=40)
+@given(session=sessions())
+def test_every_payload_matches_the_sdk_types(of: Format, session: Session) -> None:
+    assume(not any(map(is_native, session.items)))  # only the types of Anthropic's beta have those
+    messages = of.write(session)[0] if of.has_system_apart else of.write(session)
+    assert _with_lists(_adapter(of.name).validate_python(messages)) == messages
