@@ -34,6 +34,9 @@ class Session(SessionLog):
 
     Use a session in one thread at a time. Snapshots of it can be read in any thread while it grows.
 
+    A manager's `process_session` returns a view of a session: a session too, but read-only. Append to the session, and make a new view
+    for each request. Copies and forks of a view are logs of their own, and so is `Session.from_view(view)`.
+
     Attributes:
         id: The session's own id.
         metadata: JSON values of your own. A value that cannot be saved raises FormatError when the session is saved, copied or forked.
@@ -66,6 +69,7 @@ class Session(SessionLog):
         """
         from .providers.response import append_response
 
+        self._check_editable("add_response")
         return append_response(self, response, agent_id, extra)
 
     def add_tool_results(self, results: object, *, is_error: bool | Collection[str] = False) -> list[FunctionCallOutput]:
@@ -86,6 +90,7 @@ class Session(SessionLog):
         """
         from .providers.tool_results import append_results
 
+        self._check_editable("add_tool_results")
         return append_results(self, self._calls().unanswered(), results, is_error)
 
     # Edits in place
@@ -127,6 +132,7 @@ class Session(SessionLog):
         """
         from .edits import check_new_items, insert_by_time
 
+        self._check_editable("insert")
         new = check_new_items(self, items)
         if not new:
             return new
@@ -155,6 +161,7 @@ class Session(SessionLog):
         """
         from .edits import truncate_log
 
+        self._check_editable("truncate")
         excerpt = truncate_log(self, max_items, max_tokens)
         if excerpt is not None:
             self._set_items(excerpt)
@@ -181,6 +188,7 @@ class Session(SessionLog):
         """
         from .summary import EmptySummaryError, check_summarizer, plan_summary, replace_with_summary, request_summary, warn_unchanged
 
+        self._check_editable("summarize")
         summarizer = check_summarizer(llm)
         task = plan_summary(self, keep_recent_turns)
         if task is not None:
@@ -197,6 +205,7 @@ class Session(SessionLog):
 
         Items, snapshots, views and copies that others hold stay complete.
         """
+        self._check_editable("cleanup")
         self._rewrite([])
         self._breaks = frozenset()
         self._origin = None
@@ -335,6 +344,7 @@ class Session(SessionLog):
         """
         from .merge import check_session, merge_logs
 
+        self._check_editable("merge")
         check_session(other, "merge.other")
         excerpt = merge_logs(self, other)
         if excerpt is not None:
@@ -357,6 +367,7 @@ class Session(SessionLog):
         from .merge import check_session, final_message
         from .summary import warn_unchanged
 
+        self._check_editable("merge_result")
         check_session(other, "merge_result.other")
         message = final_message(other, agent_id)
         if message is None:
@@ -392,6 +403,7 @@ class Session(SessionLog):
             with_header,
         )
 
+        self._check_editable("merge_with_summary")
         check_session(other, "merge_with_summary.other")
         summarizer = check_summarizer(llm)
         clean_agent_id(agent_id, "merge_with_summary.agent_id")  # before a summary is paid for
@@ -476,18 +488,8 @@ class Session(SessionLog):
 
         from .providers.google import to_google
 
-        # The log may grow meanwhile. The snapshot is converted.
-        snapshot = Session.showing(
-            self,
-            self._items,
-            breaks=self._breaks,
-            settled=self._settled,
-            ends=self._ends,
-            length=self._length,
-            conversions=self._conversions,
-            usage_noted_after=self.usage_noted_after,
-        )
-        return await asyncio.to_thread(to_google, snapshot, thought_signatures=thought_signatures)
+        # The log may grow meanwhile.
+        return await asyncio.to_thread(to_google, Session.view_of(self), thought_signatures=thought_signatures)
 
     @classmethod
     def from_anthropic(cls, messages: object, system: object = None) -> Session:
@@ -581,6 +583,7 @@ class Session(SessionLog):
             self._breaks |= {message.id}
 
     def _set_pinned(self, id: str, pinned: bool) -> Item:
+        self._check_editable("pin" if pinned else "unpin")
         place = self.position(id)
         if place is None:
             raise UnknownItemError(id)

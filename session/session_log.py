@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from .call_index import CallIndex
-from .errors import DuplicateItemError, FormatError, short
+from .errors import DuplicateItemError, FormatError, ReadOnlyError, short
 from .items import (
     ITEM_TYPES,
     AgentConfigUpdate,
@@ -40,7 +41,10 @@ AnyItem = TypeVar("AnyItem", bound=ItemBase)
 
 
 class SessionLog:
-    """The item list of a session, its indexes, queries, and the methods that append to it."""
+    """The item list of a session, its indexes, queries, and the methods that append to it.
+
+    A view is a session that shares the item list of another one, and refuses every change.
+    """
 
     __slots__ = (
         "__weakref__",
@@ -48,16 +52,16 @@ class SessionLog:
         "_by_call",
         "_conversions",
         "_ends",
+        "_is_view",
         "_items",
         "_length",
+        "_metadata",
         "_origin",
-        "_owned",
         "_parent",
         "_places",
         "_settled",
         "_settled_tokens",
         "id",
-        "metadata",
     )
 
     def __init__(self, items: Iterable[Item] | None = None, *, id: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
@@ -76,12 +80,12 @@ class SessionLog:
         if not (metadata is None or isinstance(metadata, Mapping)):
             raise FormatError("Session.metadata", f"expected a mapping, got {short(metadata)}")
         self.id = clean(id) if id else new_id()
-        self.metadata: dict[str, Any] = clean_json(metadata or {}, "Session.metadata")
+        self._metadata: dict[str, Any] = clean_json(metadata or {}, "Session.metadata")
+        self._is_view = False
         self._items: list[Item] = []
         self._length = 0
         self._origin: Session | None = None
         self._parent: ReferenceType[Session] | None = None  # the session that it was copied from as a whole
-        self._owned = True
         self._places: dict[str, int] | None = {}
         self._by_call: CallIndex | None = None
         self._conversions: dict[str, object] = {}
@@ -107,7 +111,7 @@ class SessionLog:
         conversions: dict[str, object] | None = None,
         usage_noted_after: str | None = None,
     ) -> Self:
-        """Return a view of `origin` in O(1). It shares the list `items`, to which others may go on appending.
+        """Return a read-only view of `origin` in O(1). It shares the list `items`, to which others may go on appending.
 
         Args:
             origin: The session whose id and metadata the view has.
@@ -123,15 +127,15 @@ class SessionLog:
         """
         view = cls.__new__(cls)
         view.id = origin.id
-        view.metadata = {**origin.metadata, **({} if removed is None else removed.to_metadata())}
-        view.metadata.pop(USAGE_NOTED_AFTER, None)
+        view._metadata = {**origin.metadata, **({} if removed is None else removed.to_metadata())}
+        view._metadata.pop(USAGE_NOTED_AFTER, None)
         if usage_noted_after is not None:
-            view.metadata[USAGE_NOTED_AFTER] = usage_noted_after
+            view._metadata[USAGE_NOTED_AFTER] = usage_noted_after
+        view._is_view = True
         view._items = items
         view._length = len(items) if length is None else length
         view._origin = origin
         view._parent = None
-        view._owned = False
         view._places = None
         view._by_call = None
         view._conversions = {} if conversions is None else conversions
@@ -141,14 +145,70 @@ class SessionLog:
         view._settled_tokens = settled_tokens
         return view
 
+    @classmethod
+    def view_of(cls, session: Session) -> Self:
+        """Return a read-only view of all that the session holds now, in O(1). Of a view, it is an equal view of the same log.
+
+        view = Session.view_of(session)
+        session.add_message("user", "more")  # the view does not show it
+        """
+        return cls.showing(
+            session._origin if session._is_view and session._origin is not None else session,
+            session._items,
+            breaks=session._breaks,
+            settled=session._settled,
+            settled_tokens=session._settled_tokens,
+            ends=session._ends,
+            removed=session.removed,
+            length=session._length,
+            conversions=session._conversions,
+            usage_noted_after=session.usage_noted_after,
+        )
+
+    @classmethod
+    def from_view(cls, view: Session) -> Self:
+        """Return a log that goes on from a view: it has the view's items and id, and may be appended to.
+
+            log = Session.from_view(manager.process_session(session))
+
+        It is independent of the session that the view was made from, and never gets back what the view left out, though `recall` returns
+        that. To go on with a conversation, append to the session and make another view.
+
+        Raises:
+            FormatError: `view` is not a session.
+        """
+        if not isinstance(view, SessionLog):
+            raise FormatError("Session.from_view", f"{short(view)} is not a session; pass a view, as `process_session` returns it")
+        log = cls.__new__(cls)
+        log.__setstate__({**view.__getstate__(), "is_view": False})
+        log._origin = view._origin
+        return log
+
     def __repr__(self) -> str:
-        return f"<Session {self.id}: {self._length} items>"
+        return f"<{'view of session' if self._is_view else 'Session'} {self.id}: {self._length} items>"
+
+    def __bool__(self) -> bool:
+        return True  # an empty session is one too
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
+        return self.items[index]
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy gets a list of its own with only this session's items. If two sessions appended to one list, each would see the
         # other's items; and the list of a view can hold more than the view shows.
         return {
             "id": self.id,
+            "is_view": self._is_view,
             "metadata": dict(self.metadata),
             "items": self._items[: self._length],
             "breaks": self._breaks,
@@ -159,12 +219,14 @@ class SessionLog:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.id = state["id"]
-        self.metadata = state["metadata"]
+        self._metadata = state["metadata"]
         self._origin = None  # the copy of a view is independent of it
         self._parent = None
         self._items, self._length, self._settled = [], 0, 0
+        self._is_view = False
         self._rewrite(state["items"])
         self.restore_seams(state["breaks"], state["settled"], state["settled_tokens"], state["ends"])
+        self._is_view = state["is_view"]
 
     # Contents
 
@@ -199,8 +261,23 @@ class SessionLog:
         return self._settled
 
     @property
+    def is_view(self) -> bool:
+        """True for a read-only view of a session, which `process_session` returns: append to the session, not to the view."""
+        return self._is_view
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """JSON values of your own; read-only in a view."""
+        return cast("dict[str, Any]", MappingProxyType(self._metadata)) if self._is_view else self._metadata
+
+    @metadata.setter
+    def metadata(self, values: dict[str, Any]) -> None:
+        self._check_editable("metadata")
+        self._metadata = values
+
+    @property
     def origin(self) -> Session | None:
-        """The session that this one is a view of. None for a log, and for a view that was saved and loaded."""
+        """The session that this one is a view of, or goes on from. None for any other log, and for a view that was saved and loaded."""
         return self._origin
 
     @property
@@ -260,7 +337,9 @@ class SessionLog:
         Raises:
             DuplicateItemError: Its id is in use.
             FormatError: It is not an item.
+            ReadOnlyError: This is a view, or read-only. So does every other method that changes a session.
         """
+        self._check_editable("append")
         if type(item) not in ITEM_TYPES:
             raise FormatError(
                 "Session.append", f"{short(item)} is not an item; pass a Message, a FunctionCall or another of the item classes"
@@ -268,10 +347,6 @@ class SessionLog:
         places = self._place_map()
         if item.id in places:
             raise DuplicateItemError(item.id)
-        if not self._owned:  # a view shares its list with another session; from here on they differ
-            self._items = self._items[: self._length]
-            self._owned = True
-            self._conversions = {}
         places[item.id] = self._length
         self._items.append(item)  # type: ignore[arg-type]  # ITEM_TYPES are those of Item
         self._length += 1
@@ -311,6 +386,7 @@ class SessionLog:
             DuplicateItemError: The id is in use.
             FormatError: A value has the wrong type; or `replace` with another role than system.
         """
+        self._check_editable("add_message")
         message = Message(
             role,
             content,
@@ -367,6 +443,7 @@ class SessionLog:
             DuplicateItemError: A call with this id and other content waits for its output.
             FormatError: A value has the wrong type, or the arguments hold a value that JSON cannot.
         """
+        self._check_editable("add_function_call")
         if isinstance(arguments, Mapping):
             data = clean_json(arguments, "FunctionCall.arguments")
             arguments = with_room(lambda: json.dumps(data, ensure_ascii=False))
@@ -391,6 +468,7 @@ class SessionLog:
             DuplicateItemError: The call already has another output.
             FormatError: A value has the wrong type.
         """
+        self._check_editable("add_function_output")
         item = FunctionCallOutput(name, output, call_id, is_error=is_error, agent_id=agent_id)
         return self._calls().same_output(item) or self.append(item)
 
@@ -417,12 +495,18 @@ class SessionLog:
         self, breaks: frozenset[str], settled: int, settled_tokens: int | None = None, ends: frozenset[str] | None = None
     ) -> None:
         """Set these attributes: for readers of saved views and transcripts. `request_ends` stays as it is if `ends` is None."""
+        self._check_editable("restore_seams")
         self._breaks = breaks
         self._ends = self._ends if ends is None else ends
         self._settled = settled
         self._settled_tokens = settled_tokens
 
     # Inside
+
+    def _check_editable(self, operation: str) -> None:
+        """Raise ReadOnlyError if this is a view. Every method that changes a session begins with this."""
+        if self._is_view:
+            raise ReadOnlyError(operation, is_view=True)
 
     def _place_map(self) -> dict[str, int]:
         if self._places is None:
@@ -440,7 +524,6 @@ class SessionLog:
         self._settled_tokens = None
         self._items = items
         self._length = len(items)
-        self._owned = True
         self._places = None
         self._by_call = None
         self._conversions = {}

@@ -41,7 +41,7 @@ class StoredSession(Session):
         self._pause_count = 1  # save nothing while the copy is incomplete
         self._store = store
         super().__init__()
-        self.__setstate__(session.__getstate__())
+        self.__setstate__({**session.__getstate__(), "is_view": False})
         self._pause_count = 0
 
     def __reduce__(self) -> tuple[Callable[..., Session], tuple[dict[str, Any]]]:

@@ -106,7 +106,7 @@ def test_metadata_is_not_lost(tmp_path: Path) -> None:
 def test_a_view_that_was_gone_on_with_is_not_lost(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     log = same()
-    view = Session.showing(log, list(log.items), breaks=frozenset(), settled=1)
+    view = Session.from_view(Session.showing(log, list(log.items), breaks=frozenset(), settled=1))
     view.add_message("user", "Said to the view alone")
     saved(view, out)
     with pytest.raises(BadInputError, match=r"holds 1 of 2 items that would be lost"):

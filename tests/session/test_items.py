@@ -399,7 +399,7 @@ def test_error_messages_name_the_problem_and_its_place() -> None:
         "the session already has an item with id 'a': ids are unique in a session; leave `id` out to get a new one",
         "another message",
         "no item of the session has the id 'a'; `items` lists all items",
-        "append() would change a read-only session; call it on the session it was made from, or on a copy()",
+        "append would change a read-only session; append to the session that it was made from; or change a copy()",
         "items[3].id: missing",
         "missing",
         "a.jsonl:7: not JSON",
