@@ -40,7 +40,7 @@ ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant")
 class Message(ItemBase):
     """A message in a role. A message of role assistant with `extra["summary"] is True` is a summary."""
 
-    type: ClassVar[str] = "message"
+    type: ClassVar[Literal["message"]] = "message"
 
     role: Role
     content: tuple[Part, ...]
@@ -95,7 +95,7 @@ class Reasoning(ItemBase):
         data: An encrypted or redacted payload, to be sent back unchanged.
     """
 
-    type: ClassVar[str] = "reasoning"
+    type: ClassVar[Literal["reasoning"]] = "reasoning"
 
     text: str = ""
     signature: str | None = None
@@ -120,7 +120,7 @@ class FunctionCall(ItemBase):
         metadata: Data that the provider wants back with the call, such as Gemini's thought signature.
     """
 
-    type: ClassVar[str] = "function_call"
+    type: ClassVar[Literal["function_call"]] = "function_call"
 
     name: str
     arguments: str
@@ -142,7 +142,7 @@ class FunctionCall(ItemBase):
 class FunctionCallOutput(ItemBase):
     """The output of a tool call."""
 
-    type: ClassVar[str] = "function_call_output"
+    type: ClassVar[Literal["function_call_output"]] = "function_call_output"
 
     name: str
     output: tuple[Part, ...]
@@ -188,7 +188,7 @@ class FunctionCallOutput(ItemBase):
 class AgentHandoff(ItemBase):
     """The conversation passes from one agent to another."""
 
-    type: ClassVar[str] = "agent_handoff"
+    type: ClassVar[Literal["agent_handoff"]] = "agent_handoff"
 
     to_agent: str
     from_agent: str | None = None
@@ -212,7 +212,7 @@ class AgentConfigUpdate(ItemBase):
     The instructions become the system prompt: `Session.active_config_at` says what they replace.
     """
 
-    type: ClassVar[str] = "agent_config_update"
+    type: ClassVar[Literal["agent_config_update"]] = "agent_config_update"
 
     instructions: str | None = None
     tools: tuple[str, ...] | None = None
@@ -253,7 +253,7 @@ class Compaction(ItemBase):
         replaces: Ids of the items that it replaces in views. They stay in the log.
     """
 
-    type: ClassVar[str] = "compaction"
+    type: ClassVar[Literal["compaction"]] = "compaction"
 
     summary: str
     replaces: tuple[str, ...] = ()
