@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
-from typing import Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 from .errors import FormatError, short
 from .sanitize import check, clean_object, clean_text
@@ -17,12 +17,27 @@ from .usage import Usage
 
 
 class MessageCategory(Enum):
-    """Kind of an item for the budget, in falling priority: the last one is trimmed first."""
+    """Kind of an item for the budget, in falling priority: the last one is trimmed first. Items also take its name: `"CONTEXT"`."""
 
     SYSTEM = "SYSTEM"
     CONTEXT = "CONTEXT"
     DIALOG = "DIALOG"
     SYSTEM_OUTPUT = "SYSTEM_OUTPUT"
+
+
+CategoryName: TypeAlias = Literal["SYSTEM", "CONTEXT", "DIALOG", "SYSTEM_OUTPUT"]
+
+
+def category_of(name: object, where: str) -> MessageCategory:
+    """Return the category with this name.
+
+    Raises:
+        FormatError: None has it.
+    """
+    category = next((member for member in MessageCategory if isinstance(name, str) and member.value == name), None)
+    if category is None:  # not `MessageCategory(name)`: its error would show the value, however deep it is
+        raise FormatError(where, f"{short(name)} is none of {', '.join(member.value for member in MessageCategory)}")
+    return category
 
 
 def new_id() -> str:
@@ -41,7 +56,7 @@ _set = object.__setattr__
 
 
 class _Memo:
-    """A slot on each item for one object of the code that measures it (see `context_window.counting.memo`).
+    """A slot on each item for one object of the code that measures it (see `context_window.counting.item_tokens`).
 
     It is not part of the item's value: not compared, shown, copied or saved. It is garbage-collected with the item.
     """
@@ -87,8 +102,8 @@ class ItemBase(_Memo):
             clean_text(self, "agent_id")
         if self.category is _DERIVED:
             _set(self, "category", self._default_category())
-        else:
-            check(self, "category", MessageCategory)
+        elif not isinstance(self.category, MessageCategory):
+            _set(self, "category", category_of(self.category, f"{type(self).__name__}.category"))
         if self.pinned is not False:
             check(self, "pinned", bool)
         if self.usage is not None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final, get_args
 
-from .base import ItemBase, MessageCategory, new_id
+from .base import CategoryName, ItemBase, MessageCategory, new_id
 from .parts import Content, Part, joined_text, parts_of
 from .sanitize import check, check_choice, clean_object, clean_text, clean_texts
 from .usage import Usage
@@ -33,6 +33,12 @@ __all__ = [
 
 Role = Literal["system", "developer", "user", "assistant"]
 ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant")
+_OTHER_ROLES = {
+    **dict.fromkeys(("tool", "function"), "append a tool's output with add_function_output(name, output, call_id) or add_tool_results"),
+    **dict.fromkeys(("model", "ai"), "pass 'assistant'"),
+    "human": "pass 'user'",
+}
+"""What to do instead, by the name of a role that other libraries have."""
 
 
 @final
@@ -57,14 +63,14 @@ class Message(ItemBase):
             id: str = ...,
             created_at: float = ...,
             agent_id: str | None = None,
-            category: MessageCategory = ...,
+            category: MessageCategory | CategoryName = ...,
             pinned: bool = False,
             usage: Usage | None = None,
             extra: Mapping[str, Any] = ...,
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        check_choice(self, "role", ROLES)
+        check_choice(self, "role", ROLES, advice=_OTHER_ROLES)
         object.__setattr__(self, "content", parts_of(self.content, "Message.content"))
         if self.interrupted is not False:
             check(self, "interrupted", bool)
@@ -161,7 +167,7 @@ class FunctionCallOutput(ItemBase):
             id: str = ...,
             created_at: float = ...,
             agent_id: str | None = None,
-            category: MessageCategory = ...,
+            category: MessageCategory | CategoryName = ...,
             pinned: bool = False,
             usage: Usage | None = None,
             extra: Mapping[str, Any] = ...,
@@ -227,7 +233,7 @@ class AgentConfigUpdate(ItemBase):
             id: str = ...,
             created_at: float = ...,
             agent_id: str | None = None,
-            category: MessageCategory = ...,
+            category: MessageCategory | CategoryName = ...,
             pinned: bool = False,
             usage: Usage | None = None,
             extra: Mapping[str, Any] = ...,
@@ -268,7 +274,7 @@ class Compaction(ItemBase):
             id: str = ...,
             created_at: float = ...,
             agent_id: str | None = None,
-            category: MessageCategory = ...,
+            category: MessageCategory | CategoryName = ...,
             pinned: bool = False,
             usage: Usage | None = None,
             extra: Mapping[str, Any] = ...,

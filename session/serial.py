@@ -15,11 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from typing import Any, NamedTuple, NoReturn, get_args
 
+from .base import category_of
 from .chat_context import is_chat_context, item_values, without_repeated_id
 from .errors import DuplicateItemError, FormatError, short
 from .files import Folder, opened_folder
 from .images import image_size
-from .items import ITEM_TYPES, Item, ItemBase, MessageCategory
+from .items import ITEM_TYPES, Item, ItemBase
 from .parts import Document, Image, Part, Text
 from .plain_items import plain_item
 from .sanitize import MAX_COUNT, clean_json, place_name
@@ -244,7 +245,7 @@ def item_from_dict(data: object, where: str = "item", folder: Folder | None = No
         if name not in values:
             raise FormatError(f"{where}.{name}", "missing")
     if "category" in values:
-        values["category"] = _category(values["category"], f"{where}.category")
+        values["category"] = category_of(values["category"], f"{where}.category")
     if "usage" in values:
         values["usage"] = _build(Usage, _mapping(values["usage"], f"{where}.usage"), f"{where}.usage")
     for name in ("content", "output"):
@@ -301,13 +302,6 @@ def _kind(kinds: dict[str, type[Any]], values: Mapping[str, Any], where: str) ->
     if not isinstance(name, str) or name not in kinds:
         raise FormatError(f"{where}.type", f"{short(name)} is none of {', '.join(kinds)}")
     return kinds[name]
-
-
-def _category(name: object, where: str) -> MessageCategory:
-    category = next((member for member in MessageCategory if isinstance(name, str) and member.value == name), None)
-    if category is None:  # not `MessageCategory(name)`: its error would show the value, however deep it is
-        raise FormatError(where, f"{short(name)} is none of {', '.join(member.value for member in MessageCategory)}")
-    return category
 
 
 def _mapping(value: object, where: str) -> Mapping[str, Any]:

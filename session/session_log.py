@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
+from .base import CategoryName
 from .call_index import CallIndex
 from .errors import DuplicateItemError, FormatError, ReadOnlyError, short
 from .items import (
@@ -22,7 +23,7 @@ from .items import (
     Role,
     new_id,
 )
-from .parts import Content
+from .parts import Content, ProviderContent
 from .removed import Removed
 from .sanitize import clean, clean_json
 from .snapshot import Snapshot
@@ -357,22 +358,26 @@ class SessionLog:
     def add_message(
         self,
         role: Role,
-        content: Content,
+        content: ProviderContent,
         message_id: str | None = None,
         created_at: float | None = None,
         replace: bool = False,
         agent_id: str | None = None,
         *,
-        category: MessageCategory | None = None,
+        category: MessageCategory | CategoryName | None = None,
         pinned: bool = False,
         usage: Usage | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Message:
         """Append a message and return it.
 
+            session.add_message("user", ["What is this?", Image(path="plot.png")])
+            session.add_message("user", [{"type": "image_url", "image_url": {"url": "https://example.org/plot.png"}}])
+
         Args:
             role: system, developer, user or assistant.
-            content: A text, a part, or several parts.
+            content: A text, a part, or several parts: `Text`, `Image`, `Document`, or as Anthropic's, OpenAI's or Google's messages have
+                them.
             message_id: Its id; a new one by default.
             created_at: Unix seconds; now by default.
             replace: With role system: remove all system messages and put this one first.
@@ -389,7 +394,7 @@ class SessionLog:
         self._check_editable("add_message")
         message = Message(
             role,
-            content,
+            _own_content(content, "add_message.content"),
             agent_id=agent_id,
             pinned=pinned,
             usage=usage,
@@ -410,11 +415,11 @@ class SessionLog:
         self._breaks = rest.breaks
         return message
 
-    def add_context(self, content: Content, *, source: str | None = None, role: Role = "user", pinned: bool = False) -> Message:
+    def add_context(self, content: ProviderContent, *, source: str | None = None, role: Role = "user", pinned: bool = False) -> Message:
         """Append a message of category CONTEXT and return it: a file, a memory, a retrieved passage.
 
         Args:
-            content: A text, a part, or several parts.
+            content: As in `add_message`.
             source: Its origin, stored as `extra["source"]`.
             role: The role in which the model sees it.
             pinned: True if every trim must keep it.
@@ -445,21 +450,20 @@ class SessionLog:
         """
         self._check_editable("add_function_call")
         if isinstance(arguments, Mapping):
-            data = clean_json(arguments, "FunctionCall.arguments")
-            arguments = with_room(lambda: json.dumps(data, ensure_ascii=False))
+            arguments = _json_text(arguments, "FunctionCall.arguments")
         call = FunctionCall(
             name, arguments, call_id or f"call_{new_id()}", agent_id=agent_id, metadata={} if metadata is None else metadata
         )
         return self._calls().same_call(call) or self.append(call)
 
     def add_function_output(
-        self, name: str, output: Content, call_id: str, is_error: bool = False, agent_id: str | None = None
+        self, name: str, output: ProviderContent, call_id: str, is_error: bool = False, agent_id: str | None = None
     ) -> FunctionCallOutput:
         """Append a tool output and return it. If the log already has this output, return that one.
 
         Args:
             name: The tool.
-            output: A text, a part, or several parts.
+            output: A text, a part, several parts, or a mapping or a list of mappings, which the model sees as JSON.
             call_id: The call it belongs to.
             is_error: True if the tool failed.
             agent_id: The agent that made the call.
@@ -469,7 +473,9 @@ class SessionLog:
             FormatError: A value has the wrong type.
         """
         self._check_editable("add_function_output")
-        item = FunctionCallOutput(name, output, call_id, is_error=is_error, agent_id=agent_id)
+        if isinstance(output, Mapping) or (isinstance(output, list) and any(isinstance(member, Mapping) for member in output)):
+            output = _json_text(output, "FunctionCallOutput.output")
+        item = FunctionCallOutput(name, cast("Content", output), call_id, is_error=is_error, agent_id=agent_id)
         return self._calls().same_output(item) or self.append(item)
 
     def add_handoff(self, to_agent: str, from_agent: str | None = None, reason: str | None = None) -> AgentHandoff:
@@ -584,6 +590,22 @@ def settled_after_removal(items: Sequence[Item]) -> int:
     Such usage counts a prompt with the removed items. So the remaining items are settled, and only later reports are of this log.
     """
     return len(items) if any(item.usage is not None for item in items) else 0
+
+
+def _json_text(value: object, where: str) -> str:
+    data = clean_json(value, where)
+    return with_room(lambda: json.dumps(data, ensure_ascii=False))
+
+
+def _own_content(content: ProviderContent, where: str) -> Content:
+    """Return the content with the parts that are in a provider's form as our own."""
+    if isinstance(content, Mapping):
+        content = [content]
+    if not isinstance(content, list | tuple) or not any(isinstance(part, Mapping) for part in content):
+        return cast("Content", content)
+    from .providers.content_parts import read_part
+
+    return [read_part(part, f"{where}[{index}]") if isinstance(part, Mapping) else part for index, part in enumerate(content)]
 
 
 def _without_none(**values: Any) -> dict[str, Any]:

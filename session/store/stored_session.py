@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from session.base import CategoryName
 from session.errors import StoreError
 from session.items import Item, Message, MessageCategory, Role
-from session.parts import Content
+from session.parts import ProviderContent
 from session.session import Session
 from session.session_log import AnyItem
 from session.usage import Usage
@@ -93,13 +94,13 @@ class StoredSession(Session):
     def add_message(
         self,
         role: Role,
-        content: Content,
+        content: ProviderContent,
         message_id: str | None = None,
         created_at: float | None = None,
         replace: bool = False,
         agent_id: str | None = None,
         *,
-        category: MessageCategory | None = None,
+        category: MessageCategory | CategoryName | None = None,
         pinned: bool = False,
         usage: Usage | None = None,
         extra: Mapping[str, Any] | None = None,

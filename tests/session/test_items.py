@@ -146,7 +146,7 @@ WRONG: list[tuple[Any, str, object, str]] = [
     (Message, "created_at", -math.inf, ""),
     (Message, "created_at", 10**5_000, ""),
     (Message, "agent_id", 5, ""),
-    (Message, "category", "DIALOG", ""),
+    (Message, "category", "DIALOGUE", ""),
     (Message, "pinned", 1, ""),
     (Message, "pinned", 10**5_000, ""),
     (Message, "pinned", deep(100_000), ""),
