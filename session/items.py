@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final, get_args
 
 from .base import CategoryName, ItemBase, MessageCategory, new_id
+from .errors import FormatError, short
 from .parts import Content, Part, joined_text, parts_of
 from .sanitize import check, check_choice, clean_object, clean_text, clean_texts
 from .usage import Usage
@@ -294,3 +295,14 @@ ITEM_TYPES: frozenset[type] = frozenset(get_args(Item))
 def parts_of_item(item: Item) -> tuple[Part, ...]:
     """Return the parts of a message or an output, and () for any other item."""
     return item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
+
+
+def checked_iterable(items: Iterable[Item], where: str) -> Iterable[Item]:
+    """Return the argument if it is iterable.
+
+    Raises:
+        FormatError: It is not.
+    """
+    if not isinstance(items, Iterable):
+        raise FormatError(where, f"expected several items, got {short(items)}; pass a list of them, such as `session.items`")
+    return items

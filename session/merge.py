@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as changed
+from hashlib import sha256
 from math import inf
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .copies import is_empty
 from .edits import earliest_times
 from .errors import FormatError, short
-from .identity import ORIGINAL_ID, is_digest, is_same, replacement_id, with_id
+from .identity import ORIGINAL_ID, is_digest, is_same, with_id
 from .items import Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from .rewrite import Excerpt, IndexedLog, Piece, assemble, index_log
-from .session import Session
-from .units import KIND_OUTPUT, NONE
+from .serial import item_to_dict
+from .session_log import SessionLog
+from .stack import with_room
+from .units import KIND_OUTPUT, NONE, Log
 
 _Block: TypeAlias = tuple[list[int], float]
 """Positions that stay together, and the earliest time from the first of them on."""
@@ -44,11 +48,11 @@ def check_session(other: object, where: str) -> None:
     Raises:
         FormatError: It is not.
     """
-    if not isinstance(other, Session):
+    if not isinstance(other, SessionLog):
         raise FormatError(where, f"{short(other)} is not a session")
 
 
-def merge_logs(mine: Session, theirs: Session) -> Excerpt | None:
+def merge_logs(mine: Log, theirs: Log) -> Excerpt | None:
     """Return both logs as one, or None if the other has nothing new. O(n log n).
 
     1. Each log keeps its order, and at equal times our items come first. An item's time is the earliest one from it on: so a summary or
@@ -112,7 +116,7 @@ def _common_prefix(order: list[tuple[IndexedLog, int]], other: IndexedLog, share
     return length
 
 
-def _match(mine: Session, other: IndexedLog) -> tuple[dict[int, int], dict[str, str]]:
+def _match(mine: Log, other: IndexedLog) -> tuple[dict[int, int], dict[str, str]]:
     """Return (other position -> our position of the same item, other id -> our id where they differ)."""
     ids = {item.id for item in other.items}
     shared: dict[int, int] = {}
@@ -127,7 +131,7 @@ def _match(mine: Session, other: IndexedLog) -> tuple[dict[int, int], dict[str, 
     return shared, new_ids
 
 
-def local_id(mine: Session, item: Item, reserved: Container[str] = ()) -> str:
+def local_id(mine: Log, item: Item, reserved: Container[str] = ()) -> str:
     """Return the id that another log's item has in this session, or would get: its own, unless a different item here has that id.
 
     Args:
@@ -148,7 +152,28 @@ def local_id(mine: Session, item: Item, reserved: Container[str] = ()) -> str:
         return str(original)
     if mine.position(item.id) is None:
         return item.id
-    return replacement_id(item, lambda item_id: is_here(item_id) or (mine.position(item_id) is None and item_id not in reserved))
+    return _replacement_id(item, lambda item_id: is_here(item_id) or (mine.position(item_id) is None and item_id not in reserved))
+
+
+def _replacement_id(item: Item, is_free: Callable[[str], bool]) -> str:
+    """Return an id for an item whose own id is in use. It depends on the content alone, so merging again gives the same id.
+
+    Args:
+        item: The item, with its original id.
+        is_free: True if the item can have an id: no item has it, or this very item does.
+    """
+    bare: dict[str, Any] = {"extra": {}, "usage": None, "pinned": False, "agent_id": None, "created_at": 0.0}
+    if isinstance(item, FunctionCall):
+        bare["metadata"] = {}
+    if isinstance(item, Compaction):
+        bare["replaces"] = ()
+    content = with_room(lambda: json.dumps(item_to_dict(changed(item, **bare)), sort_keys=True))
+    number = 0
+    while True:
+        item_id = sha256(f"{number} {content}".encode()).hexdigest()[:12]  # as long as those of `new_id`
+        if is_free(item_id):
+            return item_id
+        number += 1
 
 
 def _with_new_ids(item: Item, new_ids: Mapping[str, str]) -> Item:
@@ -158,7 +183,7 @@ def _with_new_ids(item: Item, new_ids: Mapping[str, str]) -> Item:
     return with_id(item, new_ids.get(item.id, item.id))
 
 
-def final_message(theirs: Session, agent_id: str | None) -> Message | None:
+def final_message(theirs: Log, agent_id: str | None) -> Message | None:
     """Return the last assistant message with content, assigned to `agent_id` if that is given; None if there is no such message.
 
     Its usage is removed: it counts the other session's prompt.
@@ -169,7 +194,7 @@ def final_message(theirs: Session, agent_id: str | None) -> Message | None:
     return None
 
 
-def insert_while_calls_run(mine: Session, message: Message) -> Excerpt | None:
+def insert_while_calls_run(mine: Log, message: Message) -> Excerpt | None:
     """Return the log with a message added at the end of its last response. None if no call of this agent waits there.
 
     At the end of the log the message would be a response of its own, and the calls before it would count as interrupted.

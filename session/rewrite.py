@@ -12,8 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from .errors import FormatError, short
 from .items import FunctionCall, Item, Message, MessageCategory
-from .session import Session
-from .units import KIND_OUTPUT, NONE, Grouping
+from .units import KIND_OUTPUT, NONE, Grouping, Log
 
 
 class Excerpt(NamedTuple):
@@ -63,7 +62,7 @@ class IndexedLog:
         return [place for place in range(first, len(groups)) if isinstance(self.items[place], FunctionCall) and not groups.answered[place]]
 
 
-def index_log(session: Session) -> IndexedLog:
+def index_log(session: Log) -> IndexedLog:
     """Read the log from its start. O(n)."""
     groups, calls = Grouping(), {}
     items, breaks, ends = session.items, session.response_breaks, session.request_ends

@@ -13,7 +13,7 @@ import binascii
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
-from typing import Any, NamedTuple, NoReturn, get_args
+from typing import Any, NamedTuple, NoReturn, TypeVar, get_args
 
 from .base import category_of
 from .chat_context import is_chat_context, item_values, without_repeated_id
@@ -24,9 +24,10 @@ from .items import ITEM_TYPES, Item, ItemBase
 from .parts import Document, Image, Part, Text
 from .plain_items import plain_item
 from .sanitize import MAX_COUNT, clean_json, place_name
-from .session import Session
-from .session_log import fill, recorded_total
+from .session_log import SessionLog, fill, recorded_total
 from .usage import Usage
+
+LogT = TypeVar("LogT", bound=SessionLog)
 
 VERSION = 1
 KEYS = frozenset({"version", "id", "metadata", "items", "breaks", "ends", "settled", "settled_tokens"})
@@ -61,7 +62,7 @@ _FIELDS: dict[type, _Fields] = {kind: _Fields.of(kind) for kind in (*_ITEMS.valu
 # To JSON values
 
 
-def session_to_dict(session: Session) -> dict[str, Any]:
+def session_to_dict(session: SessionLog) -> dict[str, Any]:
     """Return the session as JSON values.
 
     Raises:
@@ -133,10 +134,11 @@ _WRITERS: dict[str, Callable[[Any], object]] = {
 # From JSON values
 
 
-def session_from_dict(data: object, read_files_below: str | os.PathLike[str] | None = None) -> Session:
+def session_from_dict(kind: type[LogT], data: object, read_files_below: str | os.PathLike[str] | None = None) -> LogT:
     """Return the session that these JSON values describe. Opens no file, except below a folder that the caller passes.
 
     Args:
+        kind: `Session`.
         data: The values.
         read_files_below: A folder. Images saved with only a path are read from their file if it is in this folder (relative paths are
             resolved against it): see `session.files.Folder`. Unreadable ones keep only their path.
@@ -145,13 +147,14 @@ def session_from_dict(data: object, read_files_below: str | os.PathLike[str] | N
         FormatError: The values are not a session, damaged, or of an unknown version; or the folder does not exist.
     """
     with opened_folder(read_files_below) as folder:
-        return session_from_values(data, folder)
+        return session_from_values(kind, data, folder)
 
 
-def session_from_values(data: object, folder: Folder | None, built: Sequence[object] | None = None) -> Session:
+def session_from_values(kind: type[LogT], data: object, folder: Folder | None, built: Sequence[object] | None = None) -> LogT:
     """Do the same as `session_from_dict` with a folder that is already open.
 
     Args:
+        kind: `Session`.
         data: The values.
         folder: The folder; None opens no file.
         built: The items in place of `data["items"]`: plain ones as items, others as values. None to use the values.
@@ -161,7 +164,7 @@ def session_from_values(data: object, folder: Folder | None, built: Sequence[obj
     """
     top = _mapping(data, "session")
     if is_chat_context(top):
-        return _from_chat_context(_list(top["items"], "items"), folder)
+        return _from_chat_context(kind, _list(top["items"], "items"), folder)
     version = top.get("version")
     if version != VERSION or type(version) is not int:
         raise FormatError("version", f"{short(version)} is not a version this release reads; it reads {VERSION}")
@@ -173,7 +176,7 @@ def session_from_values(data: object, folder: Folder | None, built: Sequence[obj
         raise FormatError("id", f"{short(session_id)} is not a session's id")
     metadata = _mapping(top.get("metadata", {}), "metadata")
     try:
-        session = Session(id=session_id, metadata=metadata)
+        session = kind(id=session_id, metadata=metadata)
     except FormatError as error:
         _raise_at("", error)
     read: list[Item] = []
@@ -192,26 +195,26 @@ def session_from_values(data: object, folder: Folder | None, built: Sequence[obj
     return session
 
 
-def _append(session: Session, items: list[Item]) -> None:
+def _append(session: SessionLog, items: list[Item]) -> None:
     try:
         fill(session, items)
     except DuplicateItemError as error:
         raise FormatError(f"items[{len(session.items)}].id", str(error)) from None
 
 
-def _from_chat_context(items: list[Any], folder: Folder | None) -> Session:
-    session = Session()
+def _from_chat_context(kind: type[LogT], items: list[Any], folder: Folder | None) -> LogT:
+    session = kind()
     ids: dict[str, Mapping[str, Any]] = {}
     for place, data in enumerate(items):
         where = f"items[{place}]"
-        kind = _kind(_ITEMS, _mapping(data, where), where)
-        values = without_repeated_id(item_values(data, _FIELDS[kind].names | {"type"}, where), ids)
+        item_kind = _kind(_ITEMS, _mapping(data, where), where)
+        values = without_repeated_id(item_values(data, _FIELDS[item_kind].names | {"type"}, where), ids)
         if values is not None:
             session.append(item_from_dict(values, where, folder))
     return session
 
 
-def _item_ids(data: object, name: str, session: Session) -> frozenset[str]:
+def _item_ids(data: object, name: str, session: SessionLog) -> frozenset[str]:
     item_ids = _list(data, name)
     for place, item_id in enumerate(item_ids):
         if not isinstance(item_id, str) or session.position(item_id) is None:

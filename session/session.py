@@ -451,7 +451,7 @@ class Session(SessionLog):
         """
         from .serial import session_from_dict
 
-        return with_room(lambda: session_from_dict(data, read_files_below))
+        return with_room(lambda: session_from_dict(cls, data, read_files_below))
 
     def to_anthropic_messages(self, *, caching: bool = False) -> AnthropicMessages:
         """Return `(messages, system)` for Anthropic's Messages API. See `session.providers.anthropic`.

@@ -21,10 +21,12 @@ from .items import (
     Message,
     MessageCategory,
     Role,
+    checked_iterable,
     new_id,
 )
 from .parts import Content, ProviderContent
 from .removed import Removed
+from .rewrite import index_log
 from .sanitize import clean, clean_json
 from .snapshot import Snapshot
 from .stack import with_room
@@ -187,6 +189,11 @@ class SessionLog:
 
     def __repr__(self) -> str:
         return f"<{'view of session' if self._is_view else 'Session'} {self.id}: {self._length} items>"
+
+    def _repr_html_(self) -> str:
+        from .conversation_text import items_table
+
+        return items_table(repr(self), self.items)
 
     def __bool__(self) -> bool:
         return True  # an empty session is one too
@@ -405,9 +412,7 @@ class SessionLog:
             return self.append(message)
         if role != "system":
             raise FormatError("add_message.replace", f"only the system message can be replaced, not role {role!r}")
-        from .rewrite import index_log
-
-        log = index_log(self)  # type: ignore[arg-type]  # every SessionLog is a Session
+        log = index_log(self)
         rest = log.excerpt(place for place, item in enumerate(log.items) if not (isinstance(item, Message) and item.role == "system"))
         if any(item.id == message.id for item in rest.items):
             raise DuplicateItemError(message.id)
@@ -538,17 +543,6 @@ class SessionLog:
         if self._by_call is None:
             self._by_call = CallIndex(self.items)
         return self._by_call
-
-
-def checked_iterable(items: Iterable[Item], where: str) -> Iterable[Item]:
-    """Return the argument if it is iterable.
-
-    Raises:
-        FormatError: It is not.
-    """
-    if not isinstance(items, Iterable):
-        raise FormatError(where, f"expected several items, got {short(items)}; pass a list of them, such as `session.items`")
-    return items
 
 
 def fill(session: SessionLog, items: list[Item]) -> None:

@@ -18,9 +18,8 @@ from .edits import is_structural
 from .errors import FormatError, SummaryError, short
 from .items import AgentConfigUpdate, Item, Message
 from .rewrite import Excerpt, IndexedLog, assemble, checked_count, index_log, last_turns_start
-from .session import Session
 from .summarizers import Summarizer, as_summarizer
-from .units import HELD, NONE, is_summary
+from .units import HELD, NONE, Log, is_summary
 
 HEADER = "[Conversation Summary]"
 SUB_AGENT_HEADER = "[Sub-agent Summary]"
@@ -65,7 +64,7 @@ class SummaryTask:
     ids: frozenset[str]
 
 
-def plan_summary(session: Session, keep_recent_turns: int) -> SummaryTask | None:
+def plan_summary(session: Log, keep_recent_turns: int) -> SummaryTask | None:
     """Return the summary to write for everything before the last turns, or None if there is nothing to summarize.
 
     Raises:
@@ -83,7 +82,7 @@ def plan_summary(session: Session, keep_recent_turns: int) -> SummaryTask | None
     return SummaryTask(summary_prompt(items), frozenset(item.id for item in items))
 
 
-def replace_with_summary(session: Session, task: SummaryTask, text: str) -> Excerpt:
+def replace_with_summary(session: Log, task: SummaryTask, text: str) -> Excerpt:
     """Return the log with the summary in place of the items that it covers. Items appended since the task was planned stay.
 
     Raises:
@@ -105,7 +104,7 @@ def replace_with_summary(session: Session, task: SummaryTask, text: str) -> Exce
     return assemble((*before, (message, None), *after), log.breaks)
 
 
-def sub_agent_prompt(session: Session) -> str | None:
+def sub_agent_prompt(session: Log) -> str | None:
     """Return the prompt to summarize another agent's session without its instructions; None if nothing is left to summarize."""
     items = [item for item in session.items if not (is_instruction(item) or isinstance(item, AgentConfigUpdate))]
     return summary_prompt(items) if items else None

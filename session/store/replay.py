@@ -74,7 +74,7 @@ class Replay:
         """
         seams = {name: value for name, value in self._seams.items() if name not in {"version", "id", "metadata", "items"}}
         top = {**seams, "version": VERSION, "id": self.session_id, "metadata": self._metadata}
-        return session_from_values(top, None, self.items)
+        return session_from_values(Session, top, None, self.items)
 
     def _edit(self, value: dict[str, Any]) -> None:
         runs = edit_runs(value, len(self.items), len(self.pending))

@@ -457,6 +457,26 @@ def test_a_view_of_a_whole_session_shows_what_it_held() -> None:
     assert repr(view) == "<view of session s: 2 items>"
 
 
+def test_a_notebook_shows_the_last_items_escaped() -> None:
+    session = Session(Message("user", f"number {number}") for number in range(120))
+    call = session.add_function_call("<b>", {"a": "<script>"})
+    session.add_function_output("<b>", "x" * 10_000, call.call_id)
+    session.append(Reasoning(data="encrypted"))
+    for shown in (session, Session.view_of(session), session.read_only()):
+        html = shown._repr_html_()
+        assert (html.count("<tr>"), "number 22<" in html, "number 23<" in html, "<p>23 earlier items</p>" in html) == (
+            101,
+            False,
+            True,
+            True,
+        )
+        assert "&lt;b&gt;" in html
+        assert "<b>" not in html
+        assert "<script>" not in html
+        assert len(html) < 20_000
+    assert "earlier" not in Session()._repr_html_()
+
+
 def test_what_is_no_session_is_no_view() -> None:
     wrong: Any = []
     with pytest.raises(FormatError, match="is not a session; pass a view"):
