@@ -11,8 +11,7 @@ from math import isfinite
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from .base import MEMO, Setter, field_setters
-from .items import ROLES, FunctionCall, FunctionCallOutput, Item, Message
+from .items import MEMO, ROLES, FunctionCall, FunctionCallOutput, Item, Message, Setter, field_setters
 from .parts import Part, Text
 from .sanitize import clean
 

@@ -12,15 +12,15 @@ import base64
 import binascii
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import MISSING, fields, replace
 from typing import Any, NamedTuple, NoReturn, TypeVar, get_args
 
-from .base import category_of
 from .chat_context import is_chat_context, item_values, without_repeated_id
 from .errors import DuplicateItemError, FormatError, short
-from .files import Folder, opened_folder
+from .files import Folder
 from .images import image_size
-from .items import ITEM_TYPES, Item, ItemBase
+from .items import ITEM_TYPES, Item, ItemBase, category_of
 from .parts import Document, Image, Part, Text
 from .plain_items import plain_item
 from .sanitize import MAX_COUNT, clean_json, place_name
@@ -146,7 +146,7 @@ def session_from_dict(kind: type[LogT], data: object, read_files_below: str | os
     Raises:
         FormatError: The values are not a session, damaged, or of an unknown version; or the folder does not exist.
     """
-    with opened_folder(read_files_below) as folder:
+    with nullcontext() if read_files_below is None else Folder(read_files_below) as folder:
         return session_from_values(kind, data, folder)
 
 

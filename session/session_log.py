@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
-from .base import CategoryName
 from .call_index import CallIndex
 from .errors import DuplicateItemError, FormatError, ReadOnlyError, short
 from .items import (
     ITEM_TYPES,
     AgentConfigUpdate,
     AgentHandoff,
+    CategoryName,
     FunctionCall,
     FunctionCallOutput,
     Item,

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from session.base import CategoryName
 from session.errors import StoreError
-from session.items import Item, Message, MessageCategory, Role
+from session.items import CategoryName, Item, Message, MessageCategory, Role
 from session.parts import ProviderContent
 from session.session import Session
 from session.session_log import AnyItem

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session import FormatError, MessageCategory, Usage
-from session.base import copy_with
 from session.errors import (
     DuplicateItemError,
     ReadOnlyError,
@@ -36,6 +35,7 @@ from session.items import (
     ItemBase,
     Message,
     Reasoning,
+    copy_with,
     new_id,
 )
 from session.parts import Image, Text
