@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import MISSING, fields, replace
 from typing import Any, NamedTuple, NoReturn, TypeVar, get_args
@@ -20,9 +20,8 @@ from .chat_context import is_chat_context, item_values, without_repeated_id
 from .errors import DuplicateItemError, FormatError, short
 from .files import Folder
 from .images import image_size
-from .items import ITEM_TYPES, Item, ItemBase, category_of
+from .items import Item, ItemBase, category_of
 from .parts import Document, Image, Part, Text
-from .plain_items import plain_item
 from .sanitize import MAX_COUNT, clean_json, place_name
 from .session_log import SessionLog, fill, recorded_total
 from .usage import Usage
@@ -150,14 +149,13 @@ def session_from_dict(kind: type[LogT], data: object, read_files_below: str | os
         return session_from_values(kind, data, folder)
 
 
-def session_from_values(kind: type[LogT], data: object, folder: Folder | None, built: Sequence[object] | None = None) -> LogT:
+def session_from_values(kind: type[LogT], data: object, folder: Folder | None) -> LogT:
     """Do the same as `session_from_dict` with a folder that is already open.
 
     Args:
         kind: `Session`.
         data: The values.
         folder: The folder; None opens no file.
-        built: The items in place of `data["items"]`: plain ones as items, others as values. None to use the values.
 
     Raises:
         FormatError: The values are not a session, damaged, or of an unknown version.
@@ -170,7 +168,7 @@ def session_from_values(kind: type[LogT], data: object, folder: Folder | None, b
         raise FormatError("version", f"{short(version)} is not a version this release reads; it reads {VERSION}")
     if unknown := [name for name in top if name not in KEYS]:
         raise FormatError(place_name(unknown[0]), "unknown field")
-    items = _list(top.get("items", MISSING), "items") if built is None else built
+    items = _list(top.get("items", MISSING), "items")
     session_id = top.get("id")
     if not isinstance(session_id, str) or not session_id:
         raise FormatError("id", f"{short(session_id)} is not a session's id")
@@ -181,9 +179,8 @@ def session_from_values(kind: type[LogT], data: object, folder: Folder | None, b
         _raise_at("", error)
     read: list[Item] = []
     try:
-        for place, values in enumerate(items):
-            is_built = built is not None and type(values) in ITEM_TYPES
-            read.append(values if is_built else plain_item(values) or item_from_dict(values, f"items[{place}]", folder))
+        for index, values in enumerate(items):
+            read.append(item_from_dict(values, f"items[{index}]", folder))
     finally:  # of two errors, that of the earlier item is raised
         _append(session, read)
     session.restore_seams(
@@ -239,8 +236,6 @@ def item_from_dict(data: object, where: str = "item", folder: Folder | None = No
     Raises:
         FormatError: They are not an item; `.where` begins with `where`.
     """
-    if (plain := plain_item(data)) is not None:
-        return plain
     values = dict(_mapping(data, where))
     kind = _kind(_ITEMS, values, where)
     del values["type"]
