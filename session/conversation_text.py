@@ -61,9 +61,9 @@ def items_table(title: str, items: Sequence[Item]) -> str:
 
 
 def _rendered(items: Iterable[Item]) -> Iterator[str]:
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         if type(item) not in ITEM_TYPES:
-            raise FormatError(f"render_items[{place}]", f"{short(item)} is not an item; pass `session.items`")
+            raise FormatError(f"render_items[{position}]", f"{short(item)} is not an item; pass `session.items`")
         heading_and_text = _heading_and_text(item)
         if heading_and_text is not None:
             heading, text = heading_and_text

@@ -9,7 +9,7 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from .errors import UnknownItemError
+from .errors import FormatError, UnknownItemError, short
 from .items import FunctionCallOutput, Item, Message
 from .session_log import AnyItem, SessionLog, settled_after_removal
 from .stack import with_room
@@ -48,6 +48,45 @@ class Session(SessionLog):
     def empty(cls) -> Session:
         """Return a session without items."""
         return Session()
+
+    @classmethod
+    def view_of(cls, session: Session) -> Session:
+        """Return a read-only view of all that the session holds now, in O(1). Of a view, it is an equal view of the same log.
+
+        view = Session.view_of(session)
+        session.add_message("user", "more")  # the view does not show it
+        """
+        return Session.showing(
+            session._origin if session._is_view and session._origin is not None else session,
+            session._items,
+            breaks=session._breaks,
+            settled=session._settled,
+            settled_tokens=session._settled_tokens,
+            ends=session._ends,
+            removed=session.removed,
+            length=session._length,
+            conversions=session._conversions,
+            usage_noted_after=session.usage_noted_after,
+        )
+
+    @classmethod
+    def from_view(cls, view: Session) -> Session:
+        """Return a log that goes on from a view: it has the view's items and id, and may be appended to.
+
+            log = Session.from_view(manager.process_session(session))
+
+        It is independent of the session that the view was made from, and never gets back what the view left out, though `recall` returns
+        that. To go on with a conversation, append to the session and make another view.
+
+        Raises:
+            FormatError: `view` is not a session.
+        """
+        if not isinstance(view, Session):
+            raise FormatError("Session.from_view", f"{short(view)} is not a session; pass a view, as `process_session` returns it")
+        log = Session()
+        log.__setstate__({**view.__getstate__(), "is_view": False})
+        log._origin = view._origin
+        return log
 
     # Answers of a provider
 
@@ -275,7 +314,7 @@ class Session(SessionLog):
             agent_id=clean_agent_id(filter_agent_id, "copy.filter_agent_id"),
         )
         log = index_log(self)
-        return self._derive(log.excerpt(remaining_positions(log, lambda place: copy_filter.excludes(log.items[place]))))
+        return self._derive(log.excerpt(remaining_positions(log, lambda index: copy_filter.excludes(log.items[index]))))
 
     def fork(self) -> Session:
         """Return an independent session with the same items; `metadata["forked_from"]` is this session's id."""
@@ -451,7 +490,7 @@ class Session(SessionLog):
         """
         from .serial import session_from_dict
 
-        return with_room(lambda: session_from_dict(cls, data, read_files_below))
+        return with_room(lambda: session_from_dict(Session, data, read_files_below))
 
     def to_anthropic_messages(self, *, caching: bool = False) -> AnthropicMessages:
         """Return `(messages, system)` for Anthropic's Messages API. See `session.providers.anthropic`.
@@ -584,14 +623,14 @@ class Session(SessionLog):
 
     def _set_pinned(self, id: str, pinned: bool) -> Item:
         self._check_editable("pin" if pinned else "unpin")
-        place = self.position(id)
-        if place is None:
+        index = self.position(id)
+        if index is None:
             raise UnknownItemError(id)
-        item = self._items[place]
+        item = self._items[index]
         if item.pinned == pinned:
             return item
         twin = changed(item, pinned=pinned)
         tokens = self._settled_tokens
-        self._rewrite([*self._items[:place], twin, *self._items[place + 1 : self._length]])
+        self._rewrite([*self._items[:index], twin, *self._items[index + 1 : self._length]])
         self._settled_tokens = tokens
         return twin

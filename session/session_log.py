@@ -148,45 +148,6 @@ class SessionLog:
         view._settled_tokens = settled_tokens
         return view
 
-    @classmethod
-    def view_of(cls, session: Session) -> Self:
-        """Return a read-only view of all that the session holds now, in O(1). Of a view, it is an equal view of the same log.
-
-        view = Session.view_of(session)
-        session.add_message("user", "more")  # the view does not show it
-        """
-        return cls.showing(
-            session._origin if session._is_view and session._origin is not None else session,
-            session._items,
-            breaks=session._breaks,
-            settled=session._settled,
-            settled_tokens=session._settled_tokens,
-            ends=session._ends,
-            removed=session.removed,
-            length=session._length,
-            conversions=session._conversions,
-            usage_noted_after=session.usage_noted_after,
-        )
-
-    @classmethod
-    def from_view(cls, view: Session) -> Self:
-        """Return a log that goes on from a view: it has the view's items and id, and may be appended to.
-
-            log = Session.from_view(manager.process_session(session))
-
-        It is independent of the session that the view was made from, and never gets back what the view left out, though `recall` returns
-        that. To go on with a conversation, append to the session and make another view.
-
-        Raises:
-            FormatError: `view` is not a session.
-        """
-        if not isinstance(view, SessionLog):
-            raise FormatError("Session.from_view", f"{short(view)} is not a session; pass a view, as `process_session` returns it")
-        log = cls.__new__(cls)
-        log.__setstate__({**view.__getstate__(), "is_view": False})
-        log._origin = view._origin
-        return log
-
     def __repr__(self) -> str:
         return f"<{'view of session' if self._is_view else 'Session'} {self.id}: {self._length} items>"
 
@@ -333,9 +294,9 @@ class SessionLog:
 
     def positions(self, ids: Iterable[str]) -> list[int]:
         """Return the positions of the items with these ids, in order. Ids that are not in the log are left out."""
-        places = set(map(self._place_map().get, ids))
-        places.discard(None)
-        return sorted(cast("set[int]", places))
+        positions = set(map(self._place_map().get, ids))
+        positions.discard(None)
+        return sorted(cast("set[int]", positions))
 
     # Appending
 
@@ -352,10 +313,10 @@ class SessionLog:
             raise FormatError(
                 "Session.append", f"{short(item)} is not an item; pass a Message, a FunctionCall or another of the item classes"
             )
-        places = self._place_map()
-        if item.id in places:
+        positions = self._place_map()
+        if item.id in positions:
             raise DuplicateItemError(item.id)
-        places[item.id] = self._length
+        positions[item.id] = self._length
         self._items.append(item)  # type: ignore[arg-type]  # ITEM_TYPES are those of Item
         self._length += 1
         if self._by_call is not None:
@@ -551,10 +512,10 @@ def fill(session: SessionLog, items: list[Item]) -> None:
     Raises:
         DuplicateItemError: Two of them have the same id. The session then holds the items before the second.
     """
-    places = {item.id: place for place, item in enumerate(items)}
-    if len(places) == len(items):
+    positions = {item.id: place for place, item in enumerate(items)}
+    if len(positions) == len(items):
         session._items += items
-        session._length, session._places = len(items), places
+        session._length, session._places = len(items), positions
     else:
         for item in items:
             session.append(item)
