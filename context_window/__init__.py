@@ -117,6 +117,13 @@ else:
             ".usage.report": "SessionStats UsageReport",
             ".usage.tool_calls": "ToolCalls",
         },
+        renamed={
+            "ChatContext": "it is Session here",
+            "ReadOnlyChatContext": "it is session.read_only() here",
+            "ChatMessage": "it is Message here",
+            "ChatRole": 'roles are texts here: "system", "developer", "user", "assistant"',
+            "ImageContent": "it is Image here",
+        },
     )
 
     _NAMES_ELSEWHERE = {

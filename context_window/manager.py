@@ -270,8 +270,8 @@ class ContextWindowManager:
             ArgumentError: `session` is not a session.
             FormatError: `llm` cannot be called.
         """
-        needs_view = await self._compactor.compact_if_due(session, llm)
-        return await self.aprocess_session(session) if needs_view else session
+        await self._compactor.compact_if_due(session, llm)
+        return await self.aprocess_session(session)
 
     async def compact_if_due(self, session: Session, llm: AnySummarizer | None = None) -> bool:
         """Do the first half of `manage`: summarise if the log has outgrown its limits, and make no view.

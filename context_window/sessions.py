@@ -127,10 +127,9 @@ def check_session(session: object) -> None:
 
 
 def log_of(session: Session) -> Session:
-    """Return the log behind a session: for an unchanged view its log; a view that was appended to is a log of its own."""
+    """Return the log behind a session: of a view, the log that it was made of."""
     session = source_of(session)
-    origin = session.origin
-    return session if origin is None or len(session.items) > session.settled else source_of(origin)
+    return session if session.origin is None or not session.is_view else source_of(session.origin)
 
 
 def length_before_answer(items: Sequence[Item]) -> int:

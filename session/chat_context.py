@@ -62,7 +62,7 @@ def without_repeated_id(values: dict[str, Any], ids: dict[str, Mapping[str, Any]
 def _part_values(content: object, where: str) -> list[Any]:
     if not isinstance(content, list):
         content = [content]
-    return [_part(part, f"{where}[{place}]") for place, part in enumerate(content)]
+    return [_part(part, f"{where}[{index}]") for index, part in enumerate(content)]
 
 
 def _part(part: Any, where: str) -> Any:

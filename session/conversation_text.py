@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
 
 from .errors import FormatError, short
-from .items import ITEM_TYPES, AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
+from .items import (
+    ITEM_TYPES,
+    AgentConfigUpdate,
+    AgentHandoff,
+    Compaction,
+    FunctionCall,
+    FunctionCallOutput,
+    Item,
+    Message,
+    checked_iterable,
+)
 from .parts import Document, Image, Part
 from .printable import short_name
-from .session_log import checked_iterable
 
 INDENT = "  "
 QUOTE = "> "
 TITLE_SHOWN = 200
+ROWS_SHOWN, TEXT_SHOWN = 100, 500
+"""Items that a table shows, and characters of each."""
 
 
 def render_items(items: Iterable[Item]) -> str:
@@ -35,10 +47,23 @@ def render_items(items: Iterable[Item]) -> str:
     return "\n".join(_rendered(checked_iterable(items, "render_items")))
 
 
+def items_table(title: str, items: Sequence[Item]) -> str:
+    """Return the items as an HTML table for a notebook, a row each; of a long log the last ones. All texts are escaped and cut."""
+    first = max(0, len(items) - ROWS_SHOWN)
+    rows = []
+    for index in range(first, len(items)):
+        heading, text = _heading_and_text(items[index]) or ("assistant thinks", "")
+        cut = text if len(text) <= TEXT_SHOWN else f"{text[:TEXT_SHOWN]}…"
+        rows.append("".join(f'<td style="text-align: left">{escape(cell)}</td>' for cell in (str(index), heading, cut)))
+    earlier = f"<p>{first} earlier items</p>" if first else ""
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<p>{escape(title)}</p>{earlier}<table><tr><th></th><th>item</th><th>content</th></tr>{body}</table>"
+
+
 def _rendered(items: Iterable[Item]) -> Iterator[str]:
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         if type(item) not in ITEM_TYPES:
-            raise FormatError(f"render_items[{place}]", f"{short(item)} is not an item; pass `session.items`")
+            raise FormatError(f"render_items[{position}]", f"{short(item)} is not an item; pass `session.items`")
         heading_and_text = _heading_and_text(item)
         if heading_and_text is not None:
             heading, text = heading_and_text

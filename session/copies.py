@@ -14,8 +14,7 @@ from .items import AgentConfigUpdate, AgentHandoff, FunctionCall, FunctionCallOu
 from .parts import Text
 from .rewrite import IndexedLog
 from .sanitize import clean
-from .session import Session
-from .units import prompt_text, prompts_in_force
+from .units import Log, prompt_text, prompts_in_force
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +83,10 @@ def tool_names(tools: Iterable[str | Callable[..., object]] | None) -> frozenset
     if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
         raise FormatError("tools", f"expected a list of names or functions, got {short(tools)}")
     names = []
-    for place, tool in enumerate(tools):
+    for index, tool in enumerate(tools):
         name = tool if isinstance(tool, str) else getattr(tool, "__name__", None)
         if not isinstance(name, str):
-            raise FormatError(f"tools[{place}]", f"{short(tool)} is neither the name of a tool nor a function")
+            raise FormatError(f"tools[{index}]", f"{short(tool)} is neither the name of a tool nor a function")
         names.append(name)
     return frozenset(names)
 
@@ -112,19 +111,19 @@ def remaining_positions(log: IndexedLog, is_excluded: Callable[[int], bool]) -> 
         log: The log.
         is_excluded: True if the item at a position is left out. Not called for outputs of recorded calls: they follow their calls.
     """
-    dropped = {place for place in range(len(log.items)) if place not in log.calls and is_excluded(place)}
+    dropped = {index for index in range(len(log.items)) if index not in log.calls and is_excluded(index)}
     dropped.update(output for output, call in log.calls.items() if call in dropped)
-    calls = [place for place, item in enumerate(log.items) if isinstance(item, FunctionCall)]
-    with_dropped_calls = {log.response(place) for place in calls if place in dropped}
-    without_calls = with_dropped_calls - {log.response(place) for place in calls if place not in dropped}
+    calls = [index for index, item in enumerate(log.items) if isinstance(item, FunctionCall)]
+    with_dropped_calls = {log.response(index) for index in calls if index in dropped}
+    without_calls = with_dropped_calls - {log.response(index) for index in calls if index not in dropped}
     return [
-        place
-        for place, item in enumerate(log.items)
-        if place not in dropped and not (isinstance(item, Reasoning) and log.response(place) in without_calls)
+        index
+        for index, item in enumerate(log.items)
+        if index not in dropped and not (isinstance(item, Reasoning) and log.response(index) in without_calls)
     ]
 
 
-def active_config(session: Session, target: str | int | None) -> tuple[str | None, tuple[str, ...] | None]:
+def active_config(session: Log, target: str | int | None) -> tuple[str | None, tuple[str, ...] | None]:
     """Return the instructions and tools in force just after the item at a position.
 
     Args:
@@ -135,20 +134,20 @@ def active_config(session: Session, target: str | int | None) -> tuple[str | Non
         PositionError: No item has this position.
         FormatError: `target` is neither of these.
     """
-    place = _position(session, target)
-    items = session.items[: place + 1]
+    index = _position(session, target)
+    items = session.items[: index + 1]
     texts = [prompt_text(items[position]) or "" for position in prompts_in_force(items)]
     tools = next((item.tools for item in reversed(items) if isinstance(item, AgentConfigUpdate) and item.tools is not None), None)
     return ("\n\n".join(text for text in texts if text.strip()) if texts else None), tools
 
 
-def _position(session: Session, target: str | int | None) -> int:
+def _position(session: Log, target: str | int | None) -> int:
     length = len(session.items)
     if target is None:
         return length - 1
     if isinstance(target, str):
-        place = session.position(target)
-        return length - 1 if place is None else place
+        index = session.position(target)
+        return length - 1 if index is None else index
     if not isinstance(target, int) or isinstance(target, bool):
         raise FormatError("active_config_at.target", f"{short(target)}; pass an item's id, its position, or None for the end")
     if not -length <= target < length:

@@ -8,11 +8,9 @@ from collections.abc import Iterable
 from .copies import is_instruction
 from .errors import DuplicateItemError, FormatError, short
 from .estimate import estimate_item
-from .items import ITEM_TYPES, AgentConfigUpdate, AgentHandoff, Item
+from .items import ITEM_TYPES, AgentConfigUpdate, AgentHandoff, Item, checked_iterable
 from .rewrite import Excerpt, IndexedLog, Piece, assemble, checked_count, index_log
-from .session import Session
-from .session_log import checked_iterable
-from .units import FREE, NONE, is_answer
+from .units import FREE, NONE, Log, is_answer
 
 
 def earliest_times(items: Iterable[Item]) -> list[float]:
@@ -22,12 +20,12 @@ def earliest_times(items: Iterable[Item]) -> list[float]:
     do rise, so a binary search in them finds a position after every item that is not younger.
     """
     times = [item.created_at for item in items]
-    for place in range(len(times) - 2, -1, -1):
-        times[place] = min(times[place], times[place + 1])
+    for index in range(len(times) - 2, -1, -1):
+        times[index] = min(times[index], times[index + 1])
     return times
 
 
-def check_new_items(session: Session, items: Iterable[Item]) -> list[Item]:
+def check_new_items(session: Log, items: Iterable[Item]) -> list[Item]:
     """Return the items as a list, if the session can accept all of them.
 
     Raises:
@@ -47,7 +45,7 @@ def check_new_items(session: Session, items: Iterable[Item]) -> list[Item]:
     return new
 
 
-def insert_by_time(session: Session, new: list[Item]) -> Excerpt:
+def insert_by_time(session: Log, new: list[Item]) -> Excerpt:
     """Return the log with new items inserted, each after the last item that is not younger.
 
     If that place is inside a response, the item goes after the response. An item inserted before it may be part of that response. The
@@ -62,13 +60,13 @@ def insert_by_time(session: Session, new: list[Item]) -> Excerpt:
     pieces: list[Piece] = []
     copied = 0
     for item in new:
-        place = max(copied, bisect_right(times, item.created_at))
-        pieces += map(log.piece, range(copied, place))
-        while pieces and place < len(log.items) and _continues_response(log.items[place], pieces[-1][0], log.breaks):
-            pieces.append(log.piece(place))
-            place += 1
+        index = max(copied, bisect_right(times, item.created_at))
+        pieces += map(log.piece, range(copied, index))
+        while pieces and index < len(log.items) and _continues_response(log.items[index], pieces[-1][0], log.breaks):
+            pieces.append(log.piece(index))
+            index += 1
         pieces.append((item, None))
-        copied = place
+        copied = index
     pieces += map(log.piece, range(copied, len(log.items)))
     return assemble(pieces, log.breaks)
 
@@ -78,7 +76,7 @@ def _continues_response(item: Item, before: Item, breaks: frozenset[str]) -> boo
     return is_answer(before) and is_answer(item) and before.agent_id == item.agent_id and item.id not in breaks
 
 
-def truncate_log(session: Session, max_items: int | None, max_tokens: int | None) -> Excerpt | None:
+def truncate_log(session: Log, max_items: int | None, max_tokens: int | None) -> Excerpt | None:
     """Return the log without its oldest units, as many as must go to meet the limits; None if nothing must or can go.
 
     O(n). Protected units stay: see `Session.truncate`.
@@ -96,26 +94,26 @@ def truncate_log(session: Session, max_items: int | None, max_tokens: int | None
     log = index_log(session)
     protected = _protected_units(log)
     dropped: set[int] = set()
-    for place in range(len(log.items)):  # a unit is as old as its last item
+    for index in range(len(log.items)):  # a unit is as old as its last item
         if over_items <= 0 and over_tokens <= 0:
             break
-        head = log.groups.head[place]
-        if log.groups.last[head] != place or head in protected:
+        head = log.groups.head[index]
+        if log.groups.last[head] != index or head in protected:
             continue
         members = list(log.groups.members(head))
         dropped.update(members)
         over_items -= len(members)
         over_tokens -= sum(costs[member] for member in members)
-    return log.excerpt(place for place in range(len(log.items)) if place not in dropped) if dropped else None
+    return log.excerpt(index for index in range(len(log.items)) if index not in dropped) if dropped else None
 
 
 def _protected_units(log: IndexedLog) -> set[int]:
     """Return the heads of the units that no truncation drops."""
     groups = log.groups
-    heads = {groups.head[place] for place in log.in_flight()}
-    for place, item in enumerate(log.items):
-        if groups.protection[place] != FREE or is_structural(item):
-            heads.add(groups.head[place])
+    heads = {groups.head[index] for index in log.in_flight()}
+    for index, item in enumerate(log.items):
+        if groups.protection[index] != FREE or is_structural(item):
+            heads.add(groups.head[index])
     if groups.last_user != NONE:
         heads.add(groups.head[groups.last_user])
     return heads

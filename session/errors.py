@@ -4,7 +4,7 @@ SessionError
 ├── DuplicateItemError   an item's id is already in the session          (also a ValueError)
 ├── UnknownItemError     no item of the session has this id              (also a KeyError)
 ├── PositionError        the session has no item at this position        (also an IndexError)
-├── ReadOnlyError        an edit of a read-only session                  (also a TypeError)
+├── ReadOnlyError        an edit of a view or a read-only session        (also a TypeError)
 ├── SummaryError         no usable summary was written; the log is unchanged
 ├── FormatError          data does not have the documented shape         (also a ValueError; `.where`)
 ├── TranscriptError      a file cannot be read as a transcript           (`.path`, `.line`)
@@ -118,15 +118,17 @@ class SummaryError(SessionError):
 
 
 class ReadOnlyError(SessionError, TypeError):
-    """A method that changes a session was called on a read-only one.
+    """A method that changes a session was called on a view or a read-only session.
 
     Attributes:
-        operation: The name of the method.
+        operation: The name of the method, or of the attribute that was set.
     """
 
-    def __init__(self, operation: str) -> None:
+    def __init__(self, operation: str, *, is_view: bool = False) -> None:
         self.operation = operation
-        super().__init__(f"{operation}() would change a read-only session; call it on the session it was made from, or on a copy()")
+        kind = "view" if is_view else "read-only session"
+        other = "to go on from the view as a log of its own, use Session.from_view(view)" if is_view else "or change a copy()"
+        super().__init__(f"{operation} would change a {kind}; append to the session that it was made from; {other}")
 
 
 class FormatError(SessionError, ValueError):

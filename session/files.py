@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import IO, Self
@@ -141,15 +141,6 @@ class Folder:
             _check(os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(file.fileno())), "another file has taken its place")
             on_error.pop_all()
         return file
-
-
-def opened_folder(path: str | os.PathLike[str] | None) -> AbstractContextManager[Folder | None]:
-    """Return the folder, for a `with` block that closes it; None for None.
-
-    Raises:
-        FormatError: The folder does not exist or cannot be opened.
-    """
-    return nullcontext() if path is None else Folder(path)
 
 
 def _check(condition: bool, problem: str) -> None:

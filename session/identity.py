@@ -1,19 +1,16 @@
-"""Decides if two items with the same id are the same item, and finds another id for one that is not.
+"""Decides if two items with the same id are the same item.
 
 Converters from provider formats number their items ("m0", "m1"), so two unrelated logs have equal ids. An equal id alone proves little.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from hashlib import sha256
 from typing import Any, TypeVar, get_args
 
-from .items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, ItemBase, Message, parts_of_item
+from .items import AgentConfigUpdate, FunctionCall, FunctionCallOutput, Item, ItemBase, Message, parts_of_item
 from .parts import Text
-from .stack import with_room
 
 AnyItem = TypeVar("AnyItem", bound=ItemBase)
 
@@ -89,29 +86,6 @@ def is_pinned_twin(first: Item, second: Item) -> bool:
         return False
     pairs = ((getattr(first, spec.name), getattr(second, spec.name)) for spec in fields(first) if spec.name != "pinned")
     return all(a is b or a == b for a, b in pairs)
-
-
-def replacement_id(item: Item, is_free: Callable[[str], bool]) -> str:
-    """Return an id for an item whose own id is in use. It depends on the content alone, so merging again gives the same id.
-
-    Args:
-        item: The item, with its original id.
-        is_free: True if the item can have an id: no item has it, or this very item does.
-    """
-    bare: dict[str, Any] = {"extra": {}, "usage": None, "pinned": False, "agent_id": None, "created_at": 0.0}
-    if isinstance(item, FunctionCall):
-        bare["metadata"] = {}
-    if isinstance(item, Compaction):
-        bare["replaces"] = ()
-    from .serial import item_to_dict
-
-    content = with_room(lambda: json.dumps(item_to_dict(replace(item, **bare)), sort_keys=True))
-    number = 0
-    while True:
-        item_id = sha256(f"{number} {content}".encode()).hexdigest()[:12]  # as long as those of `new_id`
-        if is_free(item_id):
-            return item_id
-        number += 1
 
 
 def with_id(item: AnyItem, item_id: str) -> AnyItem:

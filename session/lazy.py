@@ -9,17 +9,22 @@ from importlib import import_module
 from sys import modules
 
 
-def lazy_names(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def lazy_names(
+    package: str, names: Mapping[str, str], renamed: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the functions `__getattr__` and `__dir__` for a package whose names are imported at their first use.
 
     Args:
         package: The package's full name.
         names: By module, the names that the package takes from it, separated by spaces. `.errors` is a module of the package itself.
+        renamed: By a name of another library, what has its place here. Its import fails with that advice.
     """
     module_of = {name: module for module, group in names.items() for name in group.split()}
     namespace = vars(modules[package])
 
     def get_name(name: str) -> object:
+        if renamed and name in renamed:
+            raise ImportError(f"{package} has no {name}: {renamed[name]}; docs/names.md lists the names of other libraries", name=name)
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         namespace[name] = value = getattr(import_module(module_of[name], package), name)

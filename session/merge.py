@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as changed
+from hashlib import sha256
 from math import inf
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .copies import is_empty
 from .edits import earliest_times
 from .errors import FormatError, short
-from .identity import ORIGINAL_ID, is_digest, is_same, replacement_id, with_id
+from .identity import ORIGINAL_ID, is_digest, is_same, with_id
 from .items import Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from .rewrite import Excerpt, IndexedLog, Piece, assemble, index_log
-from .session import Session
-from .units import KIND_OUTPUT, NONE
+from .serial import item_to_dict
+from .session_log import SessionLog
+from .stack import with_room
+from .units import KIND_OUTPUT, NONE, Log
 
 _Block: TypeAlias = tuple[list[int], float]
 """Positions that stay together, and the earliest time from the first of them on."""
@@ -26,13 +30,13 @@ class _Run:
     """New items that are inserted together, and where.
 
     Attributes:
-        places: Their positions in the other log.
+        positions: Their positions in the other log.
         time: The run comes before our blocks that are younger than this.
         low: Number of our blocks that come before the run in any case.
         high: Number of our blocks that may come before the run.
     """
 
-    places: list[int]
+    positions: list[int]
     time: float
     low: int
     high: int
@@ -44,11 +48,11 @@ def check_session(other: object, where: str) -> None:
     Raises:
         FormatError: It is not.
     """
-    if not isinstance(other, Session):
+    if not isinstance(other, SessionLog):
         raise FormatError(where, f"{short(other)} is not a session")
 
 
-def merge_logs(mine: Session, theirs: Session) -> Excerpt | None:
+def merge_logs(mine: Log, theirs: Log) -> Excerpt | None:
     """Return both logs as one, or None if the other has nothing new. O(n log n).
 
     1. Each log keeps its order, and at equal times our items come first. An item's time is the earliest one from it on: so a summary or
@@ -76,22 +80,22 @@ def merge_logs(mine: Session, theirs: Session) -> Excerpt | None:
         while block_count < len(our_blocks) and (
             block_count < run.low or (block_count < run.high and our_blocks[block_count][1] <= run.time)
         ):
-            order += ((ours, place) for place in our_blocks[block_count][0])
+            order += ((ours, index) for index in our_blocks[block_count][0])
             block_count += 1
-        order += ((other, place) for place in run.places)
-    for places, _ in our_blocks[block_count:]:
-        order += ((ours, place) for place in places)
+        order += ((other, index) for index in run.positions)
+    for positions, _ in our_blocks[block_count:]:
+        order += ((ours, index) for index in positions)
     common_prefix = _common_prefix(order, other, shared)
     pieces: list[Piece] = []
-    for number, (log, place) in enumerate(order):
+    for number, (log, index) in enumerate(order):
         if log is ours:
-            pieces.append(ours.piece(place))
+            pieces.append(ours.piece(index))
         else:
-            item = _with_new_ids(other.items[place], new_ids)
+            item = _with_new_ids(other.items[index], new_ids)
             if item.usage is not None and not theirs.settled <= number < common_prefix:
                 item = changed(item, usage=None)
-            pieces.append((item, responses.get(other.response(place))))
-    fresh_breaks = (other.items[place].id for place in fresh if other.items[place].id in other.breaks)
+            pieces.append((item, responses.get(other.response(index))))
+    fresh_breaks = (other.items[index].id for index in fresh if other.items[index].id in other.breaks)
     return assemble(pieces, ours.breaks | {new_ids.get(item_id, item_id) for item_id in fresh_breaks})
 
 
@@ -103,31 +107,31 @@ def _common_prefix(order: list[tuple[IndexedLog, int]], other: IndexedLog, share
         other: The other log.
         shared: Our position of each item that both logs have, by its position in the other log.
     """
-    other_places = {our_place: place for place, our_place in shared.items()}
+    other_places = {our_place: index for index, our_place in shared.items()}
     length = 0
-    for log, place in order:
-        if (place if log is other else other_places.get(place)) != length:
+    for log, index in order:
+        if (index if log is other else other_places.get(index)) != length:
             break
         length += 1
     return length
 
 
-def _match(mine: Session, other: IndexedLog) -> tuple[dict[int, int], dict[str, str]]:
+def _match(mine: Log, other: IndexedLog) -> tuple[dict[int, int], dict[str, str]]:
     """Return (other position -> our position of the same item, other id -> our id where they differ)."""
     ids = {item.id for item in other.items}
     shared: dict[int, int] = {}
     new_ids: dict[str, str] = {}
-    for place, item in enumerate(other.items):
+    for index, item in enumerate(other.items):
         item_id = local_id(mine, item, ids)
         if item_id != item.id:
             new_ids[item.id] = item_id
             ids.add(item_id)
         if (our_place := mine.position(item_id)) is not None:
-            shared[place] = our_place
+            shared[index] = our_place
     return shared, new_ids
 
 
-def local_id(mine: Session, item: Item, reserved: Container[str] = ()) -> str:
+def local_id(mine: Log, item: Item, reserved: Container[str] = ()) -> str:
     """Return the id that another log's item has in this session, or would get: its own, unless a different item here has that id.
 
     Args:
@@ -148,7 +152,28 @@ def local_id(mine: Session, item: Item, reserved: Container[str] = ()) -> str:
         return str(original)
     if mine.position(item.id) is None:
         return item.id
-    return replacement_id(item, lambda item_id: is_here(item_id) or (mine.position(item_id) is None and item_id not in reserved))
+    return _replacement_id(item, lambda item_id: is_here(item_id) or (mine.position(item_id) is None and item_id not in reserved))
+
+
+def _replacement_id(item: Item, is_free: Callable[[str], bool]) -> str:
+    """Return an id for an item whose own id is in use. It depends on the content alone, so merging again gives the same id.
+
+    Args:
+        item: The item, with its original id.
+        is_free: True if the item can have an id: no item has it, or this very item does.
+    """
+    bare: dict[str, Any] = {"extra": {}, "usage": None, "pinned": False, "agent_id": None, "created_at": 0.0}
+    if isinstance(item, FunctionCall):
+        bare["metadata"] = {}
+    if isinstance(item, Compaction):
+        bare["replaces"] = ()
+    content = with_room(lambda: json.dumps(item_to_dict(changed(item, **bare)), sort_keys=True))
+    number = 0
+    while True:
+        item_id = sha256(f"{number} {content}".encode()).hexdigest()[:12]  # as long as those of `new_id`
+        if is_free(item_id):
+            return item_id
+        number += 1
 
 
 def _with_new_ids(item: Item, new_ids: Mapping[str, str]) -> Item:
@@ -158,7 +183,7 @@ def _with_new_ids(item: Item, new_ids: Mapping[str, str]) -> Item:
     return with_id(item, new_ids.get(item.id, item.id))
 
 
-def final_message(theirs: Session, agent_id: str | None) -> Message | None:
+def final_message(theirs: Log, agent_id: str | None) -> Message | None:
     """Return the last assistant message with content, assigned to `agent_id` if that is given; None if there is no such message.
 
     Its usage is removed: it counts the other session's prompt.
@@ -169,7 +194,7 @@ def final_message(theirs: Session, agent_id: str | None) -> Message | None:
     return None
 
 
-def insert_while_calls_run(mine: Session, message: Message) -> Excerpt | None:
+def insert_while_calls_run(mine: Log, message: Message) -> Excerpt | None:
     """Return the log with a message added at the end of its last response. None if no call of this agent waits there.
 
     At the end of the log the message would be a response of its own, and the calls before it would count as interrupted.
@@ -179,13 +204,13 @@ def insert_while_calls_run(mine: Session, message: Message) -> Excerpt | None:
     if not calls or log.items[calls[0]].agent_id != message.agent_id:
         return None
     response = log.response(calls[0])
-    end = next((place for place in range(calls[-1], len(log.items)) if log.response(place) != response), len(log.items))
+    end = next((index for index in range(calls[-1], len(log.items)) if log.response(index) != response), len(log.items))
     pieces = [*map(log.piece, range(end)), (message, response), *map(log.piece, range(end, len(log.items)))]
     return assemble(pieces, log.breaks)
 
 
-def _call_ids(log: IndexedLog, places: Iterable[int]) -> set[str]:
-    items = (log.items[place] for place in places)
+def _call_ids(log: IndexedLog, positions: Iterable[int]) -> set[str]:
+    items = (log.items[index] for index in positions)
     return {item.call_id for item in items if isinstance(item, FunctionCall | FunctionCallOutput)}
 
 
@@ -198,39 +223,39 @@ def _blocks(log: IndexedLog, common_call_ids: set[str]) -> list[_Block]:
     ends = {call: output for output, call in log.calls.items() if log.items[output].call_id in common_call_ids}  # type: ignore[union-attr]
     blocks: list[_Block] = []
     reach = NONE
-    for place in range(len(log.items)):
-        before = place - 1
-        is_output = groups.kind[place] == KIND_OUTPUT
-        follows = place and (
-            (groups.response[place] != NONE and groups.response[place] == groups.response[before])
+    for index in range(len(log.items)):
+        before = index - 1
+        is_output = groups.kind[index] == KIND_OUTPUT
+        follows = index and (
+            (groups.response[index] != NONE and groups.response[index] == groups.response[before])
             or (is_output and (groups.response[before] != NONE or groups.kind[before] == KIND_OUTPUT))
         )
-        if place <= reach or follows:
-            blocks[-1][0].append(place)
+        if index <= reach or follows:
+            blocks[-1][0].append(index)
         else:
-            blocks.append(([place], times[place]))
-        reach = max(reach, ends.get(place, NONE))
+            blocks.append(([index], times[index]))
+        reach = max(reach, ends.get(index, NONE))
     return blocks
 
 
 def _runs(log: IndexedLog, blocks: list[_Block], shared: dict[int, int], fresh: set[int], our_blocks: list[_Block]) -> Iterator[_Run]:
     """Yield the new items of the other log in its order, in runs separated by the items that both logs have."""
-    block_of = {place: block for block, (places, _) in enumerate(our_blocks) for place in places}
+    block_of = {index: block for block, (positions, _) in enumerate(our_blocks) for index in positions}
     low = 0
     starts: list[tuple[list[int], float, int]] = []
     highs: list[int] = []
-    for places, time in blocks:
+    for positions, time in blocks:
         is_separated = True
-        for place in places:
-            if place in shared:
-                low = max(low, block_of[shared[place]] + 1)
-                highs += [block_of[shared[place]]] * (len(starts) - len(highs))
+        for index in positions:
+            if index in shared:
+                low = max(low, block_of[shared[index]] + 1)
+                highs += [block_of[shared[index]]] * (len(starts) - len(highs))
                 is_separated = True
-            elif place in fresh:
+            elif index in fresh:
                 if is_separated:
-                    starts.append(([], -inf if log.calls.get(place) in shared else time, low))
+                    starts.append(([], -inf if log.calls.get(index) in shared else time, low))
                     is_separated = False
-                starts[-1][0].append(place)
+                starts[-1][0].append(index)
     highs += [len(our_blocks)] * (len(starts) - len(highs))
     for (run, time, least), high in zip(starts, highs, strict=True):
         yield _Run(run, time, least, high)
@@ -238,7 +263,7 @@ def _runs(log: IndexedLog, blocks: list[_Block], shared: dict[int, int], fresh: 
 
 def _response_names(ours: IndexedLog, other: IndexedLog, shared: dict[int, int]) -> dict[Hashable, Hashable]:
     """Return the name in the merged log of each response of the other log: our name for it if we have one of its items."""
-    names: dict[Hashable, Hashable] = {other.response(place): ("other", other.response(place)) for place in range(len(other.items))}
-    names.update({other.response(place): ours.response(mine) for place, mine in shared.items() if ours.response(mine) is not None})
+    names: dict[Hashable, Hashable] = {other.response(index): ("other", other.response(index)) for index in range(len(other.items))}
+    names.update({other.response(index): ours.response(mine) for index, mine in shared.items() if ours.response(mine) is not None})
     names[None] = None
     return names

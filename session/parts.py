@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
 from .errors import FormatError, short
 from .images import MAX_SIDE, image_size
@@ -126,6 +126,8 @@ class Document(_Checked):
 Part: TypeAlias = Text | Image | Document
 Content: TypeAlias = str | Part | Iterable[str | Part]
 """Type of `content=` and `output=`: one text, one part, or several."""
+ProviderContent: TypeAlias = Content | Mapping[str, Any] | Iterable[str | Part | Mapping[str, Any]]
+"""The same, also with mappings: parts as Anthropic's, OpenAI's or Google's messages have them; JSON values in a tool's output."""
 
 
 _PARTS = frozenset({Text, Image, Document})

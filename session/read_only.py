@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from .errors import ReadOnlyError
 from .items import Item
 from .session import Session
 
 _SLOT = "_source"
-
-
-def _refusing(name: str) -> Any:
-    def refuse(*_: object, **__: object) -> NoReturn:
-        raise ReadOnlyError(name)
-
-    refuse.__name__ = name
-    refuse.__doc__ = "Raise ReadOnlyError: this session cannot be changed."
-    return refuse
 
 
 class ReadOnlySession(Session):
@@ -44,10 +35,10 @@ class ReadOnlySession(Session):
         object.__setattr__(self, _SLOT, source)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise ReadOnlyError("__setattr__")
+        self._check_editable(name)
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise ReadOnlyError("__delattr__")
+        self._check_editable(name)
 
     def __repr__(self) -> str:
         return f"<read-only {super().__repr__()[1:]}"
@@ -63,10 +54,14 @@ class ReadOnlySession(Session):
         """The session's own id."""
         return self._source.id
 
+    @property  # type: ignore[misc]  # setting it is refused above
+    def metadata(self) -> dict[str, Any]:
+        """The session's metadata, read-only."""
+        return cast("dict[str, Any]", MappingProxyType(self._source.metadata))
+
     @property
-    def metadata(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """The session's metadata."""
-        return MappingProxyType(self._source.metadata)
+    def _is_view(self) -> bool:  # type: ignore[override]
+        return self._source.is_view
 
     @property
     def _items(self) -> list[Item]:  # type: ignore[override]
@@ -79,10 +74,6 @@ class ReadOnlySession(Session):
     @property
     def _places(self) -> dict[str, int]:  # type: ignore[override]
         return self._source._place_map()
-
-    @property
-    def _conversions(self) -> dict[str, object]:  # type: ignore[override]
-        return self._source._conversions
 
     @property
     def _breaks(self) -> frozenset[str]:  # type: ignore[override]
@@ -108,26 +99,10 @@ class ReadOnlySession(Session):
         """Return this view itself."""
         return self
 
-    append = _refusing("append")
-    add_message = _refusing("add_message")
-    add_context = _refusing("add_context")
-    add_function_call = _refusing("add_function_call")
-    add_function_output = _refusing("add_function_output")
-    add_response = _refusing("add_response")
-    add_tool_results = _refusing("add_tool_results")
-    add_handoff = _refusing("add_handoff")
-    add_config_update = _refusing("add_config_update")
-    pin = _refusing("pin")
-    unpin = _refusing("unpin")
-    insert = _refusing("insert")
-    insert_many = _refusing("insert_many")
-    truncate = _refusing("truncate")
-    summarize = _refusing("summarize")
-    cleanup = _refusing("cleanup")
-    merge = _refusing("merge")
-    merge_result = _refusing("merge_result")
-    merge_with_summary = _refusing("merge_with_summary")
-    restore_seams = _refusing("restore_seams")
+    # Inside
+
+    def _check_editable(self, operation: str) -> NoReturn:
+        raise ReadOnlyError(operation, is_view=self._source.is_view)
 
 
 def source_of(session: Session) -> Session:

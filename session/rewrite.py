@@ -12,8 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from .errors import FormatError, short
 from .items import FunctionCall, Item, Message, MessageCategory
-from .session import Session
-from .units import KIND_OUTPUT, NONE, Grouping
+from .units import KIND_OUTPUT, NONE, Grouping, Log
 
 
 class Excerpt(NamedTuple):
@@ -43,34 +42,34 @@ class IndexedLog:
     calls: dict[int, int]
     breaks: frozenset[str]
 
-    def response(self, place: int) -> Hashable:
+    def response(self, index: int) -> Hashable:
         """Return the name of the response that the item is in, or None."""
-        start = self.groups.response[place]
+        start = self.groups.response[index]
         return None if start == NONE else start
 
-    def piece(self, place: int) -> Piece:
+    def piece(self, index: int) -> Piece:
         """Return the item for `assemble`."""
-        return self.items[place], self.response(place)
+        return self.items[index], self.response(index)
 
-    def excerpt(self, places: Iterable[int]) -> Excerpt:
+    def excerpt(self, positions: Iterable[int]) -> Excerpt:
         """Return a log of the items at these positions, which must rise."""
-        return assemble(map(self.piece, places), self.breaks)
+        return assemble(map(self.piece, positions), self.breaks)
 
     def in_flight(self) -> list[int]:
         """Return the positions of calls that wait for their outputs: the unanswered calls of the last response."""
         groups = self.groups
         first = groups.response_starts[-1] if groups.response_starts else len(groups)
-        return [place for place in range(first, len(groups)) if isinstance(self.items[place], FunctionCall) and not groups.answered[place]]
+        return [index for index in range(first, len(groups)) if isinstance(self.items[index], FunctionCall) and not groups.answered[index]]
 
 
-def index_log(session: Session) -> IndexedLog:
+def index_log(session: Log) -> IndexedLog:
     """Read the log from its start. O(n)."""
     groups, calls = Grouping(), {}
     items, breaks, ends = session.items, session.response_breaks, session.request_ends
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         groups.feed(item, item.id in breaks, ends=item.id in ends)
-        if groups.kind[place] == KIND_OUTPUT:
-            calls[place] = groups.last_answered
+        if groups.kind[index] == KIND_OUTPUT:
+            calls[index] = groups.last_answered
     return IndexedLog(items, groups, calls, breaks)
 
 
@@ -101,8 +100,8 @@ def last_turns_start(items: Sequence[Item], turns: int) -> int:
     """
     if not turns:
         return len(items)
-    users = (place for place, item in enumerate(items) if isinstance(item, Message) and item.role == "user")
-    starts = [place for place in users if items[place].category is not MessageCategory.CONTEXT]
+    users = (index for index, item in enumerate(items) if isinstance(item, Message) and item.role == "user")
+    starts = [index for index in users if items[index].category is not MessageCategory.CONTEXT]
     return starts[-turns] if len(starts) > turns else 0
 
 

@@ -242,8 +242,17 @@ def check_count(value: object, name: str, lowest: int, highest: int, unit: str, 
         object.__setattr__(value, name, int(field))
 
 
-def check_choice(value: object, name: str, choices: tuple[str, ...], *, optional: bool = False) -> None:
+def check_choice(
+    value: object, name: str, choices: tuple[str, ...], *, optional: bool = False, advice: Mapping[str, str] | None = None
+) -> None:
     """Raise FormatError unless a field is one of these texts.
+
+    Args:
+        value: The value that is being constructed.
+        name: The field.
+        choices: The texts.
+        optional: True if it may be None.
+        advice: What to do instead, by a wrong text that is to be expected.
 
     Raises:
         FormatError: It is not.
@@ -254,7 +263,8 @@ def check_choice(value: object, name: str, choices: tuple[str, ...], *, optional
     if isinstance(field, str) and clean(field) in choices:  # a member of a str enum
         object.__setattr__(value, name, clean(field))
     elif not (optional and field is None):
-        raise FormatError(_place(value, name), f"{short(field)} is none of {', '.join(choices)}")
+        remedy = (advice or {}).get(field) if isinstance(field, str) else None
+        raise FormatError(_place(value, name), f"{short(field)} is none of {', '.join(choices)}{f'; {remedy}' if remedy else ''}")
 
 
 def _place(value: object, name: str) -> str:

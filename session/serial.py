@@ -11,21 +11,22 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import MISSING, fields, replace
-from typing import Any, NamedTuple, NoReturn, get_args
+from typing import Any, NamedTuple, NoReturn, TypeVar, get_args
 
 from .chat_context import is_chat_context, item_values, without_repeated_id
 from .errors import DuplicateItemError, FormatError, short
-from .files import Folder, opened_folder
+from .files import Folder
 from .images import image_size
-from .items import ITEM_TYPES, Item, ItemBase, MessageCategory
+from .items import Item, ItemBase, category_of
 from .parts import Document, Image, Part, Text
-from .plain_items import plain_item
 from .sanitize import MAX_COUNT, clean_json, place_name
-from .session import Session
-from .session_log import fill, recorded_total
+from .session_log import SessionLog, fill, recorded_total
 from .usage import Usage
+
+LogT = TypeVar("LogT", bound=SessionLog)
 
 VERSION = 1
 KEYS = frozenset({"version", "id", "metadata", "items", "breaks", "ends", "settled", "settled_tokens"})
@@ -60,7 +61,7 @@ _FIELDS: dict[type, _Fields] = {kind: _Fields.of(kind) for kind in (*_ITEMS.valu
 # To JSON values
 
 
-def session_to_dict(session: Session) -> dict[str, Any]:
+def session_to_dict(session: SessionLog) -> dict[str, Any]:
     """Return the session as JSON values.
 
     Raises:
@@ -132,10 +133,11 @@ _WRITERS: dict[str, Callable[[Any], object]] = {
 # From JSON values
 
 
-def session_from_dict(data: object, read_files_below: str | os.PathLike[str] | None = None) -> Session:
+def session_from_dict(kind: type[LogT], data: object, read_files_below: str | os.PathLike[str] | None = None) -> LogT:
     """Return the session that these JSON values describe. Opens no file, except below a folder that the caller passes.
 
     Args:
+        kind: `Session`.
         data: The values.
         read_files_below: A folder. Images saved with only a path are read from their file if it is in this folder (relative paths are
             resolved against it): see `session.files.Folder`. Unreadable ones keep only their path.
@@ -143,43 +145,42 @@ def session_from_dict(data: object, read_files_below: str | os.PathLike[str] | N
     Raises:
         FormatError: The values are not a session, damaged, or of an unknown version; or the folder does not exist.
     """
-    with opened_folder(read_files_below) as folder:
-        return session_from_values(data, folder)
+    with nullcontext() if read_files_below is None else Folder(read_files_below) as folder:
+        return session_from_values(kind, data, folder)
 
 
-def session_from_values(data: object, folder: Folder | None, built: Sequence[object] | None = None) -> Session:
+def session_from_values(kind: type[LogT], data: object, folder: Folder | None) -> LogT:
     """Do the same as `session_from_dict` with a folder that is already open.
 
     Args:
+        kind: `Session`.
         data: The values.
         folder: The folder; None opens no file.
-        built: The items in place of `data["items"]`: plain ones as items, others as values. None to use the values.
 
     Raises:
         FormatError: The values are not a session, damaged, or of an unknown version.
     """
     top = _mapping(data, "session")
     if is_chat_context(top):
-        return _from_chat_context(_list(top["items"], "items"), folder)
+        return _from_chat_context(kind, _list(top["items"], "items"), folder)
     version = top.get("version")
     if version != VERSION or type(version) is not int:
         raise FormatError("version", f"{short(version)} is not a version this release reads; it reads {VERSION}")
     if unknown := [name for name in top if name not in KEYS]:
         raise FormatError(place_name(unknown[0]), "unknown field")
-    items = _list(top.get("items", MISSING), "items") if built is None else built
+    items = _list(top.get("items", MISSING), "items")
     session_id = top.get("id")
     if not isinstance(session_id, str) or not session_id:
         raise FormatError("id", f"{short(session_id)} is not a session's id")
     metadata = _mapping(top.get("metadata", {}), "metadata")
     try:
-        session = Session(id=session_id, metadata=metadata)
+        session = kind(id=session_id, metadata=metadata)
     except FormatError as error:
         _raise_at("", error)
     read: list[Item] = []
     try:
-        for place, values in enumerate(items):
-            is_built = built is not None and type(values) in ITEM_TYPES
-            read.append(values if is_built else plain_item(values) or item_from_dict(values, f"items[{place}]", folder))
+        for index, values in enumerate(items):
+            read.append(item_from_dict(values, f"items[{index}]", folder))
     finally:  # of two errors, that of the earlier item is raised
         _append(session, read)
     session.restore_seams(
@@ -191,26 +192,26 @@ def session_from_values(data: object, folder: Folder | None, built: Sequence[obj
     return session
 
 
-def _append(session: Session, items: list[Item]) -> None:
+def _append(session: SessionLog, items: list[Item]) -> None:
     try:
         fill(session, items)
     except DuplicateItemError as error:
         raise FormatError(f"items[{len(session.items)}].id", str(error)) from None
 
 
-def _from_chat_context(items: list[Any], folder: Folder | None) -> Session:
-    session = Session()
+def _from_chat_context(kind: type[LogT], items: list[Any], folder: Folder | None) -> LogT:
+    session = kind()
     ids: dict[str, Mapping[str, Any]] = {}
     for place, data in enumerate(items):
         where = f"items[{place}]"
-        kind = _kind(_ITEMS, _mapping(data, where), where)
-        values = without_repeated_id(item_values(data, _FIELDS[kind].names | {"type"}, where), ids)
+        item_kind = _kind(_ITEMS, _mapping(data, where), where)
+        values = without_repeated_id(item_values(data, _FIELDS[item_kind].names | {"type"}, where), ids)
         if values is not None:
             session.append(item_from_dict(values, where, folder))
     return session
 
 
-def _item_ids(data: object, name: str, session: Session) -> frozenset[str]:
+def _item_ids(data: object, name: str, session: SessionLog) -> frozenset[str]:
     item_ids = _list(data, name)
     for place, item_id in enumerate(item_ids):
         if not isinstance(item_id, str) or session.position(item_id) is None:
@@ -235,8 +236,6 @@ def item_from_dict(data: object, where: str = "item", folder: Folder | None = No
     Raises:
         FormatError: They are not an item; `.where` begins with `where`.
     """
-    if (plain := plain_item(data)) is not None:
-        return plain
     values = dict(_mapping(data, where))
     kind = _kind(_ITEMS, values, where)
     del values["type"]
@@ -244,7 +243,7 @@ def item_from_dict(data: object, where: str = "item", folder: Folder | None = No
         if name not in values:
             raise FormatError(f"{where}.{name}", "missing")
     if "category" in values:
-        values["category"] = _category(values["category"], f"{where}.category")
+        values["category"] = category_of(values["category"], f"{where}.category")
     if "usage" in values:
         values["usage"] = _build(Usage, _mapping(values["usage"], f"{where}.usage"), f"{where}.usage")
     for name in ("content", "output"):
@@ -301,13 +300,6 @@ def _kind(kinds: dict[str, type[Any]], values: Mapping[str, Any], where: str) ->
     if not isinstance(name, str) or name not in kinds:
         raise FormatError(f"{where}.type", f"{short(name)} is none of {', '.join(kinds)}")
     return kinds[name]
-
-
-def _category(name: object, where: str) -> MessageCategory:
-    category = next((member for member in MessageCategory if isinstance(name, str) and member.value == name), None)
-    if category is None:  # not `MessageCategory(name)`: its error would show the value, however deep it is
-        raise FormatError(where, f"{short(name)} is none of {', '.join(member.value for member in MessageCategory)}")
-    return category
 
 
 def _mapping(value: object, where: str) -> Mapping[str, Any]:

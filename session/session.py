@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace as changed
 from operator import is_
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
-from .errors import UnknownItemError
+from .errors import FormatError, UnknownItemError, short
 from .items import FunctionCallOutput, Item, Message
 from .session_log import AnyItem, SessionLog, settled_after_removal
 from .stack import with_room
@@ -34,6 +33,9 @@ class Session(SessionLog):
 
     Use a session in one thread at a time. Snapshots of it can be read in any thread while it grows.
 
+    A manager's `process_session` returns a view of a session: a session too, but read-only. Append to the session, and make a new view
+    for each request. Copies and forks of a view are logs of their own, and so is `Session.from_view(view)`.
+
     Attributes:
         id: The session's own id.
         metadata: JSON values of your own. A value that cannot be saved raises FormatError when the session is saved, copied or forked.
@@ -45,6 +47,44 @@ class Session(SessionLog):
     def empty(cls) -> Session:
         """Return a session without items."""
         return Session()
+
+    @classmethod
+    def view_of(cls, session: Session) -> Session:
+        """Return a read-only view of all that the session holds now, in O(1). Of a view, it is an equal view of the same log.
+
+        view = Session.view_of(session)
+        session.add_message("user", "more")  # the view does not show it
+        """
+        return Session.showing(
+            session._origin if session._is_view and session._origin is not None else session,
+            session._items,
+            breaks=session._breaks,
+            settled=session._settled,
+            settled_tokens=session._settled_tokens,
+            ends=session._ends,
+            removed=session.removed,
+            length=session._length,
+            usage_noted_after=session.usage_noted_after,
+        )
+
+    @classmethod
+    def from_view(cls, view: Session) -> Session:
+        """Return a log that goes on from a view: it has the view's items and id, and may be appended to.
+
+            log = Session.from_view(manager.process_session(session))
+
+        It is independent of the session that the view was made from, and never gets back what the view left out, though `recall` returns
+        that. To go on with a conversation, append to the session and make another view.
+
+        Raises:
+            FormatError: `view` is not a session.
+        """
+        if not isinstance(view, Session):
+            raise FormatError("Session.from_view", f"{short(view)} is not a session; pass a view, as `process_session` returns it")
+        log = Session()
+        log.__setstate__({**view.__getstate__(), "is_view": False})
+        log._origin = view._origin
+        return log
 
     # Answers of a provider
 
@@ -66,6 +106,7 @@ class Session(SessionLog):
         """
         from .providers.response import append_response
 
+        self._check_editable("add_response")
         return append_response(self, response, agent_id, extra)
 
     def add_tool_results(self, results: object, *, is_error: bool | Collection[str] = False) -> list[FunctionCallOutput]:
@@ -86,6 +127,7 @@ class Session(SessionLog):
         """
         from .providers.tool_results import append_results
 
+        self._check_editable("add_tool_results")
         return append_results(self, self._calls().unanswered(), results, is_error)
 
     # Edits in place
@@ -127,6 +169,7 @@ class Session(SessionLog):
         """
         from .edits import check_new_items, insert_by_time
 
+        self._check_editable("insert")
         new = check_new_items(self, items)
         if not new:
             return new
@@ -155,6 +198,7 @@ class Session(SessionLog):
         """
         from .edits import truncate_log
 
+        self._check_editable("truncate")
         excerpt = truncate_log(self, max_items, max_tokens)
         if excerpt is not None:
             self._set_items(excerpt)
@@ -181,6 +225,7 @@ class Session(SessionLog):
         """
         from .summary import EmptySummaryError, check_summarizer, plan_summary, replace_with_summary, request_summary, warn_unchanged
 
+        self._check_editable("summarize")
         summarizer = check_summarizer(llm)
         task = plan_summary(self, keep_recent_turns)
         if task is not None:
@@ -197,6 +242,7 @@ class Session(SessionLog):
 
         Items, snapshots, views and copies that others hold stay complete.
         """
+        self._check_editable("cleanup")
         self._rewrite([])
         self._breaks = frozenset()
         self._origin = None
@@ -266,7 +312,7 @@ class Session(SessionLog):
             agent_id=clean_agent_id(filter_agent_id, "copy.filter_agent_id"),
         )
         log = index_log(self)
-        return self._derive(log.excerpt(remaining_positions(log, lambda place: copy_filter.excludes(log.items[place]))))
+        return self._derive(log.excerpt(remaining_positions(log, lambda index: copy_filter.excludes(log.items[index]))))
 
     def fork(self) -> Session:
         """Return an independent session with the same items; `metadata["forked_from"]` is this session's id."""
@@ -335,6 +381,7 @@ class Session(SessionLog):
         """
         from .merge import check_session, merge_logs
 
+        self._check_editable("merge")
         check_session(other, "merge.other")
         excerpt = merge_logs(self, other)
         if excerpt is not None:
@@ -357,6 +404,7 @@ class Session(SessionLog):
         from .merge import check_session, final_message
         from .summary import warn_unchanged
 
+        self._check_editable("merge_result")
         check_session(other, "merge_result.other")
         message = final_message(other, agent_id)
         if message is None:
@@ -392,6 +440,7 @@ class Session(SessionLog):
             with_header,
         )
 
+        self._check_editable("merge_with_summary")
         check_session(other, "merge_with_summary.other")
         summarizer = check_summarizer(llm)
         clean_agent_id(agent_id, "merge_with_summary.agent_id")  # before a summary is paid for
@@ -439,7 +488,7 @@ class Session(SessionLog):
         """
         from .serial import session_from_dict
 
-        return with_room(lambda: session_from_dict(data, read_files_below))
+        return with_room(lambda: session_from_dict(Session, data, read_files_below))
 
     def to_anthropic_messages(self, *, caching: bool = False) -> AnthropicMessages:
         """Return `(messages, system)` for Anthropic's Messages API. See `session.providers.anthropic`."""
@@ -473,17 +522,8 @@ class Session(SessionLog):
 
         from .providers.google import to_google
 
-        # The log may grow meanwhile. The snapshot is converted.
-        snapshot = Session.showing(
-            self,
-            self._items,
-            breaks=self._breaks,
-            settled=self._settled,
-            ends=self._ends,
-            length=self._length,
-            usage_noted_after=self.usage_noted_after,
-        )
-        return await asyncio.to_thread(to_google, snapshot, thought_signatures=thought_signatures)
+        # The log may grow meanwhile.
+        return await asyncio.to_thread(to_google, Session.view_of(self), thought_signatures=thought_signatures)
 
     @classmethod
     def from_anthropic(cls, messages: object, system: object = None) -> Session:
@@ -549,7 +589,6 @@ class Session(SessionLog):
         derived._rewrite(excerpt.items)
         settled = (self._settled, self._settled_tokens) if is_complete else (settled_after_removal(excerpt.items), None)
         derived.restore_seams(excerpt.breaks, *settled, self._ends)
-        derived._parent = ref(self) if is_complete else None
         return derived
 
     def _set_items(self, excerpt: Excerpt) -> None:
@@ -588,14 +627,15 @@ class Session(SessionLog):
             self._breaks |= {message.id}
 
     def _set_pinned(self, id: str, pinned: bool) -> Item:
-        place = self.position(id)
-        if place is None:
+        self._check_editable("pin" if pinned else "unpin")
+        index = self.position(id)
+        if index is None:
             raise UnknownItemError(id)
-        item = self._items[place]
+        item = self._items[index]
         if item.pinned == pinned:
             return item
         twin = changed(item, pinned=pinned)
         tokens = self._settled_tokens
-        self._rewrite([*self._items[:place], twin, *self._items[place + 1 : self._length]])
+        self._rewrite([*self._items[:index], twin, *self._items[index + 1 : self._length]])
         self._settled_tokens = tokens
         return twin

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from .call_index import CallIndex
-from .errors import DuplicateItemError, FormatError, short
+from .errors import DuplicateItemError, FormatError, ReadOnlyError, short
 from .items import (
     ITEM_TYPES,
     AgentConfigUpdate,
     AgentHandoff,
+    CategoryName,
     FunctionCall,
     FunctionCallOutput,
     Item,
@@ -19,19 +21,19 @@ from .items import (
     Message,
     MessageCategory,
     Role,
+    checked_iterable,
     new_id,
 )
-from .parts import Content
+from .parts import Content, ProviderContent
 from .removed import KEY as REMOVED
 from .removed import Removed
+from .rewrite import index_log
 from .sanitize import clean, clean_json
 from .snapshot import Snapshot
 from .stack import with_room
 from .usage import Usage
 
 if TYPE_CHECKING:
-    from weakref import ReferenceType
-
     from .session import Session
 
 USAGE_NOTED_AFTER = "usage_noted_after"
@@ -41,24 +43,25 @@ AnyItem = TypeVar("AnyItem", bound=ItemBase)
 
 
 class SessionLog:
-    """The item list of a session, its indexes, queries, and the methods that append to it."""
+    """The item list of a session, its indexes, queries, and the methods that append to it.
+
+    A view is a session that shares the item list of another one, and refuses every change.
+    """
 
     __slots__ = (
         "__weakref__",
         "_breaks",
         "_by_call",
-        "_conversions",
         "_ends",
+        "_is_view",
         "_items",
         "_length",
+        "_metadata",
         "_origin",
-        "_owned",
-        "_parent",
         "_places",
         "_settled",
         "_settled_tokens",
         "id",
-        "metadata",
     )
 
     def __init__(self, items: Iterable[Item] | None = None, *, id: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
@@ -77,15 +80,13 @@ class SessionLog:
         if not (metadata is None or isinstance(metadata, Mapping)):
             raise FormatError("Session.metadata", f"expected a mapping, got {short(metadata)}")
         self.id = clean(id) if id else new_id()
-        self.metadata: dict[str, Any] = clean_json(metadata or {}, "Session.metadata")
+        self._metadata: dict[str, Any] = clean_json(metadata or {}, "Session.metadata")
+        self._is_view = False
         self._items: list[Item] = []
         self._length = 0
         self._origin: Session | None = None
-        self._parent: ReferenceType[Session] | None = None  # the session that it was copied from as a whole
-        self._owned = True
         self._places: dict[str, int] | None = {}
         self._by_call: CallIndex | None = None
-        self._conversions: dict[str, object] = {}
         self._breaks: frozenset[str] = frozenset()
         self._ends: frozenset[str] = frozenset()
         self._settled = 0
@@ -105,10 +106,9 @@ class SessionLog:
         ends: frozenset[str] = frozenset(),
         removed: Removed | None = None,
         length: int | None = None,
-        conversions: dict[str, object] | None = None,
         usage_noted_after: str | None = None,
     ) -> Self:
-        """Return a view of `origin` in O(1). It shares the list `items`, to which others may go on appending.
+        """Return a read-only view of `origin` in O(1). It shares the list `items`, to which others may go on appending.
 
         Args:
             origin: The session whose id and metadata the view has.
@@ -119,23 +119,20 @@ class SessionLog:
             ends: As `request_ends`.
             removed: As `removed`; None for the same as `origin`.
             length: Number of leading items that the view has; None for all.
-            conversions: As `conversions_of` returns them for earlier views with this list; None for none.
             usage_noted_after: As `usage_noted_after`.
         """
         view = cls.__new__(cls)
         view.id = origin.id
-        view.metadata = {**origin.metadata, **({} if removed is None else removed.to_metadata())}
-        view.metadata.pop(USAGE_NOTED_AFTER, None)
+        view._metadata = {**origin.metadata, **({} if removed is None else removed.to_metadata())}
+        view._metadata.pop(USAGE_NOTED_AFTER, None)
         if usage_noted_after is not None:
-            view.metadata[USAGE_NOTED_AFTER] = usage_noted_after
+            view._metadata[USAGE_NOTED_AFTER] = usage_noted_after
+        view._is_view = True
         view._items = items
         view._length = len(items) if length is None else length
         view._origin = origin
-        view._parent = None
-        view._owned = False
         view._places = None
         view._by_call = None
-        view._conversions = {} if conversions is None else conversions
         view._breaks = breaks
         view._ends = ends
         view._settled = settled
@@ -143,13 +140,35 @@ class SessionLog:
         return view
 
     def __repr__(self) -> str:
-        return f"<Session {self.id}: {self._length} items>"
+        return f"<{'view of session' if self._is_view else 'Session'} {self.id}: {self._length} items>"
+
+    def _repr_html_(self) -> str:
+        from .conversation_text import items_table
+
+        return items_table(repr(self), self.items)
+
+    def __bool__(self) -> bool:
+        return True  # an empty session is one too
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
+        return self.items[index]
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy gets a list of its own with only this session's items. If two sessions appended to one list, each would see the
         # other's items; and the list of a view can hold more than the view shows.
         return {
             "id": self.id,
+            "is_view": self._is_view,
             "metadata": dict(self.metadata),
             "items": self._items[: self._length],
             "breaks": self._breaks,
@@ -160,12 +179,13 @@ class SessionLog:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.id = state["id"]
-        self.metadata = state["metadata"]
+        self._metadata = state["metadata"]
         self._origin = None  # the copy of a view is independent of it
-        self._parent = None
         self._items, self._length, self._settled = [], 0, 0
+        self._is_view = False
         self._rewrite(state["items"])
         self.restore_seams(state["breaks"], state["settled"], state["settled_tokens"], state["ends"])
+        self._is_view = state["is_view"]
 
     # Contents
 
@@ -200,8 +220,23 @@ class SessionLog:
         return self._settled
 
     @property
+    def is_view(self) -> bool:
+        """True for a read-only view of a session, which `process_session` returns: append to the session, not to the view."""
+        return self._is_view
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """JSON values of your own; read-only in a view."""
+        return cast("dict[str, Any]", MappingProxyType(self._metadata)) if self._is_view else self._metadata
+
+    @metadata.setter
+    def metadata(self, values: dict[str, Any]) -> None:
+        self._check_editable("metadata")
+        self._metadata = values
+
+    @property
     def origin(self) -> Session | None:
-        """The session that this one is a view of. None for a log, and for a view that was saved and loaded."""
+        """The session that this one is a view of, or goes on from. None for any other log, and for a view that was saved and loaded."""
         return self._origin
 
     @property
@@ -249,9 +284,9 @@ class SessionLog:
 
     def positions(self, ids: Iterable[str]) -> list[int]:
         """Return the positions of the items with these ids, in order. Ids that are not in the log are left out."""
-        places = set(map(self._place_map().get, ids))
-        places.discard(None)
-        return sorted(cast("set[int]", places))
+        positions = set(map(self._place_map().get, ids))
+        positions.discard(None)
+        return sorted(cast("set[int]", positions))
 
     # Appending
 
@@ -261,19 +296,17 @@ class SessionLog:
         Raises:
             DuplicateItemError: Its id is in use.
             FormatError: It is not an item.
+            ReadOnlyError: This is a view, or read-only. So does every other method that changes a session.
         """
+        self._check_editable("append")
         if type(item) not in ITEM_TYPES:
             raise FormatError(
                 "Session.append", f"{short(item)} is not an item; pass a Message, a FunctionCall or another of the item classes"
             )
-        places = self._place_map()
-        if item.id in places:
+        positions = self._place_map()
+        if item.id in positions:
             raise DuplicateItemError(item.id)
-        if not self._owned:  # a view shares its list with another session; from here on they differ
-            self._items = self._items[: self._length]
-            self._owned = True
-            self._conversions = {}
-        places[item.id] = self._length
+        positions[item.id] = self._length
         self._items.append(item)  # type: ignore[arg-type]  # ITEM_TYPES are those of Item
         self._length += 1
         if self._by_call is not None:
@@ -283,22 +316,26 @@ class SessionLog:
     def add_message(
         self,
         role: Role,
-        content: Content,
+        content: ProviderContent,
         message_id: str | None = None,
         created_at: float | None = None,
         replace: bool = False,
         agent_id: str | None = None,
         *,
-        category: MessageCategory | None = None,
+        category: MessageCategory | CategoryName | None = None,
         pinned: bool = False,
         usage: Usage | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Message:
         """Append a message and return it.
 
+            session.add_message("user", ["What is this?", Image(path="plot.png")])
+            session.add_message("user", [{"type": "image_url", "image_url": {"url": "https://example.org/plot.png"}}])
+
         Args:
             role: system, developer, user or assistant.
-            content: A text, a part, or several parts.
+            content: A text, a part, or several parts: `Text`, `Image`, `Document`, or as Anthropic's, OpenAI's or Google's messages have
+                them.
             message_id: Its id; a new one by default.
             created_at: Unix seconds; now by default.
             replace: With role system: remove all system messages and put this one first.
@@ -312,9 +349,10 @@ class SessionLog:
             DuplicateItemError: The id is in use.
             FormatError: A value has the wrong type; or `replace` with another role than system.
         """
+        self._check_editable("add_message")
         message = Message(
             role,
-            content,
+            _own_content(content, "add_message.content"),
             agent_id=agent_id,
             pinned=pinned,
             usage=usage,
@@ -325,9 +363,7 @@ class SessionLog:
             return self.append(message)
         if role != "system":
             raise FormatError("add_message.replace", f"only the system message can be replaced, not role {role!r}")
-        from .rewrite import index_log
-
-        log = index_log(self)  # type: ignore[arg-type]  # every SessionLog is a Session
+        log = index_log(self)
         rest = log.excerpt(place for place, item in enumerate(log.items) if not (isinstance(item, Message) and item.role == "system"))
         if any(item.id == message.id for item in rest.items):
             raise DuplicateItemError(message.id)
@@ -335,11 +371,11 @@ class SessionLog:
         self._breaks = rest.breaks
         return message
 
-    def add_context(self, content: Content, *, source: str | None = None, role: Role = "user", pinned: bool = False) -> Message:
+    def add_context(self, content: ProviderContent, *, source: str | None = None, role: Role = "user", pinned: bool = False) -> Message:
         """Append a message of category CONTEXT and return it: a file, a memory, a retrieved passage.
 
         Args:
-            content: A text, a part, or several parts.
+            content: As in `add_message`.
             source: Its origin, stored as `extra["source"]`.
             role: The role in which the model sees it.
             pinned: True if every trim must keep it.
@@ -368,22 +404,22 @@ class SessionLog:
             DuplicateItemError: A call with this id and other content waits for its output.
             FormatError: A value has the wrong type, or the arguments hold a value that JSON cannot.
         """
+        self._check_editable("add_function_call")
         if isinstance(arguments, Mapping):
-            data = clean_json(arguments, "FunctionCall.arguments")
-            arguments = with_room(lambda: json.dumps(data, ensure_ascii=False))
+            arguments = _json_text(arguments, "FunctionCall.arguments")
         call = FunctionCall(
             name, arguments, call_id or f"call_{new_id()}", agent_id=agent_id, metadata={} if metadata is None else metadata
         )
         return self._calls().same_call(call) or self.append(call)
 
     def add_function_output(
-        self, name: str, output: Content, call_id: str, is_error: bool = False, agent_id: str | None = None
+        self, name: str, output: ProviderContent, call_id: str, is_error: bool = False, agent_id: str | None = None
     ) -> FunctionCallOutput:
         """Append a tool output and return it. If the log already has this output, return that one.
 
         Args:
             name: The tool.
-            output: A text, a part, or several parts.
+            output: A text, a part, several parts, or a mapping or a list of mappings, which the model sees as JSON.
             call_id: The call it belongs to.
             is_error: True if the tool failed.
             agent_id: The agent that made the call.
@@ -392,7 +428,10 @@ class SessionLog:
             DuplicateItemError: The call already has another output.
             FormatError: A value has the wrong type.
         """
-        item = FunctionCallOutput(name, output, call_id, is_error=is_error, agent_id=agent_id)
+        self._check_editable("add_function_output")
+        if isinstance(output, Mapping) or (isinstance(output, list) and any(isinstance(member, Mapping) for member in output)):
+            output = _json_text(output, "FunctionCallOutput.output")
+        item = FunctionCallOutput(name, cast("Content", output), call_id, is_error=is_error, agent_id=agent_id)
         return self._calls().same_output(item) or self.append(item)
 
     def add_handoff(self, to_agent: str, from_agent: str | None = None, reason: str | None = None) -> AgentHandoff:
@@ -418,12 +457,18 @@ class SessionLog:
         self, breaks: frozenset[str], settled: int, settled_tokens: int | None = None, ends: frozenset[str] | None = None
     ) -> None:
         """Set these attributes: for readers of saved views and transcripts. `request_ends` stays as it is if `ends` is None."""
+        self._check_editable("restore_seams")
         self._breaks = breaks
         self._ends = self._ends if ends is None else ends
         self._settled = settled
         self._settled_tokens = settled_tokens
 
     # Inside
+
+    def _check_editable(self, operation: str) -> None:
+        """Raise ReadOnlyError if this is a view. Every method that changes a session begins with this."""
+        if self._is_view:
+            raise ReadOnlyError(operation, is_view=True)
 
     def _place_map(self) -> dict[str, int]:
         if self._places is None:
@@ -441,26 +486,13 @@ class SessionLog:
         self._settled_tokens = None
         self._items = items
         self._length = len(items)
-        self._owned = True
         self._places = None
         self._by_call = None
-        self._conversions = {}
 
     def _calls(self) -> CallIndex:
         if self._by_call is None:
             self._by_call = CallIndex(self.items)
         return self._by_call
-
-
-def checked_iterable(items: Iterable[Item], where: str) -> Iterable[Item]:
-    """Return the argument if it is iterable.
-
-    Raises:
-        FormatError: It is not.
-    """
-    if not isinstance(items, Iterable):
-        raise FormatError(where, f"expected several items, got {short(items)}; pass a list of them, such as `session.items`")
-    return items
 
 
 def fill(session: SessionLog, items: list[Item]) -> None:
@@ -469,10 +501,10 @@ def fill(session: SessionLog, items: list[Item]) -> None:
     Raises:
         DuplicateItemError: Two of them have the same id. The session then holds the items before the second.
     """
-    places = {item.id: place for place, item in enumerate(items)}
-    if len(places) == len(items):
+    positions = {item.id: place for place, item in enumerate(items)}
+    if len(positions) == len(items):
         session._items += items
-        session._length, session._places = len(items), places
+        session._length, session._places = len(items), positions
     else:
         for item in items:
             session.append(item)
@@ -486,22 +518,28 @@ def recorded_total(session: SessionLog) -> int | None:
     return session._settled_tokens
 
 
-def conversions_of(session: SessionLog) -> dict[str, object]:
-    """Return what was converted of the items so far, by format, for `session.providers.growing`. Every edit but an append starts again."""
-    return session._conversions
-
-
-def parent_of(session: SessionLog) -> Session | None:
-    """Return the session that this one began as a complete copy or fork of, if it still exists. Either may have changed since."""
-    return None if session._parent is None else session._parent()
-
-
 def settled_after_removal(items: Sequence[Item]) -> int:
     """Return `settled` for a log that items were removed from: `len(items)` if any item carries `usage`, else 0.
 
     Such usage counts a prompt with the removed items. So the remaining items are settled, and only later reports are of this log.
     """
     return len(items) if any(item.usage is not None for item in items) else 0
+
+
+def _json_text(value: object, where: str) -> str:
+    data = clean_json(value, where)
+    return with_room(lambda: json.dumps(data, ensure_ascii=False))
+
+
+def _own_content(content: ProviderContent, where: str) -> Content:
+    """Return the content with the parts that are in a provider's form as our own."""
+    if isinstance(content, Mapping):
+        content = [content]
+    if not isinstance(content, list | tuple) or not any(isinstance(part, Mapping) for part in content):
+        return cast("Content", content)
+    from .providers.content_parts import read_part
+
+    return [read_part(part, f"{where}[{index}]") if isinstance(part, Mapping) else part for index, part in enumerate(content)]
 
 
 def _without_none(**values: Any) -> dict[str, Any]:

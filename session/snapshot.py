@@ -25,18 +25,18 @@ class Snapshot(Sequence[T], Generic[T]):
         return self._length
 
     @overload
-    def __getitem__(self, place: int) -> T: ...
+    def __getitem__(self, position: int) -> T: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[T, ...]: ...
-    def __getitem__(self, place: int | slice) -> T | tuple[T, ...]:
-        if isinstance(place, slice):
-            start, stop, step = place.indices(self._length)
+    def __getitem__(self, position: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, position: int | slice) -> T | tuple[T, ...]:
+        if isinstance(position, slice):
+            start, stop, step = position.indices(self._length)
             if step == 1:
                 return tuple(self._elements[start:stop])
             return tuple(self._elements[index] for index in range(start, stop, step))
-        if not -self._length <= place < self._length:
-            raise IndexError(f"item {place} of {self._length}")
-        return self._elements[place if place >= 0 else place + self._length]
+        if not -self._length <= position < self._length:
+            raise IndexError(f"item {position} of {self._length}")
+        return self._elements[position if position >= 0 else position + self._length]
 
     def __iter__(self) -> Iterator[T]:
         return islice(self._elements, self._length)

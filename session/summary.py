@@ -18,9 +18,8 @@ from .edits import is_structural
 from .errors import FormatError, SummaryError, short
 from .items import AgentConfigUpdate, Item, Message
 from .rewrite import Excerpt, IndexedLog, assemble, checked_count, index_log, last_turns_start
-from .session import Session
 from .summarizers import Summarizer, as_summarizer
-from .units import HELD, NONE, is_summary
+from .units import HELD, NONE, Log, is_summary
 
 HEADER = "[Conversation Summary]"
 SUB_AGENT_HEADER = "[Sub-agent Summary]"
@@ -65,7 +64,7 @@ class SummaryTask:
     ids: frozenset[str]
 
 
-def plan_summary(session: Session, keep_recent_turns: int) -> SummaryTask | None:
+def plan_summary(session: Log, keep_recent_turns: int) -> SummaryTask | None:
     """Return the summary to write for everything before the last turns, or None if there is nothing to summarize.
 
     Raises:
@@ -73,17 +72,17 @@ def plan_summary(session: Session, keep_recent_turns: int) -> SummaryTask | None
     """
     start = last_turns_start(session.items, checked_count(keep_recent_turns, "summarize.keep_recent_turns", 0))
     log = index_log(session)
-    in_flight = {log.groups.head[place] for place in log.in_flight()}
-    older = _replaceable(log, lambda place: place < start and log.groups.head[place] not in in_flight)
+    in_flight = {log.groups.head[index] for index in log.in_flight()}
+    older = _replaceable(log, lambda index: index < start and log.groups.head[index] not in in_flight)
     # A summary among the recent turns covers earlier items: if it stayed, there would be two.
-    recent_summaries = {place for place in range(start, len(log.items)) if _is_replaceable_summary(log, place)}
-    items = [log.items[place] for place in sorted(older | recent_summaries)]
+    recent_summaries = {index for index in range(start, len(log.items)) if _is_replaceable_summary(log, index)}
+    items = [log.items[index] for index in sorted(older | recent_summaries)]
     if all(map(is_summary, items)) and len(items) < 2:
         return None
     return SummaryTask(summary_prompt(items), frozenset(item.id for item in items))
 
 
-def replace_with_summary(session: Session, task: SummaryTask, text: str) -> Excerpt:
+def replace_with_summary(session: Log, task: SummaryTask, text: str) -> Excerpt:
     """Return the log with the summary in place of the items that it covers. Items appended since the task was planned stay.
 
     Raises:
@@ -92,20 +91,20 @@ def replace_with_summary(session: Session, task: SummaryTask, text: str) -> Exce
     if any(session.position(item_id) is None for item_id in task.ids):
         raise SummaryError("items that it covers were removed from the log while it was written; summarize again")
     log = index_log(session)
-    covered = _replaceable(log, lambda place: log.items[place].id in task.ids)
+    covered = _replaceable(log, lambda index: log.items[index].id in task.ids)
     if not covered:
         raise SummaryError("all items that it covers were pinned while it was written; unpin them to summarize")
-    last = max((place for place in covered if not _is_replaceable_summary(log, place)), default=max(covered))
+    last = max((index for index in covered if not _is_replaceable_summary(log, index)), default=max(covered))
     message = Message("assistant", with_header(HEADER, text), created_at=log.items[last].created_at, extra={"summary": True})
     start = log.groups.response[last]
     if start != NONE and not covered.issuperset(range(start, last)):
         last = start  # inside a response the summary would split it, and its calls in flight would count as interrupted
-    before = (log.piece(place) for place in range(last) if place not in covered)
-    after = (log.piece(place) for place in range(last, len(log.items)) if place not in covered)
+    before = (log.piece(index) for index in range(last) if index not in covered)
+    after = (log.piece(index) for index in range(last, len(log.items)) if index not in covered)
     return assemble((*before, (message, None), *after), log.breaks)
 
 
-def sub_agent_prompt(session: Session) -> str | None:
+def sub_agent_prompt(session: Log) -> str | None:
     """Return the prompt to summarize another agent's session without its instructions; None if nothing is left to summarize."""
     items = [item for item in session.items if not (is_instruction(item) or isinstance(item, AgentConfigUpdate))]
     return summary_prompt(items) if items else None
@@ -186,11 +185,11 @@ def without_headers(text: str) -> str:
 
 def _replaceable(log: IndexedLog, is_wanted: Any) -> set[int]:
     """Return the positions of units that are wanted completely and contain no item that must stay."""
-    kept_heads = {log.groups.head[place] for place, item in enumerate(log.items) if is_structural(item) or not is_wanted(place)}
+    kept_heads = {log.groups.head[index] for index, item in enumerate(log.items) if is_structural(item) or not is_wanted(index)}
     return {
-        place
-        for place in range(len(log.items))
-        if (head := log.groups.head[place]) not in kept_heads and log.groups.unit_protection[head] != HELD
+        index
+        for index in range(len(log.items))
+        if (head := log.groups.head[index]) not in kept_heads and log.groups.unit_protection[head] != HELD
     }
 
 
@@ -199,6 +198,6 @@ def is_own_summary(item: Item) -> bool:
     return is_summary(item) and not (isinstance(item, Message) and item.text.startswith(SUB_AGENT_HEADER))
 
 
-def _is_replaceable_summary(log: IndexedLog, place: int) -> bool:
+def _is_replaceable_summary(log: IndexedLog, index: int) -> bool:
     """True if the item is a summary of this conversation and need not stay."""
-    return is_own_summary(log.items[place]) and log.groups.protection[place] != HELD
+    return is_own_summary(log.items[index]) and log.groups.protection[index] != HELD

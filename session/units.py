@@ -38,11 +38,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from .identity import is_digest
 from .items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from .parts import Image
-from .session import Session
 
 PRIORITY = tuple(MessageCategory)
 """Categories in falling priority. The rank of a category is its index."""
@@ -50,6 +50,33 @@ RANK = {category: rank for rank, category in enumerate(PRIORITY)}
 SYSTEM, CONTEXT, DIALOG, SYSTEM_OUTPUT = range(len(PRIORITY))
 
 NONE = -1
+
+
+class Log(Protocol):
+    """A session, as the code that only reads it sees it."""
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """The items in order."""
+
+    @property
+    def response_breaks(self) -> frozenset[str]:
+        """As `Session.response_breaks`."""
+
+    @property
+    def request_ends(self) -> frozenset[str]:
+        """As `Session.request_ends`."""
+
+    @property
+    def settled(self) -> int:
+        """As `Session.settled`."""
+
+    def position(self, id: str) -> int | None:
+        """Return the position of the item with this id, or None."""
+
+    def get_by_id(self, id: str) -> Item | None:
+        """Return the item with this id, or None."""
+
 
 KIND_OTHER, KIND_SILENT, KIND_USER, KIND_REASONING, KIND_CALL, KIND_OUTPUT, KIND_ORPHAN, KIND_NOTE = range(8)
 """Kinds of items, as far as units depend on them. Silent items never become a message: system messages, config updates, blank messages. A
@@ -363,7 +390,7 @@ class Unit:
     category: MessageCategory
 
 
-def grouping(session: Session) -> Grouping:
+def grouping(session: Log) -> Grouping:
     """Return the grouping of the whole log."""
     groups = Grouping()
     breaks, ends = session.response_breaks, session.request_ends
@@ -381,19 +408,19 @@ def prompts_in_force(items: Sequence[Item]) -> list[int]:
     return [place for place, item in enumerate(items) if place not in replaced and prompt_text(item) is not None]
 
 
-def units(session: Session) -> list[Unit]:
+def units(session: Log) -> list[Unit]:
     """Return the units of the log, in order of their first items."""
     groups = grouping(session)
     return [Unit(tuple(groups.members(place)), PRIORITY[groups.rank[place]]) for place in range(len(groups)) if groups.head[place] == place]
 
 
-def request_points(session: Session) -> list[int]:
+def request_points(session: Log) -> list[int]:
     """Return the positions before which the model was called: the starts of responses, and the end if the log does not end in one."""
     groups = grouping(session)
     return [*groups.response_starts, *([] if groups.in_response else [len(groups)])]
 
 
-def frontier(session: Session) -> list[int]:
+def frontier(session: Log) -> list[int]:
     """Return the positions of the frontier (rule 7), in order."""
     groups = grouping(session)
     first = groups.frontier

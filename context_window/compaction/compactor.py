@@ -65,8 +65,8 @@ class Compactor:
         self._compactions: WeakKeyDictionary[Session, SessionCompaction] = WeakKeyDictionary()
         self._lock = Lock()
 
-    async def compact_if_due(self, session: Session, llm: AnySummarizer | None) -> bool:
-        """Summarise older items if the log has outgrown its limits. Return False if there are no limits, so that no view is needed.
+    async def compact_if_due(self, session: Session, llm: AnySummarizer | None) -> None:
+        """Summarise older items if the log has outgrown its limits.
 
         Args:
             session: The log. A summary may be appended to it.
@@ -80,11 +80,8 @@ class Compactor:
         """
         self._sessions.state(session)
         summariser = self._summariser(llm)
-        if not self._is_bounded(session):
-            return False
-        if summariser is not None and self._may_summarise(session):
+        if summariser is not None and self._is_bounded(session) and self._may_summarise(session):
             await self._compact(session, summariser)
-        return True
 
     async def compact(self, session: Session, llm: AnySummarizer | None, focus: str | None = None) -> Compaction | None:
         """Summarise all but the newest turns or units now. Return the summary, or None if there is nothing to summarise.

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from session.base import copy_with
 from session.identity import is_digest
-from session.items import FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, copy_with, parts_of_item
 from session.json_strings import change_strings, longest_string
 from session.parts import Document, Image, Part, Text
 from session.printable import short_name

@@ -192,15 +192,15 @@ class SessionReplay:
 
     @property
     def shows_all(self) -> bool:
-        """True if the view is the session itself."""
+        """True if the view shows the session as it is."""
         view = self.decided
         has_other_line = view.usage_noted != (NONE if self._usage_noted_index is None else self._usage_noted_index + 1)
         return not (view.edits or self.noted or has_other_line) and view.first_summary is None
 
     def session_view(self, session: Session) -> Session:
-        """Return the view as a session: the session itself if nothing is hidden."""
+        """Return the view as a read-only session."""
         if self.shows_all:
-            return session
+            return Session.view_of(session)
         shown = self.shown
         return Session.showing(
             session,

@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Generic, TypeVar
 
-from session.base import copy_with
 from session.identity import DIGEST, VIEW_MARK, is_digest
-from session.items import Compaction, FunctionCallOutput, Item, Message, Reasoning
+from session.items import Compaction, FunctionCallOutput, Item, Message, Reasoning, copy_with
 from session.providers.additions import PREAMBLE, USAGE_NOTE, summary_text
 from session.providers.conversation import opening_of
 from session.removed import without_id

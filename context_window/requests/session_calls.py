@@ -172,8 +172,7 @@ class SessionCalls:
         """Record the view's cost, and collect its events, the overflow error and the question for the provider."""
         decided, budget = replay.decided, settings.budget.tokens
         total = decided.total
-        # If the view is the session itself, that may have grown since.
-        contents = SessionContents(view, *((replay.items, replay.lineage) if replay.shows_all else (view.items, view.lineage)))
+        contents = SessionContents(view, view.items, view.lineage)
         figures = self._record(replay, contents, settings)
         local_count = LocalCount(decided.counted, settings.budget.counter.name)
         self._reports.note_view(state, len(decided), SentView(local_count, settings.budget.model, one_shot), contents)

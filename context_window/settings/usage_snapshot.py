@@ -80,10 +80,10 @@ class SessionContents:
         self._settled = session.settled
         self._removed = session.removed
         self._usage_noted_after = session.usage_noted_after
-        self._session = ref(session)
+        self._session = ref(session if session.origin is None else session.origin)
 
     def session(self) -> Session | None:
-        """Return the session if it still exists. Its contents may have changed."""
+        """Return the session, or the log that the view was made of, if it still exists. Its contents may have changed."""
         return self._session()
 
     def frozen(self) -> Session:

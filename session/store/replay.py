@@ -9,7 +9,6 @@ import json
 from typing import Any, NoReturn
 
 from session.errors import FormatError, short
-from session.plain_items import plain_item
 from session.serial import VERSION, session_from_values
 from session.session import Session
 from session.stack import with_room
@@ -22,8 +21,7 @@ class Replay:
 
     Attributes:
         session_id: The id in the first row; not checked before `session`.
-        items: Items of the log so far: plain ones as items, others as JSON values. JSON values of a whole log are many objects, which
-            the garbage collector would visit again and again.
+        items: Items of the log so far, as JSON values.
         pending: New items that wait for their edit row, likewise.
         edit_count: Edit rows so far.
         row_count: Rows so far.
@@ -52,9 +50,9 @@ class Replay:
         if kind == ITEM:
             if self.pending:
                 raise FormatError(kind, "expected the edit that the new items before it wait for")
-            self.items.append(plain_item(value) or value)
+            self.items.append(value)
         elif kind == NEW:
-            self.pending.append(plain_item(value) or value)
+            self.pending.append(value)
         elif kind == METADATA:
             self._metadata = value
         elif not isinstance(value, dict):
@@ -73,8 +71,8 @@ class Replay:
             FormatError: They do not describe one; `.where` names the place.
         """
         seams = {name: value for name, value in self._seams.items() if name not in {"version", "id", "metadata", "items"}}
-        top = {**seams, "version": VERSION, "id": self.session_id, "metadata": self._metadata}
-        return session_from_values(top, None, self.items)
+        top = {**seams, "version": VERSION, "id": self.session_id, "metadata": self._metadata, "items": self.items}
+        return session_from_values(Session, top, None)
 
     def _edit(self, value: dict[str, Any]) -> None:
         runs = edit_runs(value, len(self.items), len(self.pending))

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from session.errors import StoreError
-from session.items import Item, Message, MessageCategory, Role
-from session.parts import Content
+from session.items import CategoryName, Item, Message, MessageCategory, Role
+from session.parts import ProviderContent
 from session.session import Session
 from session.session_log import AnyItem
 from session.usage import Usage
@@ -41,7 +41,7 @@ class StoredSession(Session):
         self._pause_count = 1  # save nothing while the copy is incomplete
         self._store = store
         super().__init__()
-        self.__setstate__(session.__getstate__())
+        self.__setstate__({**session.__getstate__(), "is_view": False})
         self._pause_count = 0
 
     def __reduce__(self) -> tuple[Callable[..., Session], tuple[dict[str, Any]]]:
@@ -93,13 +93,13 @@ class StoredSession(Session):
     def add_message(
         self,
         role: Role,
-        content: Content,
+        content: ProviderContent,
         message_id: str | None = None,
         created_at: float | None = None,
         replace: bool = False,
         agent_id: str | None = None,
         *,
-        category: MessageCategory | None = None,
+        category: MessageCategory | CategoryName | None = None,
         pinned: bool = False,
         usage: Usage | None = None,
         extra: Mapping[str, Any] | None = None,

@@ -5,7 +5,7 @@
 How a transcript becomes a session:
 
 1. Detect. `detect.py` finds the first JSON value that one of the registered formats recognizes with its `claims` function.
-2. Read. The format's `read` function gets a `Source` (`source.py`): the file as a stream of JSON lines (`json_lines.py`), as
+2. Read. The format's `read` function gets a `Source` (`source.py`): the file as a stream of JSON lines, as
    one JSON document, or as text. `record_feed.py` passes the lines or entries to the format's reader, one record at a time.
 3. Interpret. The reader decides what each record means: an item, a copy of something in another record, metadata, or nothing
    that the model saw. Most formats pass messages on to `writer.py`, which knows the providers' message styles.

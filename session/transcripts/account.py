@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,9 +13,6 @@ ITEM: Fate = "item"
 MERGED: Fate = "merged"
 NOT_CONTEXT: Fate = "not context"
 DAMAGED: Fate = "damaged"
-
-WARNINGS_MAX = 20
-"""Warnings that a session's metadata holds; further ones are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +56,3 @@ class TranscriptAccount:
     def counts(self) -> dict[Fate, int]:
         """Return the number of lines with each fate."""
         return dict(Counter(record.fate for record in self.lines))
-
-
-def limit_warnings(warnings: Iterable[str]) -> list[str]:
-    """Return the first `WARNINGS_MAX` warnings and, if there are more, a last one with their number."""
-    texts = list(warnings)
-    return texts if len(texts) <= WARNINGS_MAX else [*texts[:WARNINGS_MAX], f"{len(texts) - WARNINGS_MAX} more warnings"]

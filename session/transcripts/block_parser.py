@@ -46,7 +46,7 @@ def piece_of(block: object, notes: list[str]) -> list[Piece]:
         return []
     kind = block.get("type")
     if not isinstance(kind, str):
-        return block_parser_google.piece_of(block, notes)
+        return block_parser_google.piece_of(block, notes, result_parts)
     if is_result(kind):
         return [_result(block, notes)]
     piece: Piece | None

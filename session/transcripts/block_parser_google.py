@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from session.parts import Part, Text
 from session.providers.pieces import GOOGLE, Call, Piece, Result, Thought
 
-from . import block_parser
 from .call_ids import UNKNOWN_TOOL
 from .media import bytes_of, media_part
 from .values import JsonObject, id_at, json_text, list_at, object_at, text_at
+
+ResultParts: TypeAlias = Callable[[object, list[str]], tuple[Part, ...]]
 
 _GOOGLE = {
     "functionCall": ("functionCall", "function_call", "toolCall", "tool_call"),
@@ -28,17 +32,17 @@ def is_block(value: JsonObject) -> bool:
     return any(name in value for name in _NAMES)
 
 
-def piece_of(block: JsonObject, notes: list[str]) -> list[Piece]:
-    """Return the pieces of a part or block."""
+def piece_of(block: JsonObject, notes: list[str], result_parts: ResultParts) -> list[Piece]:
+    """Return the pieces of a part or block. `result_parts` reads what a tool result of Bedrock's holds."""
     for kind, names in _GOOGLE.items():
         for name in names:
             if isinstance(value := block.get(name), dict):
-                return _google(kind, name, value, block, notes)
+                return _google(kind, name, value, block, notes, result_parts)
     if isinstance(text := block.get("text"), str):
         return _text(text, block)
     for name in _BEDROCK:
         if name in block:
-            return _bedrock(name, object_at(block, name), block, notes)
+            return _bedrock(name, object_at(block, name), block, notes, result_parts)
     if signature := _signature(block):
         return [Thought(signature=signature, provider=GOOGLE)]
     notes.append("left out a block of an unknown kind")
@@ -57,7 +61,7 @@ def _text(text: str, block: JsonObject) -> list[Piece]:
     return [*texts, Thought(signature=signature, provider=GOOGLE)] if signature else texts
 
 
-def _google(kind: str, name: str, value: JsonObject, block: JsonObject, notes: list[str]) -> list[Piece]:
+def _google(kind: str, name: str, value: JsonObject, block: JsonObject, notes: list[str], result_parts: ResultParts) -> list[Piece]:
     tool = text_at(value, "name", "tool_type", "toolType") or UNKNOWN_TOOL
     call_id = id_at(value, "id") or tool  # ids are optional: without one, a response answers the first call of its name
     metadata = {"thought_signature": signature} if (signature := _signature(block)) else {}
@@ -68,9 +72,8 @@ def _google(kind: str, name: str, value: JsonObject, block: JsonObject, notes: l
             return [Call(call_id, tool, value.get("args"), metadata)]
         case "functionResponse":
             response = value.get("response")
-            media = tuple(
-                piece for part in list_at(value, "parts") if isinstance(part, dict) for piece in _parts_only(piece_of(part, notes))
-            )
+            members = (part for part in list_at(value, "parts") if isinstance(part, dict))
+            media = tuple(piece for part in members for piece in _parts_only(piece_of(part, notes, result_parts)))
             is_error = isinstance(response, dict) and "error" in response
             return [Result(call_id, (Text(_response_text(response)), *media), is_error, "" if tool == UNKNOWN_TOOL else tool)]
         case "executableCode":
@@ -97,14 +100,14 @@ def _response_text(response: object) -> str:
     return json_text(response)
 
 
-def _bedrock(name: str, value: JsonObject, block: JsonObject, notes: list[str]) -> list[Piece]:
+def _bedrock(name: str, value: JsonObject, block: JsonObject, notes: list[str], result_parts: ResultParts) -> list[Piece]:
     match name:
         case "toolUse":
             metadata = {"type": kind} if (kind := text_at(value, "type")) else {}
             tool = text_at(value, "name") or UNKNOWN_TOOL
             return [Call(id_at(value, "toolUseId"), tool, value.get("input"), metadata)]
         case "toolResult":
-            parts = block_parser.result_parts(value.get("content"), notes)
+            parts = result_parts(value.get("content"), notes)
             return [Result(id_at(value, "toolUseId"), parts, value.get("status") == "error")]
         case "reasoningContent":
             reasoning = object_at(value, "reasoningText")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Protocol
 
 from session.errors import TranscriptError
-from session.files import opened_folder
+from session.files import Folder
 from session.session import Session
 from session.stack import with_room
 
@@ -32,8 +33,7 @@ from . import (
     swe_agent,
 )
 from .account import TranscriptAccount
-from .json_lines import COMPLETE, read_lines
-from .source import Source
+from .source import COMPLETE, Source, read_lines
 
 
 class Format(Protocol):
@@ -108,7 +108,7 @@ def read_transcript(path: str | os.PathLike[str], *, read_files_below: str | os.
         TranscriptError: The file cannot be read, is not a transcript, or holds several main sessions.
         FormatError: The folder `read_files_below` does not exist.
     """
-    with opened_folder(read_files_below) as folder:
+    with nullcontext() if read_files_below is None else Folder(read_files_below) as folder:
         source = Source(_expand(path), None, folder)
         account = with_room(lambda: _detect(source).read(source, with_sidechains=False))
     if account.main_count > 1:
@@ -149,7 +149,7 @@ def read_account(
         TranscriptError: The file cannot be read, or is not a transcript.
         FormatError: The folder `read_files_below` does not exist.
     """
-    with opened_folder(read_files_below) as folder:
+    with nullcontext() if read_files_below is None else Folder(read_files_below) as folder:
         source = Source(_expand(path), on_read, folder)
         return with_room(lambda: _detect(source).read(source, with_sidechains=True))
 

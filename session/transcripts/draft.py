@@ -19,14 +19,16 @@ from session.session import Session
 from session.units import is_answer
 from session.usage import Usage
 
-from .account import DAMAGED, ITEM, NOT_CONTEXT, LineRecord, TranscriptAccount, limit_warnings
+from .account import DAMAGED, ITEM, NOT_CONTEXT, LineRecord, TranscriptAccount
 from .compactions import KeepRule, resolve_replacements
-from .json_lines import UNREADABLE
 from .record import Record
-from .source import Source
+from .source import UNREADABLE, Source
 from .unique_ids import UniqueIds
 from .usage import Counts
 from .values import carriable
+
+WARNINGS_MAX = 20
+"""Warnings that a session's metadata holds; further ones are only counted."""
 
 
 class Draft:
@@ -310,3 +312,9 @@ def finish(name: str, source: Source, drafts: list[Draft], *, main_count: int | 
     if not sessions:
         raise TranscriptError(source.path, "contains no messages")
     return TranscriptAccount(name, tuple(sessions), min(main_count or len(sessions), len(sessions)), tuple(lines))
+
+
+def limit_warnings(warnings: Iterable[str]) -> list[str]:
+    """Return the first `WARNINGS_MAX` warnings and, if there are more, a last one with their number."""
+    texts = list(warnings)
+    return texts if len(texts) <= WARNINGS_MAX else [*texts[:WARNINGS_MAX], f"{len(texts) - WARNINGS_MAX} more warnings"]

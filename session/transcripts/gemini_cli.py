@@ -17,11 +17,10 @@ from session.parts import Part, Text
 from .account import TranscriptAccount
 from .call_ids import UNKNOWN_TOOL, CallIds
 from .draft import Draft, finish
-from .json_lines import read_lines
 from .media import linked_media
 from .record import Record
 from .record_feed import feed_entries, feed_lines
-from .source import Source
+from .source import Source, read_lines
 from .usage import Counts
 from .values import Clock, JsonObject, count_at, id_at, json_text, list_at, object_at, objects_at, seconds, text_at
 

@@ -21,11 +21,10 @@ from .block_parser import text_or_json
 from .call_ids import UNKNOWN_TOOL, CallIds
 from .compactions import KeepRule
 from .draft import Draft, finish
-from .json_lines import parse, read_lines
 from .media import bytes_of, media_part
 from .record import Record
 from .record_feed import feed_lines
-from .source import Source
+from .source import Source, parse, read_lines
 from .usage import Counts
 from .values import Clock, JsonObject, count_at, id_at, millis, object_at, seconds, text_at
 

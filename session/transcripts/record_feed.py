@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from .draft import Draft
-from .json_lines import Line
 from .record import Record
+from .source import Line
 from .values import JsonObject
 
 ReadRecord: TypeAlias = Callable[[Draft, Record, JsonObject], None]

@@ -16,9 +16,8 @@ from pathlib import Path
 from session.errors import TranscriptError
 
 from .detect import EXAMINED_MAX, FORMATS
-from .json_lines import COMPLETE, CUT_OFF, Line
 from .request_readers import READERS, ClaudeCodeReader, CodexReader, CopilotReader, GeminiReader, PiReader, Reader, Request
-from .source import Source
+from .source import COMPLETE, CUT_OFF, Line, Source
 from .storage_readers import is_storage, read_storage
 from .trajectory_readers import TRAJECTORY_READERS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from session.errors import FormatError, TranscriptError
 from session.serial import session_from_values
+from session.session import Session
 
 from .account import ITEM, LineRecord, TranscriptAccount
 from .source import Source
@@ -23,7 +24,7 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
         TranscriptError: The document is damaged. The error names the place in it.
     """
     try:
-        session = session_from_values(source.document, source.folder)
+        session = session_from_values(Session, source.document, source.folder)
     except FormatError as error:
         raise TranscriptError(source.path, f"cannot read the saved session: {error}") from None
     if source.problem is not None:  # no release writes such values, so the file was edited

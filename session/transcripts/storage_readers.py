@@ -21,8 +21,8 @@ from urllib.parse import quote
 from session.errors import TranscriptError
 
 from . import cline
-from .json_lines import COMPLETE, decode, open_file, parse
 from .request_readers import OpencodeReader, Request
+from .source import COMPLETE, decode, open_file, parse
 from .usage import dollars
 from .values import JsonObject, count_at, moment, object_at, text_at
 

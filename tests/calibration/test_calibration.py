@@ -436,6 +436,7 @@ def test_a_view_starts_from_its_recorded_cost_until_its_own_request_is_reported(
     assert (stats["reported_tokens"], stats["settled_tokens"]) == (None, total)
     assert manager.usage().to_dict()["settled_tokens"] == total
     assert f"based on the {total:,} tokens of this view when it was made" in " ".join(str(manager.usage()).split())
+    view = Session.from_view(view)
     view.append(Message("assistant", "a" * 96, usage=Usage(input_tokens=2_222, output_tokens=100)))
     stats = manager.analyze_session(view)
     assert (stats["reported_tokens"], stats["settled_tokens"]) == (2_222, None)

@@ -58,7 +58,7 @@ def cold(manager: ContextWindowManager, **arguments: Any) -> ContextWindowManage
 
 def test_answer_notes_are_about_the_view_that_was_continued() -> None:
     manager = a_manager()
-    view = manager.trim_session(long_log())
+    view = Session.from_view(manager.trim_session(long_log()))
     for _ in range(3):
         local = counted(manager, view)
         notes = manager.answer_notes(view)
@@ -70,7 +70,7 @@ def test_answer_notes_are_about_the_view_that_was_continued() -> None:
 
 def test_a_late_report_reaches_a_continued_view() -> None:
     manager = a_manager(10_000)
-    view = manager.trim_session(long_log())
+    view = Session.from_view(manager.trim_session(long_log()))
     view.append(message("assistant", 60))
     view.append(message("user", 100))
     sent_tokens = total(manager, view)

@@ -51,7 +51,7 @@ def test_a_session_edited_between_calls_is_replayed(steps: list[int]) -> None:
 def test_a_view_used_as_the_log_is_a_session_like_any_other() -> None:
     session = session_of(12)
     manager = make_manager(1500)
-    view = manager.process_session(session)
+    view = Session.from_view(manager.process_session(session))
     for number in range(20):
         view.add_message("user", "q" * 80, f"later{number}", 0.0)
         view.add_message("assistant", "a" * 80, f"answer{number}", 0.0)

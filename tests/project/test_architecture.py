@@ -1,6 +1,9 @@
-"""ARCHITECTURE.md and the pages it links name only files and folders that exist, and the map of the packages is complete."""
+"""ARCHITECTURE.md and the pages it links name only files and folders that exist, and the map is complete; no circles of imports."""
 
+import ast
 import re
+from collections.abc import Collection
+from graphlib import TopologicalSorter
 from importlib.resources import files
 from pathlib import Path
 
@@ -70,3 +73,47 @@ def test_where_do_i_change_names_a_file_in_each_row() -> None:
     rows = [row for row in table.splitlines() if row.startswith("| ")][1:]
     assert len(rows) > 15
     assert [row for row in rows if ".py`" not in row.split("|")[2]] == []
+
+
+# Imports of `session`
+
+DOORS = {
+    ("session.session", "session.providers"): "a session converts itself, and converters make sessions",
+    ("session.session_log", "session.providers"): "a message takes parts in a provider's form, which the converters read",
+    ("session.session", "session.read_only"): "a session returns a view of itself that is a kind of session",
+    ("session.summarizers", "session.session"): "a loop's model is asked for a summary with a session",
+}
+"""Imports inside functions that lead back up, by the importing module and the module or package, with the reason."""
+
+
+def imported_by(module: str, path: Path, modules: Collection[str]) -> set[str]:
+    """Return the modules that a module imports, in its functions too, but not for type checkers alone."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    names: set[str] = set()
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            nodes += node.orelse
+            continue
+        if isinstance(node, ast.ImportFrom):
+            above = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
+            base = ".".join(filter(None, (above, node.module)))
+            names |= {full if (full := f"{base}.{alias.name}") in modules else base for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        nodes += ast.iter_child_nodes(node)
+    return (names & set(modules)) - {module}
+
+
+def test_no_modules_of_session_import_each_other_in_a_circle() -> None:
+    root = PACKAGES["session"]
+    paths = {".".join(path.relative_to(root.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in root.rglob("*.py")}
+    imports = {module: imported_by(module, path, paths) for module, path in paths.items()}
+    used = {door for door in DOORS for name in imports[door[0]] if f"{name}.".startswith(f"{door[1]}.")}
+    assert used == set(DOORS), "a door that nobody takes"
+    below = {
+        module: {name for name in names if not any(module == door[0] and f"{name}.".startswith(f"{door[1]}.") for door in DOORS)}
+        for module, names in imports.items()
+    }
+    tuple(TopologicalSorter(below).static_order())  # raises CycleError, which names the circle

@@ -13,6 +13,7 @@ MEMBER = re.compile(r"`(_\w+|[A-Z]\w*(?:\.\w+)+)(?:\([^`]*\))?`")
 
 OF_EXAMPLES = {
     "main.py",
+    "window.py",
     "util.py",
     "secrets.py",
     "src/ledger/rows.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import venv
@@ -11,6 +12,7 @@ from sysconfig import get_path
 import pytest
 
 import context_window
+from tests.support.shared import ROOT
 
 USERS = Path(__file__).parent / "typed_users"
 CLIENTS = frozenset({"anthropic", "openai", "google"})
@@ -58,6 +60,25 @@ LONG = [pytest.param(f"uses_{client}", marks=pytest.mark.long) for client in ("a
 @pytest.mark.parametrize("user", ["uses_no_client", *LONG])
 def test_what_we_return_fits_the_clients_types(user: str, environment: Path, cache: Path) -> None:
     assert report(user, environment, cache) == ""
+
+
+@pytest.mark.long
+def test_the_loop_of_the_guide_passes(environment: Path, cache: Path, tmp_path: Path) -> None:
+    guide = (ROOT / "docs/guides/own-loop.md").read_text(encoding="utf-8")
+    (loop,) = (example for example in re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL) if "def ask(" in example)
+    before = """from context_window import ContextWindowManager, Session
+
+manager = ContextWindowManager("claude-sonnet-5-5")
+
+
+def read_file(path: str) -> str:
+    return path
+
+
+"""
+    user = tmp_path / "guide.py"
+    user.write_text(before + loop, encoding="utf-8")
+    assert report(str(user.with_suffix("")), environment, cache) == ""
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from session import Session
 from tests.support.harness import process, trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
@@ -20,6 +21,6 @@ def test_pure(data: st.DataObject) -> None:
     saved, objects = json.dumps(log.to_dict()), list(log.items)
     for outcome in (process(log, bounds), trim(log, bounds)):
         if outcome.view is not log:
-            outcome.view.add_message("user", "the view is the caller's now")
+            Session.from_view(outcome.view).add_message("user", "a log of its own")
         assert json.dumps(log.to_dict()) == saved
         assert all(mine is theirs for mine, theirs in zip(log.items, objects, strict=True))

@@ -19,6 +19,7 @@ from session import (
     Image,
     Message,
     PositionError,
+    ReadOnlyError,
     Reasoning,
     Session,
     SessionError,
@@ -155,17 +156,19 @@ def test_a_complete_copy_of_a_view_is_as_settled_as_the_view() -> None:
     view = Session.showing(origin, list(origin.items), breaks=frozenset(), settled=2)
     assert (view.copy().settled, view.fork().settled, view.copy(exclude_system_messages=True).settled) == (2, 2, 0)
     assert view.copy().origin is None
+    assert not view.copy().is_view
+    assert not view.fork().is_view
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda session: pickle.loads(pickle.dumps(session))])
-def test_a_python_copy_of_a_view_is_an_independent_session(again: Callable[[Session], Session]) -> None:
+def test_a_python_copy_of_a_view_is_an_independent_view(again: Callable[[Session], Session]) -> None:
     origin = Session([Message("system", "s", id="s"), Message("user", "u", id="u"), Message("user", "v", id="v")])
     view = Session.showing(origin, list(origin.items)[:2], breaks=frozenset(), settled=2, settled_tokens=7)
     copied = again(view)
     assert copied.origin is None
     assert (ids(copied), copied.settled, recorded_total(copied)) == (["s", "u"], 2, 7)
-    copied.append(Message("user", "w", id="w"))
-    assert (ids(view), ids(origin)) == (["s", "u"], ["s", "u", "v"])
+    with pytest.raises(ReadOnlyError):
+        copied.append(Message("user", "w", id="w"))
 
 
 FLAGS = ("exclude_system_messages", "exclude_instructions", "exclude_empty_messages", "exclude_handoffs", "exclude_config_updates")

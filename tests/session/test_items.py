@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session import FormatError, MessageCategory, Usage
-from session.base import copy_with
 from session.errors import (
     DuplicateItemError,
     ReadOnlyError,
@@ -36,6 +35,7 @@ from session.items import (
     ItemBase,
     Message,
     Reasoning,
+    copy_with,
     new_id,
 )
 from session.parts import Image, Text
@@ -146,7 +146,7 @@ WRONG: list[tuple[Any, str, object, str]] = [
     (Message, "created_at", -math.inf, ""),
     (Message, "created_at", 10**5_000, ""),
     (Message, "agent_id", 5, ""),
-    (Message, "category", "DIALOG", ""),
+    (Message, "category", "DIALOGUE", ""),
     (Message, "pinned", 1, ""),
     (Message, "pinned", 10**5_000, ""),
     (Message, "pinned", deep(100_000), ""),
@@ -399,7 +399,7 @@ def test_error_messages_name_the_problem_and_its_place() -> None:
         "the session already has an item with id 'a': ids are unique in a session; leave `id` out to get a new one",
         "another message",
         "no item of the session has the id 'a'; `items` lists all items",
-        "append() would change a read-only session; call it on the session it was made from, or on a copy()",
+        "append would change a read-only session; append to the session that it was made from; or change a copy()",
         "items[3].id: missing",
         "missing",
         "a.jsonl:7: not JSON",

@@ -59,7 +59,9 @@ OF_SESSIONS: dict[str, Callable[[Session], Session]] = {
     "saved": lambda session: Session.from_dict(session.to_dict()),
     "stored": _stored,
     "merged": _merged,
-    "viewed": lambda session: ContextWindowManager(context_window=ContextWindow(max_tokens=10_000)).process_session(session),
+    "viewed": lambda session: Session.from_view(
+        ContextWindowManager(context_window=ContextWindow(max_tokens=10_000)).process_session(session)
+    ),
     "built anew": lambda session: Session([dataclasses.replace(item) for item in session.items]),
 }
 

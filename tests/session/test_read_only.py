@@ -1,9 +1,11 @@
-"""A read-only session shows the current state of its source and refuses every edit."""
+"""A view and a read-only session refuse every edit; a read-only session shows the current state of its source."""
 
+import asyncio
 import copy
 import inspect
 import json
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -47,6 +49,7 @@ QUERIES = {
     "fork_filtered",
     "get_by_id",
     "id",
+    "is_view",
     "items",
     "lineage",
     "messages",
@@ -62,6 +65,7 @@ QUERIES = {
     "showing",
     "turn_count",
     "usage_noted_after",
+    "view_of",
 }
 
 
@@ -69,21 +73,30 @@ def source() -> Session:
     return Session([Message("user", "a", id="a"), Message("assistant", "b", id="b")], id="s", metadata={"k": 1})
 
 
+def try_edit(session: Session, name: str) -> None:
+    options = {"llm": None} if name == "merge_with_summary" else {}
+    edit = getattr(session, name)(*EDITS[name], **options)
+    if inspect.iscoroutine(edit):
+        asyncio.run(edit)
+
+
+@pytest.mark.parametrize("show", [Session.read_only, Session.view_of, lambda session: Session.view_of(session).read_only()])
 @pytest.mark.parametrize("name", EDITS)
-def test_every_edit_is_refused_and_changes_nothing(name: str) -> None:
+def test_every_edit_is_refused_and_changes_nothing(name: str, show: Callable[[Session], Session]) -> None:
     session = source()
     before = session.to_dict()
-    with pytest.raises(ReadOnlyError, match=rf"^{name}\(\) would change a read-only session") as caught:
-        getattr(session.read_only(), name)(*EDITS[name])
-    assert caught.value.operation == name
-    assert session.to_dict() == before
+    shown = show(session)
+    advice = "; append to the session that it was made from; " + (r".*Session\.from_view\(view\)" if shown.is_view else "or change a copy")
+    with pytest.raises(ReadOnlyError, match=rf"^\w+ would change a (view|read-only session){advice}") as caught:
+        try_edit(shown, name)
+    assert caught.value.operation in {name, "append", "add_message", "insert"}
+    assert shown.to_dict() == session.to_dict() == before
 
 
 def test_every_method_is_classified_as_edit_or_query() -> None:
     public = {name for name in dir(Session) if not name.startswith("_")}
     conversions = {name for name in public if name.startswith(("to_", "from_"))}
     assert public - conversions == QUERIES | set(EDITS)
-    assert {name for name in EDITS if getattr(ReadOnlySession, name) is getattr(Session, name)} == set()
 
 
 def test_attributes_of_a_read_only_session_cannot_be_set() -> None:
@@ -96,6 +109,15 @@ def test_attributes_of_a_read_only_session_cannot_be_set() -> None:
     metadata: Any = view.metadata
     with pytest.raises(TypeError):
         metadata["k"] = 2
+    assert view.metadata == {"k": 1}
+
+
+def test_metadata_of_a_view_cannot_be_changed() -> None:
+    view = Session.view_of(source())
+    with pytest.raises(TypeError):
+        view.metadata["k"] = 2
+    with pytest.raises(ReadOnlyError, match=r"^metadata would change a view"):
+        view.metadata = {}
     assert view.metadata == {"k": 1}
 
 

@@ -30,6 +30,8 @@ from session import (
     render_items,
 )
 from session.items import ItemBase
+from session.removed import Removed
+from session.session_log import recorded_total
 from tests.session.test_items import ONE_OF_EACH
 from tests.support.derived import pairs
 from tests.support.strategies import sessions
@@ -111,7 +113,7 @@ def test_positions_are_in_the_order_of_the_log_and_leave_out_unknown_ids() -> No
     assert session.positions([]) == []
 
 
-@pytest.mark.parametrize("wrong", [5, 0, Message("user", "x"), Session()], ids=["number", "zero", "item", "session"])
+@pytest.mark.parametrize("wrong", [5, 0, Message("user", "x")], ids=["number", "zero", "item"])
 def test_a_value_that_is_not_iterable_is_refused_with_advice(wrong: Any) -> None:
     for take in (Session, Session().insert_many, render_items):
         with pytest.raises(FormatError, match=r"expected several items, got .*; pass a list of them, such as `session\.items`"):
@@ -419,23 +421,77 @@ def test_a_view_does_not_see_its_shared_list_grow() -> None:
     assert (view.id, ids(view), view.response_breaks, view.settled) == ("s", ["x", "y"], frozenset("y"), 2)
     assert view.position("z") is None
     assert view.lineage is visible
-    view.append(Message("user", "", id="z2"))
-    assert ids(view) == ["x", "y", "z2"]
-    assert [item.id for item in visible] == ["x", "y", "z"]
-    assert view.lineage is not visible
-    assert view.settled == 2
 
 
-def test_editing_a_view_leaves_its_log_unchanged() -> None:
-    visible = list(log("x", "y").items)
-    view = Session.showing(log("a"), visible, breaks=frozenset({"y"}), settled=2)
-    view.metadata["k"] = 1
-    view.pin("x")
-    assert not visible[0].pinned
-    assert (view.settled, view.response_breaks) == (2, frozenset("y"))
-    view.add_message("system", "new", replace=True)
-    assert view.settled == 3  # items inserted before settled ones are settled too
-    assert view.response_breaks == {"y"}
+def test_a_log_that_goes_on_from_a_view_is_independent_of_it() -> None:
+    origin = log("a", "b", "c")
+    visible = list(origin.items[:2])
+    view = Session.showing(
+        origin, visible, breaks=frozenset({"b"}), settled=2, settled_tokens=7, removed=Removed(1, "c", "c"), usage_noted_after="b"
+    )
+    visible.append(Message("user", "", id="z"))
+    for session in (Session.from_view(view), Session.from_view(view.read_only())):
+        assert (session.id, ids(session), session.origin, session.is_view) == ("s", ["a", "b"], origin, False)
+        assert (session.response_breaks, session.settled, recorded_total(session)) == (frozenset("b"), 2, 7)
+        assert (session.removed, session.usage_noted_after) == (view.removed, "b")
+        session.metadata["k"] = 2
+        session.pin("a")
+        session.add_message("user", "more")
+        assert (len(session), len(view), len(origin), len(visible), session.settled) == (3, 2, 3, 3, 2)
+        assert "k" not in view.metadata
+        assert not view[0].pinned
+
+
+def test_a_view_of_a_whole_session_shows_what_it_held() -> None:
+    session = log("a", "b")
+    session.metadata["k"] = 1
+    session.restore_seams(frozenset("b"), 1, 7, frozenset("a"))
+    view = Session.view_of(session)
+    session.add_message("user", "more")
+    session.pin("a")
+    assert (view.is_view, view.origin, view.id, view.metadata, ids(view)) == (True, session, "s", {"k": 1}, ["a", "b"])
+    assert (view.response_breaks, view.request_ends, view.settled, recorded_total(view)) == (frozenset("b"), frozenset("a"), 1, 7)
+    assert not view[0].pinned
+    again = Session.view_of(view)
+    assert (again.is_view, again.origin, again.items) == (True, session, view.items)
+    assert repr(view) == "<view of session s: 2 items>"
+
+
+def test_a_notebook_shows_the_last_items_escaped() -> None:
+    session = Session(Message("user", f"number {number}") for number in range(120))
+    call = session.add_function_call("<b>", {"a": "<script>"})
+    session.add_function_output("<b>", "x" * 10_000, call.call_id)
+    session.append(Reasoning(data="encrypted"))
+    for shown in (session, Session.view_of(session), session.read_only()):
+        html = shown._repr_html_()
+        assert (html.count("<tr>"), "number 22<" in html, "number 23<" in html, "<p>23 earlier items</p>" in html) == (
+            101,
+            False,
+            True,
+            True,
+        )
+        assert "&lt;b&gt;" in html
+        assert "<b>" not in html
+        assert "<script>" not in html
+        assert len(html) < 20_000
+    assert "earlier" not in Session()._repr_html_()
+
+
+def test_what_is_no_session_is_no_view() -> None:
+    wrong: Any = []
+    with pytest.raises(FormatError, match="is not a session; pass a view"):
+        Session.from_view(wrong)
+
+
+def test_a_session_is_a_sequence_of_its_items_and_true_when_empty() -> None:
+    session = log("a", "b", "c")
+    for shown in (session, Session.view_of(session), session.read_only()):
+        assert (len(shown), list(shown), shown[-1], list(shown[:2])) == (3, list(session.items), session.items[2], list(session.items[:2]))
+        with pytest.raises(IndexError):
+            shown[3]
+    assert session.items[1] in session
+    assert Session()
+    assert ids(Session(session)) == ids(session)
 
 
 async def summary(_: str) -> str:
@@ -483,7 +539,7 @@ def test_a_view_recognizes_only_the_calls_it_shows() -> None:
     visible = list(session.items)
     view = Session.showing(session, visible, breaks=frozenset(), settled=1)
     visible.append(FunctionCallOutput("f", "out", "c"))
-    assert view.add_function_output("f", "other", "c").text == "other"
+    assert Session.from_view(view).add_function_output("f", "other", "c").text == "other"
 
 
 # Copies

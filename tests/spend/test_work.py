@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from context_window.models.prices import price_list_of
 from context_window.spend import SpendCache, cache_file, cost_of, find_logs, read_ledger
-from session.transcripts import json_lines, reported_requests
+from session.transcripts import reported_requests, source
 from session.transcripts.reported_requests import Request, read_requests
 from tests.spend.logs import answer, write
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
@@ -22,13 +22,13 @@ from tests.support.shared import TRANSCRIPTS, needs_transcripts
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The lines that are parsed."""
     lines: list[str] = []
-    real = json_lines.parse
+    real = source.parse
 
     def parse(text: str) -> tuple[tuple[object, ...], str | None]:
         lines.append(text)
         return real(text)
 
-    monkeypatch.setattr(json_lines, "parse", parse)
+    monkeypatch.setattr(source, "parse", parse)
     return lines
 
 
@@ -36,13 +36,13 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files that are opened."""
     paths: list[Path] = []
-    real = json_lines.open_file
+    real = source.open_file
 
     def open_file(path: Path, **options: Any) -> Any:
         paths.append(path)
         return real(path, **options)
 
-    monkeypatch.setattr(json_lines, "open_file", open_file)
+    monkeypatch.setattr(source, "open_file", open_file)
     return paths
 
 

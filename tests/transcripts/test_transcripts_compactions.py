@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from session import Compaction, Message, MessageCategory, Session
 from session.transcripts import read_account
+from session.transcripts.claude_code.conversations import UncompactedItems
 from session.transcripts.claude_code.entry import Entry
-from session.transcripts.claude_code.uncompacted import UncompactedItems
 from session.transcripts.codex import compaction
 from session.transcripts.compactions import KeepRule, is_prompt, is_repeated_context, resolve_replacements
 from session.transcripts.draft import Draft

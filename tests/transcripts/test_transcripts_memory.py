@@ -14,7 +14,7 @@ import pytest
 from session.errors import TranscriptError
 from session.transcripts import TranscriptAccount, read_account
 from session.transcripts.detect import EXAMINED_MAX
-from session.transcripts.json_lines import VALUES_MAX
+from session.transcripts.source import VALUES_MAX
 from tests.support.tool_logs import (
     LINES,
     codex,

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session.transcripts import TranscriptAccount, read_account
-from session.transcripts.json_lines import (
+from session.transcripts.source import (
     CUT_OFF,
     DEPTH_MAX,
     TOO_DEEP,

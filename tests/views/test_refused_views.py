@@ -152,7 +152,7 @@ def test_forks_copies_and_other_managers_know_no_refusals() -> None:
 
 def test_a_view_with_notes_can_be_continued_as_a_log() -> None:
     manager, session = refused(Image(BAD), Document(PDF))
-    view = manager.process_session(session)
+    view = Session.from_view(manager.process_session(session))
     view.add_message("assistant", "A note.")
     view.add_message("user", ["And this?", Image(WORSE)], "more")
     again = make_manager()

@@ -1,6 +1,6 @@
 """Turns the records of a file into entries: what each record became, or why it became nothing.
 
-How a record is read here depends only on earlier records. `conversations.py` and `assemble.py` do what depends on later ones.
+How a record is read here depends only on earlier records. `conversations.py` does what depends on later ones.
 """
 
 from __future__ import annotations
@@ -11,16 +11,12 @@ from session.parts import Part, Text
 from session.sanitize import clean
 from session.transcripts.account import DAMAGED, ITEM, MERGED
 from session.transcripts.block_parser import is_result, parts_of, piece_of
-from session.transcripts.json_lines import UNREADABLE
 from session.transcripts.record_feed import EMPTY
+from session.transcripts.source import UNREADABLE
 from session.transcripts.values import JsonObject, count_at, id_at, list_at, object_at, seconds, text_at
 
-from .attachments import read_attachment
-from .entry import BOUNDARY, CAVEAT, COMMAND, QUEUED, Entry, EntryIds, are_equal
-from .injected_text import is_command, source_of
-from .message_reader import ItemWriter, usage_of
-from .prompt_queue import PromptQueue
-from .skip_reasons import API_ERROR, skip_reason
+from .entry import API_ERROR, BOUNDARY, CAVEAT, COMMAND, QUEUED, Entry, EntryIds, PromptQueue, are_equal, is_command, skip_reason, source_of
+from .message_reader import ItemWriter, read_attachment, usage_of
 
 SYNTHETIC = "<synthetic>"
 """Model name on messages that the tool wrote in the model's place. They are sent like any other, but have no usage."""
@@ -225,7 +221,7 @@ class LineReader:
         return writer.add_user_parts(parts, source or "meta")
 
     def _read_compaction(self, entry: Entry, text: str) -> None:
-        """Read the summary of everything before it. `assemble.py` works out which items it replaces."""
+        """Read the summary of everything before it. `conversations.py` works out which items it replaces."""
         boundary = self._by_uuid.get(entry.parent) or self._latest.get(entry.thread)
         extra: dict[str, object] = {"source": "compaction"}
         if boundary is not None and boundary.mark == BOUNDARY:

@@ -12,10 +12,9 @@ from itertools import count
 
 from session.transcripts.account import TranscriptAccount
 from session.transcripts.draft import Draft, finish
-from session.transcripts.json_lines import Line
 from session.transcripts.record import Record
 from session.transcripts.record_feed import feed, note_unread
-from session.transcripts.source import Source
+from session.transcripts.source import Line, Source
 from session.transcripts.values import JsonObject
 from session.transcripts.writer import Writer, is_message
 

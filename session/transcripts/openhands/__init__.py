@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 from session.transcripts.account import TranscriptAccount
 from session.transcripts.draft import Draft, finish
-from session.transcripts.json_lines import Line
 from session.transcripts.record_feed import ReadRecord, feed, feed_entries, note_unread
-from session.transcripts.source import Source
+from session.transcripts.source import Line, Source
 from session.transcripts.usage import usage_of
 from session.transcripts.values import JsonObject, carried, id_at, list_at, object_at, objects_at, text_at
 
