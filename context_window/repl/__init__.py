@@ -1,5 +1,5 @@
-"""The chat in the terminal: a small coding assistant, and a replay that steps through a transcript, both with usage figures.
+"""The chat in the terminal, with a model of any provider or with a log that is replayed turn by turn.
 
-Commands and turns take a `Chat` and return drawings, so they run without a terminal. `chat_loop.py` reads lines and shows the
-drawings; `context_window/cli/chat.py` builds everything and starts the loop.
+`talk.py` reads lines. A line that begins with a slash is a command (`commands.py`), any other one starts a turn (`turns.py`): of a model
+that `connection.py` reaches and that calls the tools of `tools.py`, or of a log. `chat.py` has the state, `screen.py` what the user sees.
 """

@@ -1,69 +1,31 @@
-"""The state of one chat: its session, manager, pending notices and images for the next message.
-
-The commands are in `commands.py` and `session_commands.py`. Turns come from a model in `model_turn.py`, from a transcript in `replay.py`.
-"""
+"""The state of one chat: the session, its manager, its cost, and what the user has not been told yet."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from session.errors import StoreConflictError, StoreError
-from session.items import FunctionCall
-from session.parts import Image
+from session.errors import StoreConflictError
 from session.session import Session
-from session.units import is_answer
+from session.usage import Usage
 
-from ..display.render import Draw
+from ..display.usage_line import usage_line
 from ..errors import ContextWindowError
-from ..events.definitions import Event, PartRefused, ThresholdCrossed, WindowEvent
+from ..events.definitions import Event, ThresholdCrossed, WindowEvent
 from ..manager import ContextWindowManager
-from .render import usage_line
+from ..spend.money import cost_of_usage
+from .screen import Screen
 
 if TYPE_CHECKING:
     from session.store import SessionStore
-    from session.summarizers import Summarizer
+
+    from ..loop import Model
 
 
 class ChatError(ContextWindowError):
     """The chat cannot do what the user asked. The message is one line and says what to do instead."""
-
-
-class Notices:
-    """Short notices for the user that have not been shown yet: the manager's events, and messages of the chat itself."""
-
-    def __init__(self) -> None:
-        self._events: list[Event] = []
-        self._messages: list[str] = []
-
-    def add_event(self, event: Event) -> None:
-        """Store an event. Pass this method to the manager as `on_event`."""
-        self._events.append(event)
-
-    def add_message(self, text: str) -> None:
-        """Store a message of the chat itself."""
-        self._messages.append(text)
-
-    def take(self) -> list[str]:
-        """Return the notices since the last call as texts. Of several events of one type, only the latest is included."""
-        events, self._events = self._events, []
-        latest = {type(event): event_text(event) for event in events if not isinstance(event, ThresholdCrossed)}
-        refused_parts = sum(isinstance(event, PartRefused) for event in events)
-        if refused_parts > 1:
-            latest[PartRefused] = f"the provider refused {refused_parts:,} images or documents; notes replace them (see /trims)"
-        messages, self._messages = self._messages, []
-        return [*messages, *(text for text in latest.values() if text)]
-
-
-def event_text(event: WindowEvent) -> str:
-    """Return the event's text without its usage figures, which the usage line shows."""
-    return str(event).removeprefix(WindowEvent.__str__(event)).lstrip(" ,;")
-
-
-def _no_files(*_: object) -> NoReturn:
-    raise ChatError("this chat cannot read or write files")
 
 
 @dataclass(slots=True)
@@ -71,76 +33,62 @@ class Chat:
     """One conversation.
 
     Attributes:
-        manager: Decides what the model sees. Its `on_event` is `notices.add_event`.
+        manager: Decides what the model sees.
         session: The log.
-        notices: Notices that the user has not seen yet.
-        write_file: Writes a session to a path, completely or not at all. The last argument is True to replace any existing file.
-            Raises ChatError if the file cannot or must not be written.
-        read_file: Returns the session in a file. Raises ContextWindowError or SessionError if it cannot be read.
-        model: The model's name; None if no model is set.
-        store: Saves the sessions; None in a replay, which saves nothing.
-        summarizer: Writes summaries; None if there is no model to write them.
-        check_model: Raises ChatError if the chat cannot use a model of this name.
-        is_replay: True if the turns come from a transcript.
-        attached_images: Images for the next message.
-        is_retry_requested: True if the model is to be called again with the current log.
+        screen: What the user sees.
+        model: The model's name; None if a replayed log names none.
+        events: The manager's events since the last usage line. Its listener appends to this list.
+        store: Saves the sessions; None in a replay.
+        connect: Returns the model of a name. Raises ChatError if nobody serves it.
+        llm: The model; None in a replay.
+        paid: Cost of the session before the last turn in US dollars; None if unknown.
         is_over: True once the user has left.
     """
 
     manager: ContextWindowManager
     session: Session
-    notices: Notices
-    write_file: Callable[[Session, str, bool], None] = _no_files
-    read_file: Callable[[str], Session] = _no_files
-    model: str | None = None
+    screen: Screen
+    model: str | None
+    events: list[Event] = field(default_factory=list)
     store: SessionStore | None = None
-    summarizer: Summarizer | None = None
-    check_model: Callable[[str], None] = field(default=lambda _: None)
-    is_replay: bool = False
-    attached_images: list[Image] = field(default_factory=list)
-    is_retry_requested: bool = False
+    connect: Callable[[str], Model] | None = None
+    llm: Model | None = None
+    paid: Decimal | None = Decimal(0)
     is_over: bool = False
 
-    @property
-    def has_started(self) -> bool:
-        """True once the log holds a user message."""
-        return self.session.turn_count() > 0
-
-    @property
-    def is_answered(self) -> bool:
-        """True if the log ends in an answer of the model, even an interrupted one."""
-        last_item = self.session.items[-1] if self.session.items else None
-        return last_item is not None and is_answer(last_item) and not isinstance(last_item, FunctionCall)
-
     def save(self) -> None:
-        """Save the new items in the store, if there is one. A session without a user message is not saved.
-
-        If another chat has saved to the same session meanwhile, this chat continues in a fork, so that both are preserved.
+        """Save the new items in the store. If another chat has continued the session, this one goes on as a fork of it.
 
         Raises:
             StoreError: The store cannot be written.
         """
-        if self.store is None or not self.has_started:
+        if self.store is None or not self.session.turn_count():
             return
         try:
             self.store.save(self.session)
         except StoreConflictError:
             original_id, self.session = self.session.id, self.session.fork()
             self.store.save(self.session)
-            self.notices.add_message(f"another chat has continued session {original_id}; this chat continues as {self.session.id}")
+            self.screen.note(f"another chat has continued {original_id}; this one goes on as {self.session.id}", "yellow")
 
-    def save_during_turn(self) -> None:
-        """Save the new items while a turn is running. A failure does not stop the turn: `save` reports it at the end."""
-        if self.store is not None and self.has_started:
-            with suppress(StoreError):
-                self.store.save(self.session)
+    def cost(self) -> Decimal | None:
+        """Return the list price of the session's requests, summaries included, in US dollars; None if the price of one is unknown."""
+        reports = [(item.usage, item.extra.get("model"), item.created_at) for item in self.session.items if item.usage is not None]
+        summaries = self.manager.summary_usage(self.session)
+        if summaries != Usage():
+            reports.append((summaries, None, self.session.items[-1].created_at))
+        costs = [cost_of_usage(usage, str(model or self.model or ""), time) for usage, model, time in reports]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known, Decimal(0)) if len(known) == len(costs) else None
 
-    def usage(self) -> dict[str, int]:
-        """Return the token usage of the next request, in the form of `get_token_usage`."""
+    def show_usage(self) -> None:
+        """Show what happened to the window, the tokens of the next request, and what the last turn and the session cost."""
         self.manager.process_session(self.session)
-        return self.manager.get_token_usage()
-
-    def usage_line(self) -> Draw:
-        """Return the usage line of the next request, with the notices since the last one."""
-        usage = self.usage()
-        return usage_line(usage, self.notices.take())
+        latest = {type(event): event for event in self.events if not isinstance(event, ThresholdCrossed)}
+        self.events.clear()
+        self.screen.console.print()
+        for event in latest.values():  # without their figures, which the usage line shows
+            self.screen.note(str(event).removeprefix(WindowEvent.__str__(event)).lstrip(" ,;"), "yellow")
+        cost = self.cost()
+        turn = None if cost is None or self.paid is None else cost - self.paid
+        self.screen.draw(usage_line(self.manager.get_token_usage(), turn, cost))

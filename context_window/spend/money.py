@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from session.transcripts.reported_requests import Request
+from session.usage import Usage
 
 from ..models.prices import price_list_of
 
@@ -57,6 +58,18 @@ def cost_of(request: Request) -> Decimal | None:
         return request.cost
     rates = rates_of(request)
     return None if rates is None else rates.price(request)
+
+
+def cost_of_usage(usage: Usage, model: str, time: float) -> Decimal | None:
+    """Return the list price of one request of a session in US dollars, or None if it is unknown.
+
+    Args:
+        usage: The usage that the provider reported.
+        model: The model's name.
+        time: When it answered, in Unix seconds.
+    """
+    read, write = usage.cache_read_tokens, usage.cache_write_tokens
+    return cost_of(Request("", time, "", model, "", "", "", usage.input_tokens, read, write, output_tokens=usage.output_tokens))
 
 
 def rates_of(request: Request) -> Rates | None:

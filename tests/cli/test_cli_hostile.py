@@ -146,11 +146,9 @@ def lines_of(path: Path, mark: str, tmp_path: Path) -> list[list[str]]:
 
 
 CHAT = """\
-/context
+/usage
 /plan all
-/trims all
-/pin
-/pin user0{0}
+/recall
 /recall answer0{0}
 /recall {0}
 /model
@@ -160,9 +158,7 @@ CHAT = """\
 /load {1}
 /save {1}
 /save {1}{0}/none/x
-/image {1}
-/image {0}
-/fork
+hello {0}
 /{0}
 /help
 /quit

@@ -77,3 +77,11 @@ def test_every_public_name_is_in_the_reference() -> None:
         assert f"::: session.{name}\n" in pages["session"]
     for name in set(context_window.__all__) - set(session.__all__) - {"__version__"}:
         assert f"::: context_window.{name}\n" in pages["context_window"]
+
+
+def test_the_picture_in_the_readme_is_current_and_fetches_nothing() -> None:
+    from benchmarks.picture import PICTURE, timeline_svg
+
+    picture = PICTURE.read_text(encoding="utf-8")
+    assert picture == timeline_svg()
+    assert "url(http" not in picture

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 SLOW = {
-    *("PIL", "anthropic", "ctok", "genai_prices", "gigatoken", "pathspec", "prompt_toolkit"),
-    *("distributed", "fsspec", "pyarrow", "pydantic", "re2", "rich", "tiktoken", "tinytag", "wcwidth"),
+    *("PIL", "anthropic", "ctok", "genai_prices", "gigatoken", "prompt_toolkit"),
+    *("distributed", "fsspec", "pyarrow", "pydantic", "rich", "tiktoken", "tinytag", "wcwidth"),
 }
 
 

@@ -12,6 +12,7 @@ FILE = re.compile(r"(?<![\w/.*-])(?:\w+/)*\w+\.py\b")
 MEMBER = re.compile(r"`(_\w+|[A-Z]\w*(?:\.\w+)+)(?:\([^`]*\))?`")
 
 OF_EXAMPLES = {
+    "mytools.py",
     "main.py",
     "window.py",
     "util.py",

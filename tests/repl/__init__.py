@@ -1,1 +1,0 @@
-"""Tests of `context_window.repl`."""

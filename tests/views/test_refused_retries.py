@@ -1,14 +1,12 @@
-"""Retries of a request with refused parts, guesses that are withdrawn, and the messages of the chat."""
+"""Retries of a request with refused parts, and guesses that are withdrawn."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from context_window import Image, PartRefusedError, PromptTooLongError, Session
-from tests.support.chat_session import new_chat, talk
 from tests.support.refusing import (
     BAD,
     GOOD,
@@ -26,7 +24,6 @@ from tests.support.refusing import (
     says,
     texts,
 )
-from tests.support.stubs import Say, in_order
 
 NOTE = "[image 8x6 refused by the model's provider; recall id look#1]"
 
@@ -112,51 +109,3 @@ def test_a_prompt_that_is_too_long_twice_is_still_an_error_after_a_bad_image() -
     with asked(stub) as client, pytest.raises(PromptTooLongError):
         ask(make_manager(), client, session)
     assert len(stub.requests) == 3
-
-
-# The chat
-
-
-def test_the_chat_reports_a_refusal_in_one_line_and_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from context_window.repl.workspace import Workspace
-
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    (tmp_path / "bad.png").write_bytes(BAD)
-    chat = new_chat(None)
-    monkeypatch.setattr("tests.support.chat_session.AnthropicStub", _unusable)
-    monkeypatch.chdir(tmp_path)
-    events, stub = talk(
-        chat, Workspace(tmp_path), in_order([Say("A note.")], [Say("Yes.")]), "/image bad.png", "What is it?", "Sure?", "/trims"
-    )
-    flat = " ".join(events.split())
-    assert "replaced by a note: the provider refused it" in flat
-    assert flat.count("the provider refused it (") == 1
-    assert len(stub.requests) == 3
-    assert "refused parts replaced" in flat
-
-
-def test_the_chat_says_how_many_were_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from context_window.repl.workspace import Workspace
-
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.chdir(tmp_path)
-    for name, data in (("bad.png", BAD), ("worse.png", WORSE)):
-        (tmp_path / name).write_bytes(data)
-    monkeypatch.setattr("tests.support.chat_session.AnthropicStub", _nameless)
-    chat = new_chat(None)
-    events, _ = talk(chat, Workspace(tmp_path), in_order([Say("No.")]), "/image bad.png", "/image worse.png", "What are they?")
-    flat = " ".join(events.split())
-    assert "the provider refused 2 images or documents; notes replace them (see /trims)" in flat
-    assert "Could not process image" not in flat
-
-
-def _nameless(script: Any) -> Any:
-    stub = refusing(BAD, WORSE, named=False)
-    stub.script = script
-    return stub
-
-
-def _unusable(script: Any) -> Any:
-    stub = refusing(BAD)
-    stub.script = script
-    return stub

@@ -1,0 +1,40 @@
+"""The line below each turn of a chat: the window as a bar and in tokens, and what was paid. Layout only."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from session.items import MessageCategory
+
+from .charts import bar
+from .glyphs import FREE, OVERHEAD, STRONG, Glyphs
+from .lines import Line, Span, flow
+from .render import Draw
+
+
+def money(dollars: Decimal) -> str:
+    """Return an amount in US dollars, with four decimals below one dollar."""
+    return f"${dollars:,.4f}" if dollars < 1 else f"${dollars:,.2f}"
+
+
+def usage_line(tokens: dict[str, int], turn: Decimal | None, session: Decimal | None) -> Draw:
+    """Return the budget as a bar and in tokens, and what the turn and the session cost. At 80 columns that is one line.
+
+    Args:
+        tokens: Tokens of the next request, in the form of `get_token_usage`.
+        turn: Cost of the turn in US dollars; None if unknown.
+        session: Cost of the session in US dollars; None if unknown.
+    """
+    amounts = {name: tokens[name] for name in (*(category.value for category in MessageCategory), OVERHEAD)}
+    amounts[FREE] = max(0, tokens["available"])
+    used = round(100 * tokens["total"] / tokens["budget"])
+    figures = [f"{tokens['total']:,} of {tokens['budget']:,} tokens", f"{used}%" if used else "<1%"]
+    costs = ["price unknown"] if turn is None or session is None else [f"turn {money(turn)}", f"session {money(session)}"]
+
+    def draw(width: int, glyphs: Glyphs) -> list[Line]:
+        columns = min(20, width // 8)
+        spans = [*(Span(figure, STRONG) for figure in figures), *map(Span, costs)]
+        first, *others = flow(spans, width - columns - 2, glyphs)
+        return [[*bar(amounts, columns, glyphs), Span("  "), *first], *([Span(" " * (columns + 2)), *line] for line in others)]
+
+    return draw
