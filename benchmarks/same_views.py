@@ -575,7 +575,7 @@ class Growing:
         view = tried(lambda: self.manager.trim_session(self.session, preserve_recency))
         if isinstance(view, str):
             return view
-        plan = tried(lambda: self.manager.plan_session(self.session, one_shot=True)) if preserve_recency else ""
+        plan: Any = tried(lambda: self.manager.plan_session(self.session, one_shot=True)) if preserve_recency else ""
         return short_hash(view_text(view) + wire_text(view, "openai", self.runner) + ("" if not plan else "\n".join(decision_lines(plan))))
 
     def summary(self) -> str:
