@@ -617,20 +617,25 @@ def is_chosen(case: Case, args: argparse.Namespace) -> bool:
     return fnmatch(case.name, f"*{args.only}*") and not (args.fresh and case.setting == "live")
 
 
-def read_rows(patterns: str) -> dict[str, dict[int, Row]]:
-    """Return the rows of a record by case and prefix. Parts are separated by commas."""
+def read_rows(paths: str) -> dict[str, dict[int, Row]]:
+    """Return the rows of a record by case and prefix. Parts are separated by commas. A record may still be under way."""
     rows: dict[str, dict[int, Row]] = {}
-    for path in patterns.split(","):
+    for path in paths.split(","):
         with gzip.open(path, "rt", encoding="utf-8") as file:
-            for line in file:
-                row = json.loads(line)
-                rows.setdefault(row["c"], {})[row["n"]] = row
+            try:
+                for line in file:
+                    row = json.loads(line)
+                    rows.setdefault(row["c"], {})[row["n"]] = row
+            except (EOFError, json.JSONDecodeError):
+                print(f"{path} is not complete")
+                rows.popitem()
     return rows
 
 
 def compare(args: argparse.Namespace) -> int:
     old, new = read_rows(args.old), read_rows(args.new)
-    both = sorted(old.keys() & new.keys())
+    left_out = set(args.without.split(","))
+    both = sorted(name for name in old.keys() & new.keys() if fnmatch(name, f"*{args.only}*") and not left_out & groups_of(name))
     counts, groups, firsts = Counter[str](), Counter[str](), list[str]()
     for name in both:
         log, wrong = ("log" if old[name][0] != new[name][0] else ""), list[tuple[int, list[str]]]()
@@ -651,7 +656,8 @@ def compare(args: argparse.Namespace) -> int:
             groups[group] += bool(wrong)
         counts["logs that differ"] += bool(log)
     print(*firsts[: args.most], *(["…"] if len(firsts) > args.most else []), sep="\n")
-    print(f"\ncases compared: {len(both)}, that differ: {len(firsts)}; only old: {len(old) - len(both)}, only new: {len(new) - len(both)}")
+    alone = f"only old: {len(old.keys() - new.keys())}, only new: {len(new.keys() - old.keys())}"
+    print(f"\ncases compared: {len(both)}, that differ: {len(firsts)}; {alone}")
     print(*(f"{name}: {count:,}" for name, count in sorted(counts.items())), sep="\n")
     of = Counter(group for name in both for group in groups_of(name))
     print(
@@ -700,6 +706,10 @@ def main() -> int:
         verb.add_argument("--folders", type=Path, nargs="+", default=FOLDERS, help="transcripts; default: $CONTEXT_WINDOW_TRANSCRIPTS")
     comparing.add_argument("old", help="a record, or its parts, separated by commas")
     comparing.add_argument("new")
+    comparing.add_argument("--only", default="*", help="only cases whose name matches")
+    comparing.add_argument(
+        "--without", default="", help="no cases of these groups (settings, models, features of random logs): late,images"
+    )
     comparing.add_argument("--most", type=int, default=40, help="print so many first differences")
     args = parser.parse_args()
     if args.verb == "compare":
