@@ -596,7 +596,8 @@ class Growing:
 def record(args: argparse.Namespace) -> None:
     part, parts = map(int, args.part.split("/"))
     start, looked, done = time.process_time(), time.monotonic(), Counter[str]()
-    chosen = [case for case in cases(args.folders, quick=args.quick) if is_chosen(case, args)][part - 1 :: parts]
+    known = read_rows(args.skip) if args.skip else {}
+    chosen = [case for case in cases(args.folders, quick=args.quick) if is_chosen(case, args) and case.name not in known][part - 1 :: parts]
     print(f"{context_window.__file__}: {len(chosen)} cases, {time.process_time() - start:.0f} s to make them", flush=True)
     with gzip.open(args.out, "wt", encoding="utf-8", compresslevel=4) as file, asyncio.Runner() as runner:
         for number, case in enumerate(chosen, 1):
@@ -697,6 +698,7 @@ def main() -> int:
     recording.add_argument("--seconds", type=float, help="stop after so much processor time")
     recording.add_argument("--part", default="1/1", help="K/N: only every Nth case")
     recording.add_argument("--only", default="*", help="only cases whose name matches")
+    recording.add_argument("--skip", help="records whose cases are left out, separated by commas: to go on after an interruption")
     recording.add_argument("--quick", action="store_true", help="a part of the cases: less than a minute")
     showing.add_argument("case")
     showing.add_argument("prefix", type=int)
