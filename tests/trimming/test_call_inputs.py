@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from context_window import Action, BudgetError, ContextWindow, ContextWindowManager, Reason
+from context_window import Action, ContextWindow, ContextWindowManager, Reason
 from session import FunctionCall, FunctionCallOutput, Session
 from session.items import Item
 from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
@@ -63,24 +63,6 @@ def test_every_format_accepts_the_view() -> None:
     assert validate_openai_chat(view.to_openai_messages()) == []
     assert validate_openai_responses(view.to_openai_responses()) == []
     assert validate_google(asyncio.run(view.to_google_contents())) == []
-
-
-def test_outputs_go_before_the_calls_of_their_unit() -> None:
-    session = Session(id="s")
-    session.add_message("user", "Write it.", "u0")
-    call = session.append(FunctionCall("Write", json.dumps({"content": TEXT}), "w", id="call"))
-    session.append(FunctionCallOutput("Write", TEXT, call.call_id, id="output"))
-    session.add_message("assistant", "Done.", "a0")
-    session.add_message("user", "Thanks.", "u1")
-    plan = manager(3_500).plan_session(session)
-    assert [one.item_id for one in plan.changes] == ["output"]
-
-
-def test_without_clearing_inputs_the_units_are_dropped() -> None:
-    plan = manager(8_000, clear_call_inputs=False).plan_session(writes(3))
-    assert [(one.item_id, one.action) for one in plan.changes][:2] == [("call0", Action.DROP), ("output0", Action.DROP)]
-    with pytest.raises(BudgetError, match="clear_call_inputs"):
-        ContextWindow(clear_call_inputs=1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

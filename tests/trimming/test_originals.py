@@ -85,15 +85,3 @@ def test_a_placeholder_is_not_cut() -> None:
 def test_what_makes_no_sense_is_not_believed(was: object) -> None:
     damaged = FunctionCallOutput("Look", OUTPUT.output, "c", id="o", extra={WAS: was})
     assert original_of(damaged) == original_of(OUTPUT)
-
-
-def test_a_forged_length_takes_out_no_less_than_nothing() -> None:
-    note = {**original_of(OUTPUT).to_extra(), "length": 3, "kept": [9, 9], "places": [0]}
-    forged = FunctionCallOutput("Look", "x" * 99, "c", id="o", extra={WAS: note})
-    assert "[0 characters taken out here" in output_text(truncated(forged, Cut(4, 4, 0)))
-
-
-def test_a_note_of_more_text_than_there_is_is_not_believed() -> None:
-    note = {**original_of(OUTPUT).to_extra(), "kept": [100, 0], "places": [0]}
-    forged = FunctionCallOutput("Look", "x" * 99, "c", id="o", extra={WAS: note})
-    assert "[91 characters taken out here" in output_text(truncated(forged, Cut(4, 4, 0)))

@@ -284,12 +284,6 @@ def test_a_cut_takes_the_middle_of_all_texts_together() -> None:
 # Limits
 
 
-def test_a_goal_is_the_target_where_little_must_stay_and_leaves_room_where_much_must() -> None:
-    assert [goal_of(1_000, 650, protected) for protected in (0, 400, 481, 482, 650, 800, 999)] == [650, 650, 650, 650, 763, 865, 999]
-    assert [goal_of(1_000, 650, protected) for protected in (1_000, 5_000)] == [650, 650]  # nothing is low enough
-    assert [goal_of(0, 0, 0), goal_of(1_000, 1_000, 700), goal_of(30, 1, 29)] == [0, 1_000, 29]
-
-
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, 2 * 10**6))
 def test_a_goal_is_between_the_target_and_what_calls_for_the_trim(limit: int, part: int, protected: int) -> None:
     target = limit * part // 10**6

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from context_window import (
-    Action,
     Chain,
     Choice,
     ContextOverflowError,
@@ -17,7 +16,6 @@ from context_window import (
     DropOldest,
     MeasuredUnit,
     Message,
-    MessageCategory,
     NeverTrim,
     PriorityTrim,
     Reason,
@@ -62,27 +60,6 @@ def test_a_waiting_window_moves_for_the_number_of_items_too() -> None:
     assert Reason.OUT_OF_WINDOW in {one.reason for one in keeper.plan_session(session).changes}
 
 
-def test_a_window_that_is_full_does_not_slide_before_it_is_more_than_full() -> None:
-    """Asked because of the tokens, it takes nothing: those are for others to make fit."""
-    budget = StrategyBudget(
-        total=9, overhead=0, budget=5, trigger=5, target=4, shares=(0, 0, 0, 0), units=4, items=4, items_max=None, items_target=0
-    )
-    units = [MeasuredUnit(place, (place,), MessageCategory.DIALOG, 2, 0, None, begins_turn=True) for place in range(4)]
-    assert list(SlidingWindow(4, step=2)(units, budget)) == []
-    more = [*units, replace(units[0], head=4, places=(4,))]
-    assert [one.head for one in SlidingWindow(4, step=2)(more, replace(budget, units=5, items=5))] == [0, 1]
-
-
-def test_a_choice_is_for_as_long_as_it_is_needed_unless_it_says_always() -> None:
-    unit = MeasuredUnit(3, (3, 4), MessageCategory.SYSTEM_OUTPUT, 9, 5, None, begins_turn=False)
-    assert unit.clear() == Choice(3, Action.CLEAR, Reason.BY_STRATEGY, always=False)
-    assert unit.drop() == Choice(3, Action.DROP, Reason.BY_STRATEGY, always=False)
-    assert unit.summarise() == Choice(3, Action.SUMMARISE, Reason.BY_STRATEGY, always=False)
-    assert unit.clear(Reason.OVER_SHARE, always=True) == Choice(3, Action.CLEAR, Reason.OVER_SHARE, always=True)
-    assert unit.drop(Reason.OVER_SHARE, always=True) == Choice(3, Action.DROP, Reason.OVER_SHARE, always=True)
-    assert unit.summarise(Reason.OVER_SHARE).reason is Reason.OVER_SHARE
-
-
 def test_what_has_left_a_window_stays_away_and_the_plan_says_why() -> None:
     keeper = make_manager(LARGE, strategy=SlidingWindow(5))
     session, gone = session_of(1), set[str]()
@@ -112,49 +89,6 @@ def test_a_window_that_slides_in_steps_changes_the_prompt_only_then() -> None:
             before = now
             session.add_message("assistant", "a", f"a{number}")
     assert changes == {1: 50, 10: 10}
-
-
-def test_a_window_too_large_for_the_budget_is_trimmed_by_priority_all_the_same() -> None:
-    keeper = make_manager(400, strategy=SlidingWindow(12))
-    session = session_of(6)
-    assert keeper.plan_session(session).after <= 400
-    plan = keeper.plan_session(session, one_shot=True)
-    assert plan.after <= 400
-    assert {Reason.OUT_OF_WINDOW, Reason.OVER_SHARE} <= {one.reason for one in plan.changes}
-
-
-def test_the_oldest_first_takes_dialogue_before_newer_outputs() -> None:
-    session = session_of(6)
-    priority = make_manager(1500, target_ratio=1.0).plan_session(session)
-    oldest = make_manager(1500, target_ratio=1.0, strategy=DropOldest()).plan_session(session)
-    assert [one.item_id for one in priority.changes if one.what == "user message"] == []
-    assert [one.item_id for one in oldest.changes if one.what == "user message"] == ["u0", "u1", "u2"]
-    assert {one.reason for one in oldest.changes} == {Reason.OVER_BUDGET}
-
-
-def test_the_oldest_first_also_keeps_to_a_number_of_items() -> None:
-    plan = make_manager(LARGE, max_context_items=20, target_ratio=1.0, strategy=DropOldest()).plan_session(session_of(6))
-    assert plan.changes[0].item_id == "u0"
-    assert {one.reason for one in plan.changes} == {Reason.TOO_MANY_ITEMS}
-    assert len(plan) - len(plan.changes) in (19, 20)
-
-
-def test_newest_first_drops_the_newest_units_that_may_go() -> None:
-    session = session_of(6)
-    view = make_manager(1500, strategy=DropOldest()).trim_session(session, preserve_recency=False)
-    assert ids(view)[:3] == ids(session)[:3]
-    assert "a4" not in ids(view)
-
-
-def test_system_messages_go_in_their_turn_where_they_need_not_stay() -> None:
-    session = session_of(6)
-    session.add_message("system", "never lie", "pinned system")
-    session.pin("pinned system")
-    session.add_message("user", "well?")
-    assert "sys" in ids(make_manager(1500, strategy=DropOldest()).process_session(session))
-    view = make_manager(1500, strategy=DropOldest(keep_system=False)).process_session(session)
-    assert "sys" not in ids(view)
-    assert "pinned system" in ids(view)
 
 
 def test_a_summary_stays_though_somebody_has_made_it_a_system_message_that_need_not() -> None:
@@ -200,34 +134,6 @@ def test_a_strict_agent_hears_of_the_overflow_at_the_first_call_that_is_too_larg
             with pytest.raises(ContextOverflowError, match=r"needs 1,100 tokens, 100 more than the budget of 1,000"):
                 strict.process_session(session)
             return
-
-
-def test_after_a_window_nothing_else_is_taken_where_a_chain_says_never() -> None:
-    session = session_of(6)
-    chain = SlidingWindow(12) | NeverTrim()
-    plan = make_manager(400, strategy=chain).plan_session(session)
-    assert {one.reason for one in plan.changes} == {Reason.OUT_OF_WINDOW}
-    assert plan.over_budget
-    with pytest.raises(ContextOverflowError):
-        make_manager(400, strategy=chain, strict=True).process_session(session)
-
-
-def test_each_strategy_of_a_chain_is_asked_about_what_the_one_before_has_left() -> None:
-    session = session_of(6)
-    plan = make_manager(600, strategy=SlidingWindow(10) | DropOldest()).plan_session(session, one_shot=True)
-    reasons = [one.reason for one in plan.changes]
-    assert set(reasons) == {Reason.OUT_OF_WINDOW, Reason.OVER_BUDGET}
-    assert reasons == sorted(reasons, key=[Reason.OUT_OF_WINDOW, Reason.OVER_BUDGET].index)
-    seen: list[tuple[int, int, list[str]]] = []
-
-    def note(units: Sequence[MeasuredUnit], budget: StrategyBudget) -> list[Choice]:
-        seen.append((len(units), budget.units, [session.items[unit.places[0]].id for unit in units]))
-        return []
-
-    make_manager(600, strategy=SlidingWindow(10) | note).trim_session(session)
-    kept = ids(make_manager(LARGE, strategy=SlidingWindow(10)).trim_session(session))
-    assert [(all_of_them, counted) for all_of_them, counted, _ in seen] == [(11, 10)]
-    assert set(seen[0][2]) <= set(kept)
 
 
 def test_a_strategy_is_asked_with_the_view_and_the_limits_of_its_manager() -> None:
