@@ -172,9 +172,9 @@ def test_recorded_sessions_keep_the_ratios() -> None:
     quick = module("__main__")
     recordings = [made for made in module("sessions").recordings() if made.tokens <= quick.QUICK_TOKENS]
     windows = [int(percent) for percent in quick.QUICK_WINDOWS.split(",")]
-    known = module("policies").known_policies()
-    policies = {name: known[name].policy for name in ("default", "extract", "drop-oldest", "oldest-first") if name in known}
-    outcomes = [one for made in recordings for one in module("replay").replay(made, windows, policies)]
+    candidates = module("policies").known_policies()
+    policies = {name: candidates[name].policy for name in ("default", "extract", "drop-oldest", "oldest-first") if name in candidates}
+    outcomes = [entry for made in recordings for entry in module("replay").replay(made, windows, policies)]
     assert len(outcomes) > 8
     assert module("check").broken_ratios(outcomes) == []
 

@@ -34,9 +34,9 @@ def test_anthropic_valid(session: Session) -> None:
     before = json.dumps(session.to_dict())
     for end in {*request_points(session), len(session.items)}:
         for caching in (False, True):
-            sent = to_anthropic(cut(session, end), caching=caching)
-            assert validate_anthropic(sent) == []
-            json.dumps(sent, allow_nan=False).encode()
+            request = to_anthropic(cut(session, end), caching=caching)
+            assert validate_anthropic(request) == []
+            json.dumps(request, allow_nan=False).encode()
     assert json.dumps(session.to_dict()) == before
 
 
@@ -67,10 +67,10 @@ def test_every_call_has_the_result_that_is_its_own(session: Session) -> None:
 @given(logs())
 def test_the_preamble_is_there_exactly_when_planners_reserve_it(session: Session) -> None:
     """`PREAMBLE` stands at the head when the first item that becomes a message is no user message."""
-    said = [item for item in session.items if not isinstance(item, AgentConfigUpdate) and not is_system(item)]
+    content = [item for item in session.items if not isinstance(item, AgentConfigUpdate) and not is_system(item)]
     groups = grouping(session)
-    said = [item for item in said if groups.kind[session.position(item.id) or 0] != KIND_ORPHAN and not is_blank(item)]
-    due = bool(said) and not (isinstance(said[0], AgentHandoff) or (isinstance(said[0], Message) and said[0].role == "user"))
+    content = [item for item in content if groups.kind[session.position(item.id) or 0] != KIND_ORPHAN and not is_blank(item)]
+    due = bool(content) and not (isinstance(content[0], AgentHandoff) or (isinstance(content[0], Message) and content[0].role == "user"))
     messages = to_anthropic(session).messages
     event(f"preamble: {due}")
     assert (bool(messages) and messages[0]["content"][0].get("text") == PREAMBLE) == due
@@ -86,10 +86,10 @@ def test_a_longer_log_extends_the_messages_of_a_shorter_one(session: Session) ->
     event(f"late answers: {bool(late)}")
     previous: list[Any] = []
     for end in points:
-        sent = [(message["role"], block) for message in to_anthropic(cut(session, end)).messages for block in message["content"]]
+        request = [(message["role"], block) for message in to_anthropic(cut(session, end)).messages for block in message["content"]]
         if not late:
-            assert sent[: len(previous)] == previous
-        previous = sent
+            assert request[: len(previous)] == previous
+        previous = request
 
 
 @given(logs())
@@ -104,6 +104,6 @@ def test_everything_said_is_sent_in_order(session: Session) -> None:
     ]
     session = Session.showing(session, marked, breaks=session.response_breaks, settled=0)
     blocks = [block for message in to_anthropic(session).messages for block in message["content"]]
-    said = [block["text"] for block in blocks if block["type"] == "text" and block["text"].startswith("text ")]
-    assert said == [item.text for item in marked if isinstance(item, Message) and item.role in ("user", "assistant")]
+    content = [block["text"] for block in blocks if block["type"] == "text" and block["text"].startswith("text ")]
+    assert content == [item.text for item in marked if isinstance(item, Message) and item.role in ("user", "assistant")]
     assert sum(block["type"] == "tool_use" for block in blocks) == sum(isinstance(item, FunctionCall) for item in marked)

@@ -114,7 +114,7 @@ def test_a_property_catches(fault: str, copy: Path) -> None:
         text=True,
         check=False,
     )
-    told = done.stdout + done.stderr
-    assert done.returncode == pytest.ExitCode.TESTS_FAILED, told
+    message = done.stdout + done.stderr
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, message
     # By an assertion of its own: code that breaks off would be caught by anything.
-    assert re.search(rf"^FAILED {re.escape(test)}(\[.*\])? - (assert|AssertionError)", told, re.MULTILINE), told
+    assert re.search(rf"^FAILED {re.escape(test)}(\[.*\])? - (assert|AssertionError)", message, re.MULTILINE), message

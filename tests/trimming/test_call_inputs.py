@@ -45,11 +45,11 @@ def test_the_written_text_goes_and_the_path_stays() -> None:
     asked = manager(8_000)
     view, plan = asked.process_session(session), asked.plan_session(session)
     assert [item.id for item in view.items] == [item.id for item in session.items]
-    changes = [(one.item_id, one.action, one.reason) for one in plan.changes]
+    changes = [(entry.item_id, entry.action, entry.reason) for entry in plan.changes]
     assert changes == [("call0", Action.CLEAR, Reason.OVER_SHARE), ("call1", Action.CLEAR, Reason.OVER_SHARE)]
     marker = "[text taken out here; recall id call0]"
-    shown = {"path": "file0.py", "content": marker, "edits": [{"new": marker, "line": 0}], "mode": "w"}
-    assert json.loads(call_of(view, "call0").arguments) == shown
+    visible = {"path": "file0.py", "content": marker, "edits": [{"new": marker, "line": 0}], "mode": "w"}
+    assert json.loads(call_of(view, "call0").arguments) == visible
     assert asked.recall(view, "call0") is session.get_by_id("call0")
     assert "cleared 2 Write calls" in str(plan)
     report = asked.usage()
@@ -78,7 +78,7 @@ def test_short_values_keys_and_arguments_that_are_no_object_stay(arguments: str)
     session.add_message("assistant", "Done.", "a0")
     session.add_message("user", "x" * 600, "u1")
     plan = manager(2_300 + len(arguments)).plan_session(session)
-    assert [one.item_id for one in plan.changes] == ["write"]
+    assert [entry.item_id for entry in plan.changes] == ["write"]
 
 
 def test_a_call_that_was_truncated_is_cleared_later() -> None:

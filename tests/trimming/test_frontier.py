@@ -75,12 +75,12 @@ def test_a_shortened_message_leaves_room_for_the_work_on_it() -> None:
     session = after_a_turn()
     session.append(Message("user", "Fix what this log shows.\n" + "x" * 60_000, id="u1"))
     asked = manager(4_000)
-    shown = asked.process_session(session).get_by_id("u1")
+    visible = asked.process_session(session).get_by_id("u1")
     for step in range(20):
         session.append(FunctionCall("read", "{}", f"c{step}", id=f"c{step}"))
         session.append(FunctionCallOutput("read", "y" * 500, f"c{step}", id=f"o{step}"))
         view = asked.process_session(session)
-        assert view.get_by_id("u1") is shown, "the beginning of the request has changed"
+        assert view.get_by_id("u1") is visible, "the beginning of the request has changed"
         assert view.get_by_id(f"o{step}") is session.items[-1], "the message has left no room for an output"
         assert not asked.plan_session(session).over_budget
 

@@ -17,17 +17,17 @@ OUTPUT = FunctionCallOutput("Look", ("a" * 300, SHOT, "b" * 299, SHOT, Document(
 
 
 def truncated(item: FunctionCallOutput, cut: Cut | None, *images: int) -> FunctionCallOutput:
-    found = changed(item, images, cut)
-    assert isinstance(found, FunctionCallOutput)
-    return found
+    result = changed(item, images, cut)
+    assert isinstance(result, FunctionCallOutput)
+    return result
 
 
 def test_however_often_it_was_changed_a_placeholder_tells_what_it_was() -> None:
     once = truncated(OUTPUT, Cut(40, 30, 0))
     twice = truncated(once, None, 1)
     thrice = truncated(twice, Cut(20, 30, 0))
-    for one in (OUTPUT, once, twice, thrice):
-        assert cleared(one) == cleared(OUTPUT)
+    for entry in (OUTPUT, once, twice, thrice):
+        assert cleared(entry) == cleared(OUTPUT)
 
 
 def test_a_second_cut_is_the_cut_of_the_original() -> None:
@@ -54,10 +54,10 @@ def test_what_is_said_lasts_through_a_file() -> None:
 def test_a_cut_output_is_as_short_as_it_is_and_can_be_made_shorter() -> None:
     measurer = Measurer(Letters())
     once = truncated(OUTPUT, Cut(40, 30, 0), 1, 3)
-    whole = measurer.measure(once).tokens
-    assert measurer.truncated(once, 10**6) == Cut(40, 30, whole)
-    less = measurer.truncated(once, whole - 20)
-    assert whole - 24 <= less.tokens <= whole - 20
+    full_log = measurer.measure(once).tokens
+    assert measurer.truncated(once, 10**6) == Cut(40, 30, full_log)
+    less = measurer.truncated(once, full_log - 20)
+    assert full_log - 24 <= less.tokens <= full_log - 20
     assert measurer.measure(truncated(once, less)).tokens == less.tokens
 
 

@@ -90,7 +90,7 @@ CASES: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_no_choice_is_an_error_that_names_the_strategy(name: str) -> None:
-    wrong, told = CASES[name]
+    wrong, message = CASES[name]
     wrong.__name__ = "tidy_up"
     keeper, session = make_manager(1000, strategy=wrong), session_of(6)
     before = session.to_dict()
@@ -99,7 +99,7 @@ def test_what_is_no_choice_is_an_error_that_names_the_strategy(name: str) -> Non
             call(session)
         assert caught.value.strategy == "tidy_up"
         assert str(caught.value).startswith("the strategy 'tidy_up' ")
-        assert told in str(caught.value)
+        assert message in str(caught.value)
         assert isinstance(caught.value, ContextWindowError)
     assert session.to_dict() == before
     assert keeper.process_session(session_of(1)).items, "it is not asked where everything fits"

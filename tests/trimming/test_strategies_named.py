@@ -48,7 +48,7 @@ def test_a_window_waits_for_the_trigger_if_there_is_one(strategy: Strategy) -> N
     waiting = make_manager(2 * total, strategy=strategy, trigger_ratio=0.5)
     assert waiting.process_session(session) is session
     sliding = make_manager(2 * total - 2, strategy=strategy, trigger_ratio=0.5, target_ratio=0.5)
-    assert {one.reason for one in sliding.plan_session(session).changes} == {Reason.OUT_OF_WINDOW}
+    assert {entry.reason for entry in sliding.plan_session(session).changes} == {Reason.OUT_OF_WINDOW}
     assert list(sliding.process_session(session).items) == [session.items[0], *session.items[-5:]]
     at_once = make_manager(2 * total, strategy=strategy)
     assert len(at_once.process_session(session).items) == 6
@@ -57,7 +57,7 @@ def test_a_window_waits_for_the_trigger_if_there_is_one(strategy: Strategy) -> N
 def test_a_waiting_window_moves_for_the_number_of_items_too() -> None:
     session = session_of(6)
     keeper = make_manager(LARGE, strategy=SlidingWindow(4), trigger_ratio=0.5, max_context_items=len(session.items) - 1)
-    assert Reason.OUT_OF_WINDOW in {one.reason for one in keeper.plan_session(session).changes}
+    assert Reason.OUT_OF_WINDOW in {entry.reason for entry in keeper.plan_session(session).changes}
 
 
 def test_what_has_left_a_window_stays_away_and_the_plan_says_why() -> None:
@@ -67,9 +67,9 @@ def test_what_has_left_a_window_stays_away_and_the_plan_says_why() -> None:
         session.add_message("user", "more", f"u{number}")
         session.add_message("assistant", "yes", f"a{number}")
         plan = keeper.plan_session(session)
-        now = {one.item_id for one in plan.changes}
+        now = {entry.item_id for entry in plan.changes}
         assert gone <= now
-        assert {one.reason for one in plan.changes} <= {Reason.OUT_OF_WINDOW}
+        assert {entry.reason for entry in plan.changes} <= {Reason.OUT_OF_WINDOW}
         gone = now
     assert len(gone) == 15
     assert ids(keeper.process_session(session)) == ["sys", "a6", "u7", "a7", "u8", "a8"]
@@ -107,13 +107,13 @@ def test_summarising_strategies_trim_by_priority_until_somebody_summarises() -> 
 def test_what_is_never_trimmed_comes_back_whole_and_an_overflow_has_the_figures() -> None:
     session = session_of(6)
     session.add_message("user", ("look", Image(url="u", width=30, height=10), Image(url="v", width=30, height=10)))
-    told: list[object] = []
+    message: list[object] = []
     loose = ContextWindowManager(
-        token_counter=len, context_window=ContextWindow(max_tokens=500, strategy=NeverTrim()), on_event=told.append
+        token_counter=len, context_window=ContextWindow(max_tokens=500, strategy=NeverTrim()), on_event=message.append
     )
     assert loose.process_session(session) is session
     assert loose.trim_session(session) is session
-    assert any(type(event).__name__ == "OverBudget" for event in told)
+    assert any(type(event).__name__ == "OverBudget" for event in message)
     strict = make_manager(2_000, strategy=NeverTrim(), strict=True)
     for call in (strict.process_session, strict.trim_session):
         with pytest.raises(ContextOverflowError) as caught:
@@ -137,19 +137,19 @@ def test_a_strict_agent_hears_of_the_overflow_at_the_first_call_that_is_too_larg
 
 
 def test_a_strategy_is_asked_with_the_view_and_the_limits_of_its_manager() -> None:
-    seen: list[tuple[tuple[MeasuredUnit, ...], StrategyBudget]] = []
+    earlier: list[tuple[tuple[MeasuredUnit, ...], StrategyBudget]] = []
 
     def note(units: Sequence[MeasuredUnit], budget: StrategyBudget) -> list[Choice]:
         assert units[0] is next(iter(units)) is units[-len(units)]
-        seen.append((tuple(units), budget))
+        earlier.append((tuple(units), budget))
         return []
 
     keeper = make_manager(1000, max_context_items=20, strategy=note)
     session = session_of(6)
     view = keeper.process_session(session)
     assert view.items
-    assert seen
-    for units, budget in seen:
+    assert earlier
+    for units, budget in earlier:
         assert len({unit.head for unit in units}) == len(units)
         assert (budget.budget, budget.trigger, budget.target, budget.items_max) == (1000, 1000, 650, 20)
         assert budget.over

@@ -55,8 +55,8 @@ def words() -> Iterator[str]:
 
 
 def kept_of(word: str, log: Session, units: list[list[int]], view: Session) -> str:
-    shown = {item.id for item in view.items}
-    return "".join(letter for letter, unit in zip(word, units, strict=True) if log.items[unit[0]].id in shown)
+    visible = {item.id for item in view.items}
+    return "".join(letter for letter, unit in zip(word, units, strict=True) if log.items[unit[0]].id in visible)
 
 
 def test_a_window_keeps_the_newest_units_of_every_small_log() -> None:
