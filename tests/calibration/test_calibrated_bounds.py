@@ -55,9 +55,9 @@ def bounds(session: Session, prior_score: int = 200, **rule: int) -> list[Estima
 
 
 def last_of(session: Session, prior_score: int = 200, **rule: int) -> Estimate:
-    *_, found = bounds(session, prior_score, **rule)
-    assert found is not None
-    return found
+    *_, result = bounds(session, prior_score, **rule)
+    assert result is not None
+    return result
 
 
 @st.composite
@@ -114,7 +114,7 @@ def test_the_fold_equals_the_slow_twin_on_recorded_sessions() -> None:
                 exchanges = exchanges_of(session, measurer)
                 estimates = estimates_along(session, measurer, rule)
                 assert estimates == [estimate(exchanges[:place], rule) for place in range(len(exchanges) + 1)]
-                compared += sum(one.reported > 0 for one in exchanges)
+                compared += sum(entry.reported > 0 for entry in exchanges)
     assert compared > 800
 
 
@@ -160,7 +160,7 @@ def test_one_step_is_scored_by_hand() -> None:
 
 @given(logs(), st.integers(0, 1_000))
 def test_a_bound_is_at_least_the_point(session: Session, prior: int) -> None:
-    assert all(found is None or found.bound >= found.point for found in bounds(session, prior))
+    assert all(result is None or result.bound >= result.point for result in bounds(session, prior))
 
 
 @given(logs(), st.integers(1, 998))
@@ -175,10 +175,10 @@ def test_of_steps_that_are_alike_as_many_are_covered_as_is_stated() -> None:
         covered: list[bool] = []
         for _ in range(12):
             added = [chance.randrange(50, 3_000) for _ in range(100)]
-            session = log_of(added, [int(one * chance.lognormvariate(0.2, 0.2)) for one in added], anchor=3_000_000)
-            reports = [one.reported for one in exchanges_of(session, MEASURER)]
+            session = log_of(added, [int(entry * chance.lognormvariate(0.2, 0.2)) for entry in added], anchor=3_000_000)
+            reports = [entry.reported for entry in exchanges_of(session, MEASURER)]
             estimates = bounds(session, coverage=coverage, min_score=0)
-            covered += [found.bound >= tokens for found, tokens in zip(estimates[20:], reports[20:], strict=False) if found is not None]
+            covered += [result.bound >= tokens for result, tokens in zip(estimates[20:], reports[20:], strict=False) if result is not None]
         assert least <= statistics.mean(covered) <= most
 
 
@@ -192,9 +192,9 @@ def test_a_count_that_is_wrong_all_along_is_learned_within_a_few_steps() -> None
     for factor in (150, 200, 290):
         reports = log_of([1_000] * 8, [10 * factor] * 8, anchor=20_000)
         anchor = exchanges_of(reports, MEASURER)[-1].reported
-        found = last_of(reports, prior_score=50)
-        assert found.bound >= anchor + 10 * factor
-        assert found.point >= anchor + 9 * factor
+        result = last_of(reports, prior_score=50)
+        assert result.bound >= anchor + 10 * factor
+        assert result.point >= anchor + 9 * factor
 
 
 def test_a_factor_does_not_stick_when_the_content_changes() -> None:

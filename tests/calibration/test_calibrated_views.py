@@ -101,8 +101,8 @@ def test_bounds_hold_and_are_tight_over_many_trims_of_recorded_sessions() -> Non
     requests: list[Request] = []
     for folder, most in FOLDERS.items():
         for session in long_sessions(folder, most):
-            whole = ContextWindowManager(context_window=ContextWindow(max_tokens=10**9)).analyze_session(session)["total_tokens"]
-            manager = ContextWindowManager(context_window=ContextWindow(max_tokens=9_000 + max(4_000, whole // 6)))
+            full_log = ContextWindowManager(context_window=ContextWindow(max_tokens=10**9)).analyze_session(session)["total_tokens"]
+            manager = ContextWindowManager(context_window=ContextWindow(max_tokens=9_000 + max(4_000, full_log // 6)))
             requests += played(manager, session, lambda local, _: 9_000 + local * 115 // 100)
     bounded = [request for request in requests if request.bound is not None]
     assert len(bounded) > 500

@@ -109,10 +109,10 @@ def test_counts_that_were_too_high_are_lowered_in_every_row() -> None:
 @given(st.lists(st.integers(0, 1_000), min_size=4, max_size=4), st.integers(0, 500), st.integers(-1_000, 1_000))
 def test_rows_sum_to_the_total_and_none_is_negative(tokens: list[int], overhead: int, correction: int) -> None:
     """Rows still sum exactly to the total"""
-    whole = sum(tokens) + overhead
-    correction = max(correction, -whole)
+    full_log = sum(tokens) + overhead
+    correction = max(correction, -full_log)
     rows = rows_of(tokens, overhead, correction)
-    assert sum(rows.tokens) + rows.overhead == whole + correction
+    assert sum(rows.tokens) + rows.overhead == full_log + correction
     assert min(*rows.tokens, rows.overhead) >= 0
 
 
@@ -187,8 +187,8 @@ def in_turn(log: Session, manager: ContextWindowManager, *, late: int, seen: boo
     for item in log.items:
         notes = manager.answer_notes(session)
         if item.usage is not None:
-            sent = Session.showing(session, list(session.items), breaks=session.response_breaks, settled=len(session.items))
-            waiting.append((len(session.items) + late, item.usage, sent))
+            request = Session.showing(session, list(session.items), breaks=session.response_breaks, settled=len(session.items))
+            waiting.append((len(session.items) + late, item.usage, request))
         record(manager, waiting, len(session.items))
         session.append(bare(item))
         if seen:
@@ -199,16 +199,16 @@ def in_turn(log: Session, manager: ContextWindowManager, *, late: int, seen: boo
     record(manager, waiting, len(session.items) + late)
     if log.items:
         manager.process_session(session)
-    written = Session(noted, id=log.id)
-    written.restore_seams(log.response_breaks, 0)
-    return written
+    output = Session(noted, id=log.id)
+    output.restore_seams(log.response_breaks, 0)
+    return output
 
 
 def record(manager: ContextWindowManager, waiting: list[tuple[int, Usage, Session]], length: int) -> None:
     """Gives the manager the reports that come when the log is so long."""
     while waiting and waiting[0][0] <= length:
-        _, usage, sent = waiting.pop(0)
-        manager.record_usage(usage, sent)
+        _, usage, request = waiting.pop(0)
+        manager.record_usage(usage, request)
 
 
 def bare(item: Item) -> Item:
@@ -274,7 +274,7 @@ def test_a_report_that_is_recorded_again_gives_the_view_of_a_cold_start(in_log: 
     restored = a_manager()
     restored.calibration.restore(manager.calibration.to_dict())
     expected = 900 if in_log else 1_204
-    assert [one.analyze_session(session)["reported_tokens"] for one in (manager, restored)] == [expected, expected]
+    assert [entry.analyze_session(session)["reported_tokens"] for entry in (manager, restored)] == [expected, expected]
 
 
 LATE_ANSWER = FunctionCallOutput("t", "late", "c")
@@ -295,17 +295,17 @@ def test_a_late_report_gives_the_view_of_a_cold_start(since: Item, then: list[It
     session = Session([FunctionCall("t", "x" * 500, "c"), sized("user", 400), sized("assistant", 400), sized("user", 400)], id="s")
     view = manager.process_session(session)
     assert len(view.items) < len(session.items)
-    sent = manager.get_token_usage()["total"]
+    request = manager.get_token_usage()["total"]
     session.append(sized("assistant", 100))
     session.append(since)
     manager.process_session(session)
-    manager.record_usage(Usage(sent + 100), view)
+    manager.record_usage(Usage(request + 100), view)
     for item in then:
         manager.process_session(session)
         session.append(item)
     cold = a_manager(1_500)
     cold.calibration.restore(manager.calibration.to_dict())
-    ids = [[item.id for item in one.process_session(session).items] for one in (manager, cold)]
+    ids = [[item.id for item in entry.process_session(session).items] for entry in (manager, cold)]
     assert ids[0] == ids[1]
     assert manager.get_token_usage() == cold.get_token_usage()
 
@@ -448,12 +448,12 @@ def test_the_whole_log_is_not_taken_for_the_view_that_was_reported() -> None:
     manager = a_manager(2_000)
     for turn in range(40):
         session.append(Message("user", "q" * 96, id=f"q{turn}"))
-        sent = manager.process_session(session)
-        local = sum(map(cost, sent.items)) + (4 + len(sent.removed.line) if sent.removed is not None else 0)
+        request = manager.process_session(session)
+        local = sum(map(cost, request.items)) + (4 + len(request.removed.line) if request.removed is not None else 0)
         session.append(Message("assistant", "a" * 96, id=f"a{turn}", usage=Usage(input_tokens=local + 300, output_tokens=100)))
-    whole = manager.analyze_session(session)
+    full_log = manager.analyze_session(session)
     slack = 24 + 11  # letters of ids and numbers that are reserved for the line about removed items, which the whole session does not have
-    assert 8_300 - slack <= whole["total_tokens"] <= 8_500
+    assert 8_300 - slack <= full_log["total_tokens"] <= 8_500
     manager.process_session(session)
     assert manager.get_token_usage()["total"] <= 2_000
 

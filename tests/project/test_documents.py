@@ -19,10 +19,10 @@ def examples(path: Path) -> list[str]:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # some write files
-    found = examples(ROOT / name)
-    assert found
+    result = examples(ROOT / name)
+    assert result
     names: dict[str, object] = {}
-    for example in found:
+    for example in result:
         exec(compile(example, name, "exec"), names)
 
 

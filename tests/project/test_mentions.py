@@ -46,7 +46,7 @@ def test_mentioned_files_exist() -> None:
     prose = [(name, part) for name, text in programs.items() for part, is_prose in _tokens(text) if is_prose]
     prose += [(name, text) for name, text in texts() if name.endswith(".md") and name != "CHANGELOG.md"]
     mentions = {(name, file) for name, part in prose for file in FILE.findall(part)}
-    assert ("context_window/decision/__init__.py", "fold.py") in mentions
+    assert len(mentions) > 100
     assert sorted((name, file) for name, file in mentions if file not in files | OF_EXAMPLES) == []
 
 
@@ -57,5 +57,5 @@ def test_mentioned_members_exist() -> None:
     classes = {name for text in _programs().values() for name in re.findall(r"^class (\w+)", text, re.MULTILINE)}
     mentions = {(name, mention) for name, part, is_prose in parts if is_prose for mention in MEMBER.findall(part)}
     mentions = {(name, mention) for name, mention in mentions if mention.startswith("_") or mention.partition(".")[0] in classes}
-    assert ("context_window/decision/__init__.py", "ViewState.note_edit") in mentions
+    assert len(mentions) > 10
     assert sorted((name, mention) for name, mention in mentions if not words.issuperset(mention.split("."))) == []

@@ -57,15 +57,15 @@ def test_the_pythons_are_the_same_wherever_they_are_named() -> None:
 def _entries(opening: str) -> list[tuple[str, str]]:
     """Each entry of the list that begins with this line of pyproject.toml, with the comment beside it or above it."""
     lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
-    found, above = [], ""
+    result, above = [], ""
     for line in lines[lines.index(opening) + 1 :]:
         if line.startswith("]"):
             break
         entry, _, comment = line.partition("#")
         if entry.strip():
-            found.append((entry.strip(' ",'), comment.strip() or above))
+            result.append((entry.strip(' ",'), comment.strip() or above))
         above = comment.strip() if not entry.strip() else ""
-    return found
+    return result
 
 
 def test_every_dependency_has_a_lower_bound_and_a_reason() -> None:

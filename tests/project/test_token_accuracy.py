@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from string import ascii_lowercase
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -73,76 +72,6 @@ def write_requests(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def test_the_split_is_by_hash_and_stays() -> None:
-    held_out = "".join(letter for letter in ascii_lowercase if benchmark().is_held_out(letter))
-    assert held_out == "ghlot"  # with any other split, constants would have been fitted on held-out records
-
-
-def test_any_id_is_on_one_side() -> None:
-    assert {benchmark().is_held_out(record_id) for record_id in ("", "\ud800", "\0", "a" * 100_000)} <= {True, False}
-
-
-def test_about_a_third_is_held_out() -> None:
-    held_out = sum(benchmark().is_held_out(f"record {number}") for number in range(3_000))
-    assert 900 <= held_out <= 1_100
-
-
-def test_one_small_request_is_measured(write_requests: Any) -> None:
-    records, left_out = benchmark().measure([write_requests(request())])
-    (record,) = records
-    assert not left_out
-    assert (record.provider, record.family, record.content) == ("OpenAI", "to gpt-4.1", "text")
-    assert (record.reported, record.estimated, record.error) == (9, 2 + 4 + 3, 0.0)
-    assert record.id == "someone/something/tests/one.yaml"
-
-
-def test_requests_that_cannot_be_compared_are_left_out_with_a_reason(write_requests: Any) -> None:
-    elsewhere = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]}]
-    path = write_requests(
-        request(server_tools=["web_search"]),
-        request(server_state=["previous_response_id"]),
-        request(host="openrouter.ai"),
-        request(host="api.openai.com.example.org"),
-        request(model="llama-3", request={"model": "llama-3", "messages": [{"role": "user", "content": "hello"}]}),
-        request(usage={}),
-        request(request={"model": "gpt-4o", "messages": elsewhere}),
-    )
-    records, left_out = benchmark().measure([path])
-    assert not records
-    assert left_out == {
-        "the provider's own tools, or state that it keeps": 2,
-        "not served by the maker of the model": 2,
-        "not a model of Anthropic, OpenAI or Google in its own format": 1,
-        "nothing was reported": 1,
-        "media behind a URL": 1,
-    }
-
-
-@pytest.mark.parametrize(
-    ("settings", "content"),
-    [
-        ({}, "text"),
-        ({"tools": [{"type": "function", "function": {"name": "look", "parameters": {}}}]}, "tools"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {}}}}, "schema"),
-        ({"response_format": {"type": "text"}}, "text"),
-        ({"tools": [{"type": "function", "function": {"name": "look", "parameters": {}, "defer_loading": True}}]}, "deferred tools"),
-    ],
-)
-def test_the_content_is_the_kind_that_is_hardest_to_count(write_requests: Any, settings: dict[str, Any], content: str) -> None:
-    (record,), _ = benchmark().measure([write_requests(request(request=request()["request"] | settings))])
-    assert record.content == content
-
-
-def test_errors_are_tokens_of_small_requests_and_percent_of_others() -> None:
-    def record(reported: int, estimated: int) -> Any:
-        return benchmark().Record("id", "OpenAI", "family", "text", "counter", reported, estimated)
-
-    assert [record(999, 989).error, record(1_000, 990).error, record(2_000, 2_100).error] == [-10, -1, 5]
-    errors = benchmark().errors_of([record(100, 100 + off) for off in (-1, -3, 2, 0, 30)])
-    assert (errors.records, errors.median, errors.p95, errors.bias, errors.under) == (5, 2, 30, 0, 0.4)
-    assert benchmark().errors_of([]) is None
-
-
 def test_the_command_prints_tables_and_json_and_draws(write_requests: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, drawing = write_requests(request(), request(path="tests/two.yaml")), tmp_path / "errors.svg"
     assert benchmark().main([str(path), "--svg", str(drawing)]) == 0
@@ -156,11 +85,6 @@ def test_the_command_prints_tables_and_json_and_draws(write_requests: Any, tmp_p
     values = json.loads(capsys.readouterr().out)
     assert [element["estimated"] for element in values["records"]] == [9, 9]
     assert sum(row["records"] for rows in values["tables"].values() for row in rows if row["grouping"] == "all") == 2
-
-
-def test_a_folder_without_requests_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert benchmark().main([str(tmp_path)]) == 2
-    assert "no recorded requests" in capsys.readouterr().err
 
 
 @needs_transcripts

@@ -51,10 +51,10 @@ def test_every_call_has_the_result_that_is_its_own(session: Session) -> None:
 @given(logs())
 def test_the_preamble_is_there_exactly_when_planners_reserve_it(session: Session) -> None:
     """`PREAMBLE` stands at the head when the first item that becomes a message is no user message."""
-    said = [item for item in session.items if not isinstance(item, AgentConfigUpdate) and not is_system(item)]
+    content = [item for item in session.items if not isinstance(item, AgentConfigUpdate) and not is_system(item)]
     groups = grouping(session)
-    said = [item for item in said if groups.kind[session.position(item.id) or 0] != KIND_ORPHAN and not is_blank(item)]
-    due = bool(said) and not (isinstance(said[0], AgentHandoff) or (isinstance(said[0], Message) and said[0].role == "user"))
+    content = [item for item in content if groups.kind[session.position(item.id) or 0] != KIND_ORPHAN and not is_blank(item)]
+    due = bool(content) and not (isinstance(content[0], AgentHandoff) or (isinstance(content[0], Message) and content[0].role == "user"))
     messages = to_anthropic(session).messages
     event(f"preamble: {due}")
     assert (bool(messages) and messages[0]["content"][0].get("text") == PREAMBLE) == due
@@ -72,6 +72,6 @@ def test_everything_said_is_sent_in_order(session: Session) -> None:
     ]
     session = Session.showing(session, marked, breaks=session.response_breaks, settled=0)
     blocks = [block for message in to_anthropic(session).messages for block in message["content"]]
-    said = [block["text"] for block in blocks if block["type"] == "text" and block["text"].startswith("text ")]
-    assert said == [item.text for item in marked if isinstance(item, Message) and item.role in ("user", "assistant")]
+    content = [block["text"] for block in blocks if block["type"] == "text" and block["text"].startswith("text ")]
+    assert content == [item.text for item in marked if isinstance(item, Message) and item.role in ("user", "assistant")]
     assert sum(block["type"] == "tool_use" for block in blocks) == sum(isinstance(item, FunctionCall) for item in marked)

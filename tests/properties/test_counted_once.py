@@ -95,25 +95,25 @@ def ask(question: str, managers: list[ContextWindowManager], log: Session) -> li
 @given(st.data())
 def test_counted_once(data: st.DataObject) -> None:
     """Each item object is tokenised once per counter, whatever is called how often"""
-    whole = data.draw(sessions(max_steps=12))
-    tokens = sum(map(cost, whole.items))
+    full_log = data.draw(sessions(max_steps=12))
+    tokens = sum(map(cost, full_log.items))
     budgets = [max(1, tokens * data.draw(st.integers(20, 110)) // 100) for _ in range(2)]
     counter = Recording()
     managers = [ContextWindowManager(token_counter=counter, context_window=ContextWindow(max_tokens=budget)) for budget in budgets]
     # What is in the manager's own requests (tool definitions and the like) is no item's.
     counter.texts.clear()
-    log = copy_of(whole)
+    log = copy_of(full_log)
     seen: dict[int, Item] = {}
     with attempts_ignored(counter):
-        for item in whole.items:
+        for item in full_log.items:
             log.append(item)
             for question in data.draw(st.lists(st.sampled_from(QUESTIONS), max_size=2)):
                 for view in ask(question, managers, log):
-                    seen.update((id(one), one) for one in view.items)
+                    seen.update((id(entry), entry) for entry in view.items)
         for question in QUESTIONS * 2:
             for view in ask(question, managers, log):
-                seen.update((id(one), one) for one in view.items)
-    seen.update((id(one), one) for one in log.items)
+                seen.update((id(entry), entry) for entry in view.items)
+    seen.update((id(entry), entry) for entry in log.items)
 
     once = Recording()
     measurer = Measurer(once)

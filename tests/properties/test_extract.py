@@ -31,14 +31,14 @@ from tests.support.twin import cost
 @given(st.data())
 def test_twin(data: st.DataObject) -> None:
     """with constant policy and counts, the incremental fold equals the plain from-scratch one at every prefix, whenever it was called"""
-    whole = data.draw(coded_sessions(max_steps=12))
+    full_log = data.draw(coded_sessions(max_steps=12))
     strategy = data.draw(EXTRACTING)
-    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
-    log = copy_of(whole)
+    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, full_log.items)))))
+    log = copy_of(full_log)
     engine = Engine(log, bounds)
-    for item in whole.items:
+    for item in full_log.items:
         log.append(item)
-        if item is whole.items[-1] or data.draw(st.integers(0, 7)) == 7:
+        if item is full_log.items[-1] or data.draw(st.integers(0, 7)) == 7:
             outcome = engine.process(log)
             twin = decided(log, bounds, strategy)
             assert list(outcome.view.items) == twin.view()
@@ -72,8 +72,8 @@ def test_verbatim(data: st.DataObject) -> None:
             assert decision.action is Action.EXTRACT
             assert recall(outcome.view, decision.item_id) is item
             digests.setdefault(decision.digest_before, []).append(item)
-    shown = [item for item in outcome.view.items if is_digest(item)]
-    assert sorted(item.id for item in shown) == sorted(members[0].id for members in digests.values())
+    visible = [item for item in outcome.view.items if is_digest(item)]
+    assert sorted(item.id for item in visible) == sorted(members[0].id for members in digests.values())
     for members in digests.values():
         digest = outcome.view.get_by_id(members[0].id)
         assert isinstance(digest, Message)
@@ -92,10 +92,10 @@ def are_lines_of(body: str, text: str) -> bool:
     """True if all between the gaps is in the text, in this order."""
     position = 0
     for piece in f"\n{body}\n".split(GAP):
-        found = text.find(piece.strip("\n"), position)
-        if found < 0:
+        result = text.find(piece.strip("\n"), position)
+        if result < 0:
             return False
-        position = found + len(piece.strip("\n"))
+        position = result + len(piece.strip("\n"))
     return True
 
 

@@ -24,10 +24,10 @@ from tests.support.twin import cost
 @given(st.data())
 def test_a_log_with_forks_and_pins_is_decided_as_one_never_seen(data: st.DataObject) -> None:
     """after any appends, pins and forks the manager's view and plan equal those of another manager"""
-    whole = data.draw(coded_sessions() if data.draw(st.booleans()) else sessions())
+    full_log = data.draw(coded_sessions() if data.draw(st.booleans()) else sessions())
     if data.draw(st.booleans()):
-        whole = data.draw(reported(whole))
-    budget = max(1, sum(map(cost, whole.items)) * data.draw(st.integers(20, 120)) // 100)
+        full_log = data.draw(reported(full_log))
+    budget = max(1, sum(map(cost, full_log.items)) * data.draw(st.integers(20, 120)) // 100)
     window = ContextWindow(
         max_tokens=budget,
         strategy=data.draw(st.sampled_from((None, Extract()))),
@@ -38,8 +38,8 @@ def test_a_log_with_forks_and_pins_is_decided_as_one_never_seen(data: st.DataObj
     def managed_by() -> ContextWindowManager:
         return ContextWindowManager("gpt-5", token_counter=Letters(), context_window=window)
 
-    manager, sessions_so_far = managed_by(), [copy_of(whole)]
-    for item in whole.items:
+    manager, sessions_so_far = managed_by(), [copy_of(full_log)]
+    for item in full_log.items:
         session = sessions_so_far[-1]
         session.append(item)
         match data.draw(EDITS):

@@ -65,10 +65,10 @@ CALL, OUTPUT = FunctionCall("look", "{}", "c"), FunctionCallOutput("look", "seen
 )
 def test_a_question_that_ends_the_turn_makes_its_reasoning_free(items: list[Item], is_free: bool) -> None:
     session = Session([replace(item) for item in items])
-    whole = sum(map(cost, items))
+    full_log = sum(map(cost, items))
     for model, thought in (("claude-sonnet-4-5", cost(THOUGHT) if is_free else 0), ("claude-opus-4-5", 0)):
         manager = ContextWindowManager(model, Letters(), context_window=ContextWindow(max_tokens=100_000))
-        assert sum(manager.analyze_session(session)["per_category"].values()) == whole - thought
+        assert sum(manager.analyze_session(session)["per_category"].values()) == full_log - thought
         assert manager.process_session(session) is session
 
 

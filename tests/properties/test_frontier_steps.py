@@ -92,7 +92,7 @@ def unread_images(outcome: Outcome) -> list[UnreadImage]:
     """Return the images of the frontier that may become placeholders, the oldest first."""
     twin = undecided(outcome)
     unread: list[UnreadImage] = []
-    shown = 0
+    visible = 0
     for place, decision in reversed(list(enumerate(outcome.plan))):
         if decision.action in (Action.DROP, Action.CLEAR):
             continue
@@ -101,8 +101,8 @@ def unread_images(outcome: Outcome) -> list[UnreadImage]:
                 is_replaced = part in decision.images
                 saves = twin.form(place, images=(part,))[1] < twin.form(place)[1]
                 if saves and may_shrink(twin, place):
-                    unread.append(UnreadImage(is_replaced, shown))
-                shown += not is_replaced
+                    unread.append(UnreadImage(is_replaced, visible))
+                visible += not is_replaced
     return unread[::-1]
 
 

@@ -62,7 +62,7 @@ def test_a_view_goes_on_with_its_fold(data: st.DataObject) -> None:
         session.add_message("assistant", "answer", "answer", 1e6)
         for item in more:
             session.append(item)
-    whole, on = process(log, bounds), process(view, bounds)
-    assert list(on.view.items) == list(whole.view.items)
-    assert on.total == whole.total
+    full_log, on = process(log, bounds), process(view, bounds)
+    assert list(on.view.items) == list(full_log.view.items)
+    assert on.total == full_log.total
     event(f"changed again: {any(MARK in item.extra for item in view.items)}")

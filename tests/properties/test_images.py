@@ -35,16 +35,16 @@ def test_images(data: st.DataObject) -> None:
     log = data.draw(sessions())
     bounds = replace(data.draw(limits(1)), budget=10**9, trigger=10**9, target=10**9, items_max=None)
     outcome = process(log, bounds)
-    shown = pictures(outcome.view)
+    visible = pictures(outcome.view)
     gone = {decision.item_id: decision.reason for decision in outcome.plan if decision.action is Action.DROP}
     older = [picture for picture in pictures(log) if picture[0] not in gone]
     newest = older[len(older) - bounds.images_kept :] if bounds.images_kept else []
     # Where a summary has taken newer images away since, older ones were replaced while those were the newest.
-    if all(reason is Reason.ORPHAN for item_id, reason in gone.items() if any(one == item_id for one, _ in pictures(log))):
-        assert set(newest) <= set(shown), "one of the newest is gone"
-    if len(shown) > max(bounds.images_max, bounds.images_kept):
+    if all(reason is Reason.ORPHAN for item_id, reason in gone.items() if any(entry == item_id for entry, _ in pictures(log))):
+        assert set(newest) <= set(visible), "one of the newest is gone"
+    if len(visible) > max(bounds.images_max, bounds.images_kept):
         event("protected images wait")
-        assert [picture for picture in shown if picture not in newest and may_go(log, picture[0])] == []
+        assert [picture for picture in visible if picture not in newest and may_go(log, picture[0])] == []
     for item in outcome.view.items:
         before = parts_of(log.get_by_id(item.id))
         assert len(before) == len(parts_of(item))
@@ -79,4 +79,4 @@ def may_go(log: Session, item_id: str) -> bool:
         return False
     unit = unit_of(items, log.response_breaks)[place]
     system = MessageCategory.SYSTEM
-    return category_of(items, unit) is not system and not any(items[one].pinned or items[one].category is system for one in unit)
+    return category_of(items, unit) is not system and not any(items[entry].pinned or items[entry].category is system for entry in unit)

@@ -51,7 +51,7 @@ def test_one_output_that_cannot_shrink_takes_no_room_from_others_as_the_budget_g
         content = (Image(url="u", width=60, height=10), text) if one == "stiff" else text
         log.append(FunctionCallOutput("tool", content, one, id=one))
     before = dict.fromkeys(ids, 0)
-    for budget in range(100, sum(map(cost, log.items))):
+    for budget in range(100, sum(map(cost, log.items)), 3):
         bounds = Limits(budget, budget, budget, (Fraction(0),) * 4, images_kept=1)
         after = {decision.item_id: decision.after for decision in trim(log, bounds).plan if decision.item_id in ids}
         assert all(after[one] >= before[one] for one in ids), budget

@@ -21,8 +21,8 @@ def test_pairs(data: st.DataObject) -> None:
         check_pairs(log, outcome.view)
         if bounds.binds_thinking:
             continue  # there reasoning may go before its unit: test_reasoning.py
-        shown = {item.id for item in outcome.view.items}
+        visible = {item.id for item in outcome.view.items}
         items = list(log.items)
         for unit in unit_of(items, log.response_breaks).values():
             if any(isinstance(items[place], Reasoning) for place in unit):
-                assert len({items[place].id in shown for place in unit}) == 1
+                assert len({items[place].id in visible for place in unit}) == 1

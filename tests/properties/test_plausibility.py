@@ -53,8 +53,8 @@ def test_reports_of_the_whole_log_are_never_used_for_views_of_half_of_it(first: 
     check = PlausibilityCheck()
     assert check.accepts(first + hidden, RequestCounts(first, untrimmed=first)) == (4 * (first + hidden) > first)
     for local, missing in views:
-        local, whole = local + 100, 2 * (local + 100) + 2 * hidden + missing  # noqa: PLW2901 - at most half of the log is in the view
-        assert not check.accepts(whole + hidden, RequestCounts(local, untrimmed=whole))
+        local, full_log = local + 100, 2 * (local + 100) + 2 * hidden + missing  # noqa: PLW2901 - at most half of the log is in the view
+        assert not check.accepts(full_log + hidden, RequestCounts(local, untrimmed=full_log))
         assert check.predict(local) == local + hidden
 
 

@@ -85,6 +85,8 @@ def test_outputs_and_calls_are_cleared_before_any_is_dropped(data: st.DataObject
     kept_back = {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
     for decision in outcome.plan:
         item = log.get_by_id(decision.item_id)
-        whole = decision.action is Action.KEEP and decision.category is MessageCategory.SYSTEM_OUTPUT and decision.item_id not in kept_back
-        if whole and (isinstance(item, FunctionCallOutput) or (isinstance(item, FunctionCall) and bounds.clear_call_inputs)):
+        is_whole = (
+            decision.action is Action.KEEP and decision.category is MessageCategory.SYSTEM_OUTPUT and decision.item_id not in kept_back
+        )
+        if is_whole and (isinstance(item, FunctionCallOutput) or (isinstance(item, FunctionCall) and bounds.clear_call_inputs)):
             assert cost_cleared(item) >= decision.after

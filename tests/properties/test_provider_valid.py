@@ -34,16 +34,16 @@ FORMATS: dict[str, tuple[Callable[[Session], Any], Callable[[Any], list[Violatio
 def test_provider_valid(name: str, data: st.DataObject) -> None:
     """every view of a log cut at a request point, in every wire format, passes the strict rules of docs/provider-rules.md"""
     convert, validate = FORMATS[name]
-    whole = data.draw(sessions())
-    log = copy_of(whole)
-    for item in whole.items[: data.draw(st.sampled_from(request_points(whole) or [0]))]:
+    full_log = data.draw(sessions())
+    log = copy_of(full_log)
+    for item in full_log.items[: data.draw(st.sampled_from(request_points(full_log) or [0]))]:
         log.append(item)
     if not log.items:
         return
     bounds = data.draw(limits(sum(map(cost, log.items))))
     for outcome in (process(log, bounds), trim(log, bounds)):
-        sent = convert(outcome.view)
+        request = convert(outcome.view)
         event(f"trims: {bool(outcome.plan.changes)}")
-        if sent and (name.startswith("openai") or sent[0]):  # nothing but system messages is no request
-            assert validate(sent) == []
-        json.dumps(sent, allow_nan=False).encode()
+        if request and (name.startswith("openai") or request[0]):  # nothing but system messages is no request
+            assert validate(request) == []
+        json.dumps(request, allow_nan=False).encode()

@@ -45,7 +45,7 @@ def test_reasoning(data: st.DataObject) -> None:
 def wire_place(log: Session, place: int) -> int:
     """Where a request shows a change of this item: an output stands right after the calls of its response."""
     items = list(log.items)
-    calls = [one for one in unit_of(items, log.response_breaks)[place] if isinstance(items[one], FunctionCall)]
+    calls = [entry for entry in unit_of(items, log.response_breaks)[place] if isinstance(items[entry], FunctionCall)]
     return max(calls) if calls and isinstance(items[place], FunctionCallOutput) else place
 
 

@@ -48,22 +48,22 @@ def test_every_placeholder_names_the_id_that_gives_back_what_it_stands_for(data:
     log = data.draw(sessions())
     outcome = process(log, data.draw(limits(sum(map(cost, log.items)))))
     for decision in outcome.plan.changes:
-        shown = outcome.view.get_by_id(decision.item_id)
-        if shown is None:
+        visible = outcome.view.get_by_id(decision.item_id)
+        if visible is None:
             continue
         event(decision.action.name)
         original = log.get_by_id(decision.item_id)
-        if isinstance(shown, FunctionCall):
-            assert set(NAMED.findall(shown.arguments)) == {decision.item_id}
+        if isinstance(visible, FunctionCall):
+            assert set(NAMED.findall(visible.arguments)) == {decision.item_id}
             assert isinstance(original, FunctionCall)
-            assert json.loads(shown.arguments).keys() == json.loads(original.arguments).keys()
+            assert json.loads(visible.arguments).keys() == json.loads(original.arguments).keys()
             continue
-        named = [id for part in parts_of(shown) if isinstance(part, Text) for id in NAMED.findall(part.text)]
-        lost = taken_out(original, shown, decision)
+        named = [id for part in parts_of(visible) if isinstance(part, Text) for id in NAMED.findall(part.text)]
+        lost = taken_out(original, visible, decision)
         assert len(named) == len(lost) > 0
         for source in (log, outcome.view):
-            for id, one in zip(named, lost, strict=True):
-                assert recall(source, id) is one
+            for id, entry in zip(named, lost, strict=True):
+                assert recall(source, id) is entry
 
 
 NAMED = re.compile(r"recall id ([^\]]*)\]")

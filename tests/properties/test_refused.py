@@ -31,16 +31,16 @@ from tests.support.twin import cost, responses
 
 def sources(log: Session) -> list[Source]:
     """The images and documents of a log, each once."""
-    found = (source_of_part(part) for item in log.items for part in parts_of_item(item))
-    return list(dict.fromkeys(source for source in found if source is not None))
+    result = (source_of_part(part) for item in log.items for part in parts_of_item(item))
+    return list(dict.fromkeys(source for source in result if source is not None))
 
 
 @st.composite
 def refusals(draw: st.DrawFn, log: Session) -> RefusedParts:
     """Some of a log's images and documents, each refused when the log had so many items."""
-    known = sources(log)
-    assume(known)
-    chosen = draw(st.lists(st.sampled_from(known), min_size=1, unique=True))
+    candidates = sources(log)
+    assume(candidates)
+    chosen = draw(st.lists(st.sampled_from(candidates), min_size=1, unique=True))
     return RefusedParts({source: draw(st.integers(0, len(log.items))) for source in chosen})
 
 
@@ -68,9 +68,9 @@ def test_no_view_holds_a_refused_part_and_the_log_holds_them_all(data: st.DataOb
                 assert isinstance(part, Image | Document)
                 assert is_refused(part, refused)
                 assert recall(outcome.view, f"{item.id}#{original_place(item, place)}") is part
-                shown = outcome.view.get_by_id(item.id)
-                assert shown is not None
-                assert Text(refused_placeholder(item, place, part)) in parts_of_item(shown)
+                visible = outcome.view.get_by_id(item.id)
+                assert visible is not None
+                assert Text(refused_placeholder(item, place, part)) in parts_of_item(visible)
 
 
 @given(st.data())
@@ -98,13 +98,13 @@ def test_a_view_with_notes_is_accounted_for(data: st.DataObject) -> None:
 @given(st.data())
 def test_a_view_with_notes_is_the_same_however_often_and_when_it_is_asked_for(data: st.DataObject) -> None:
     """pure and idempotent: the same log gives the same view, and the same objects, item by item or at once"""
-    whole = data.draw(sessions())
-    refused = data.draw(refusals(whole))
+    full_log = data.draw(sessions())
+    refused = data.draw(refusals(full_log))
     refused = RefusedParts(dict.fromkeys(refused.since, 0))  # a part that was refused later changes views from then on
-    bounds = data.draw(limits(sum(map(cost, whole.items))))
-    log = copy_of(whole)
+    bounds = data.draw(limits(sum(map(cost, full_log.items))))
+    log = copy_of(full_log)
     engine = Engine(log, bounds, refused=refused)
-    for item in whole.items:
+    for item in full_log.items:
         log.append(item)
         if data.draw(st.booleans()):
             view = engine.process(log).view
@@ -133,44 +133,44 @@ def test_a_view_with_notes_fits_where_the_log_with_notes_can(data: st.DataObject
 @given(st.data())
 def test_notes_stay_and_views_grow_between_trims(data: st.DataObject) -> None:
     """sticky: a note stays a note, and what is decided of an item as before is shown as before"""
-    whole = data.draw(sessions())
-    refused = data.draw(refusals(whole))
-    bounds = data.draw(limits(sum(map(cost, whole.items))))
-    points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
-    log = copy_of(whole)
+    full_log = data.draw(sessions())
+    refused = data.draw(refusals(full_log))
+    bounds = data.draw(limits(sum(map(cost, full_log.items))))
+    points = [response[0] for response in responses(list(full_log.items), full_log.response_breaks)]
+    log = copy_of(full_log)
     engine = Engine(log, bounds, refused=refused)
     before: dict[str, tuple[Decision, Item]] = {}
     for start, point in zip([0, *points], points, strict=False):
-        for item in whole.items[start:point]:
+        for item in full_log.items[start:point]:
             log.append(item)
         outcome = engine.process(log)
-        shown = {item.id: item for item in outcome.view.items}
-        for one in outcome.plan:
-            if one.action is Action.DROP:
+        visible = {item.id: item for item in outcome.view.items}
+        for entry in outcome.plan:
+            if entry.action is Action.DROP:
                 continue
-            decision, item = before.get(one.item_id, (one, shown[one.item_id]))
-            if one.action is not Action.CLEAR:
-                assert one.refused == decision.refused
-            if (one.action, one.images, one.cut) == (decision.action, decision.images, decision.cut):
-                assert shown[one.item_id] == item
-            before[one.item_id] = one, shown[one.item_id]
+            decision, item = before.get(entry.item_id, (entry, visible[entry.item_id]))
+            if entry.action is not Action.CLEAR:
+                assert entry.refused == decision.refused
+            if (entry.action, entry.images, entry.cut) == (decision.action, decision.images, decision.cut):
+                assert visible[entry.item_id] == item
+            before[entry.item_id] = entry, visible[entry.item_id]
 
 
 @given(st.data())
 def test_a_view_with_notes_is_valid(data: st.DataObject) -> None:
     """every view of a log cut at a request point passes the strict rules of the Messages API"""
-    whole = data.draw(sessions())
-    refused = data.draw(refusals(whole))
-    log = copy_of(whole)
-    for item in whole.items[: data.draw(st.sampled_from(request_points(whole) or [0]))]:
+    full_log = data.draw(sessions())
+    refused = data.draw(refusals(full_log))
+    log = copy_of(full_log)
+    for item in full_log.items[: data.draw(st.sampled_from(request_points(full_log) or [0]))]:
         log.append(item)
     if not log.items:
         return
     bounds = data.draw(limits(sum(map(cost, log.items))))
     for outcome in (process(log, bounds, refused), trim(log, bounds, refused)):
-        sent = to_anthropic(outcome.view, caching=True)
-        if sent.messages:
-            assert validate_anthropic(sent) == []
+        request = to_anthropic(outcome.view, caching=True)
+        if request.messages:
+            assert validate_anthropic(request) == []
 
 
 @given(st.data())
@@ -206,7 +206,7 @@ def test_media_places_are_those_of_the_request(data: st.DataObject) -> None:
         for place, block in enumerate(message["content"]):
             on_the_wire[number, place] = block
             inner = block.get("content", []) if block["type"] == "tool_result" else []
-            on_the_wire.update({(number, place, within): one for within, one in enumerate(inner)})
+            on_the_wire.update({(number, place, within): entry for within, entry in enumerate(inner)})
     assert set(places) == {place for place, block in on_the_wire.items() if block["type"] in ("image", "document")}
     for where, part in places.items():
         event(f"{type(part).__name__} at {len(where)} numbers")

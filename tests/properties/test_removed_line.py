@@ -118,8 +118,8 @@ def test_a_small_window_has_no_line() -> None:
 def test_what_is_counted_is_at_least_what_is_sent() -> None:
     manager, log = managed(3_000), conversation(30)
     view = manager.process_session(log)
-    sent = sum(4 + len(str(message["content"])) for message in to_openai_chat(view))
-    assert sent <= manager.usage().total <= sent + note_tokens(Letters())
+    request = sum(4 + len(str(message["content"])) for message in to_openai_chat(view))
+    assert request <= manager.usage().total <= request + note_tokens(Letters())
     assert manager.usage().total <= 3_000
 
 
@@ -133,10 +133,10 @@ def test_the_request_extends_the_one_before_until_something_is_removed(turns: in
         if isinstance(item, Message) and item.role == "assistant":
             continue
         view = manager.process_session(log)
-        sent: list[object] = list(to_openai_chat(view))
+        request: list[object] = list(to_openai_chat(view))
         if view.removed == was_removed:
-            assert sent[: len(before)] == before
-        before, was_removed = sent, view.removed
+            assert request[: len(before)] == before
+        before, was_removed = request, view.removed
 
 
 def test_an_id_that_the_line_shows_by_its_hash_can_be_recalled() -> None:

@@ -17,28 +17,28 @@ from tests.support.twin import Twin, answers, cost, gives_instructions, never_se
 def test_sticky(data: st.DataObject) -> None:
     """Between edits, each request extends the one before it. An edit is a trim that takes or shortens something, the frontier's items
     included, a late output, or a SYSTEM item: what a trim has shortened stays in this form"""
-    whole = data.draw(sessions())
-    bounds = data.draw(limits(sum(map(cost, whole.items))))
-    points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
-    log = copy_of(whole)
+    full_log = data.draw(sessions())
+    bounds = data.draw(limits(sum(map(cost, full_log.items))))
+    points = [response[0] for response in responses(list(full_log.items), full_log.response_breaks)]
+    log = copy_of(full_log)
     engine = Engine(log, bounds)
     before: list[Item] = []
     line_before: Removed | None = None
-    twin = Twin(list(whole.items), whole.response_breaks, bounds)
+    twin = Twin(list(full_log.items), full_log.response_breaks, bounds)
     for start, point in zip([0, *points], points, strict=False):
-        for item in whole.items[start:point]:
+        for item in full_log.items[start:point]:
             log.append(item)
-        shown = engine.process(log).view
-        view, line = list(shown.items), shown.removed
+        visible = engine.process(log).view
+        view, line = list(visible.items), visible.removed
         twin.grow(point)
         taken = (len(twin.dropped), len(twin.cleared), str(twin.replaced), str(twin.cuts), len(twin.unthought))
         twin.trim()
         trimmed = taken != (len(twin.dropped), len(twin.cleared), str(twin.replaced), str(twin.cuts), len(twin.unthought))
-        came = list(whole.items[start:point])
-        edited = trimmed or any(is_edit(list(whole.items), whole.response_breaks, place) for place in range(start, point))
+        came = list(full_log.items[start:point])
+        edited = trimmed or any(is_edit(list(full_log.items), full_log.response_breaks, place) for place in range(start, point))
         event(f"edited: {edited}")
         if not edited:
-            unsent = {whole.items[place].id for place in never_sent(list(whole.items)[:point])}
+            unsent = {full_log.items[place].id for place in never_sent(list(full_log.items)[:point])}
             assert len(view) == len(before) + sum(item.id not in unsent for item in came)
             assert all(now is then for now, then in zip(view, before, strict=False)), "an item changed without an edit"
             assert line == line_before, "the first line changed without an edit"
@@ -54,5 +54,5 @@ def is_edit(items: list[Item], breaks: frozenset[str], place: int) -> bool:
     call = answers(items[: place + 1]).get(place)
     if not isinstance(item, FunctionCallOutput) or call is None:
         return False
-    said = responses(items[: place + 1], breaks)
-    return call not in said[-1]
+    content = responses(items[: place + 1], breaks)
+    return call not in content[-1]

@@ -55,12 +55,12 @@ def test_system_pinned_frontier_and_pairs(data: st.DataObject) -> None:
             continue  # there reasoning may go before its unit: test_reasoning.py
         if DropOldest(keep_system=False) not in parts_of(strategy):
             check_kept(log, outcome.view)
-        items, shown = list(log.items), {item.id for item in outcome.view.items}
+        items, visible = list(log.items), {item.id for item in outcome.view.items}
         ahead = frontier(items, log.response_breaks)
         unsent = never_sent(items)
         firm = [item for place, item in enumerate(items) if place not in unsent and (item.pinned or place in ahead)]
         unread = {item.id for decision, item in zip(outcome.plan, items, strict=True) if decision.reason is Reason.UNREAD_CONTEXT}
-        assert [item.id for item in firm if item.id not in shown | unread] == []
+        assert [item.id for item in firm if item.id not in visible | unread] == []
         assert not any(item.pinned for item in firm if item.id in unread)
 
 
@@ -127,32 +127,32 @@ def test_a_view_goes_on_with_its_fold(data: st.DataObject) -> None:
         for number in range(3):
             session.add_message("assistant", "answer", f"answer {number}", 1e6)
             session.add_message("user", "and then?", f"then {number}", 1e6)
-    whole, on = process(log, bounds), process(view, bounds)
-    assert list(on.view.items) == list(whole.view.items)
-    assert on.total == whole.total
+    full_log, on = process(log, bounds), process(view, bounds)
+    assert list(on.view.items) == list(full_log.view.items)
+    assert on.total == full_log.total
 
 
 @given(st.data())
 def test_sticky(data: st.DataObject) -> None:
     """between edits (a trim, an image replaced, a late answer, a SYSTEM item) each confirmed request's messages extend the previous
     one's"""
-    whole = data.draw(LOGS)
+    full_log = data.draw(LOGS)
     strategy = data.draw(strategies())
-    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
-    points = [response[0] for response in responses(list(whole.items), whole.response_breaks)]
-    log = copy_of(whole)
+    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, full_log.items)))))
+    points = [response[0] for response in responses(list(full_log.items), full_log.response_breaks)]
+    log = copy_of(full_log)
     engine = Engine(log, bounds)
     before: list[Item] = []
-    twin = StrategicTwin(list(whole.items), whole.response_breaks, bounds, strategy=strategy)
+    twin = StrategicTwin(list(full_log.items), full_log.response_breaks, bounds, strategy=strategy)
     for start, point in zip([0, *points], points, strict=False):
-        for item in whole.items[start:point]:
+        for item in full_log.items[start:point]:
             log.append(item)
         view = list(engine.process(log).view.items)
         twin.grow(point)
         before_trim = twin.copy()
         twin.trim()
         trimmed = twin != before_trim
-        edited = trimmed or any(is_edit(list(whole.items), whole.response_breaks, place) for place in range(start, point))
+        edited = trimmed or any(is_edit(list(full_log.items), full_log.response_breaks, place) for place in range(start, point))
         event(f"edited: {edited}")
         if not edited:
             assert all(now is then for now, then in zip(view, before, strict=False)), "an item changed without an edit"
@@ -172,9 +172,9 @@ def test_a_window_holds_no_more_units_than_it_says(data: st.DataObject) -> None:
     unsent = never_sent(items)
     units = {tuple(unit) for unit in unit_of(items, log.response_breaks).values() if not unsent.intersection(unit)}
     for outcome in (process(log, bounds), trim(log, bounds)):
-        shown = {item.id for item in outcome.view.items}
+        visible = {item.id for item in outcome.view.items}
         held = [unit for unit in units if category_of(items, list(unit)) is not MessageCategory.SYSTEM]
-        held = [unit for unit in held if any(items[place].id in shown for place in unit)]
+        held = [unit for unit in held if any(items[place].id in visible for place in unit)]
         first = twin_of(outcome.view, bounds)
         first.grow(len(first.items))
         kept_first = {first.items[place].id for place in first.first_message()}
@@ -186,12 +186,12 @@ def test_a_window_holds_no_more_units_than_it_says(data: st.DataObject) -> None:
 @given(st.data())
 def test_a_request_is_valid(data: st.DataObject) -> None:
     """every view of a log cut at a request point passes the strict rules of docs/provider-rules.md"""
-    whole = data.draw(LOGS)
-    log = copy_of(whole)
-    for item in whole.items[: data.draw(st.sampled_from(request_points(whole) or [0]))]:
+    full_log = data.draw(LOGS)
+    log = copy_of(full_log)
+    for item in full_log.items[: data.draw(st.sampled_from(request_points(full_log) or [0]))]:
         log.append(item)
     bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
     for outcome in (process(log, bounds), trim(log, bounds)):
-        sent = to_anthropic(outcome.view, caching=True)
-        if sent[0]:
-            assert validate_anthropic(sent) == []
+        request = to_anthropic(outcome.view, caching=True)
+        if request[0]:
+            assert validate_anthropic(request) == []

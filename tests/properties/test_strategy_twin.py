@@ -18,15 +18,15 @@ from tests.support.twin import cost
 @given(st.data())
 def test_twin(data: st.DataObject) -> None:
     """with constant policy and counts, the incremental fold equals the plain from-scratch one at every prefix, whenever it was called"""
-    whole = data.draw(sessions(max_steps=12))
+    full_log = data.draw(sessions(max_steps=12))
     strategy = data.draw(strategies())
-    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, whole.items)))))
+    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, full_log.items)))))
     calls = data.draw(st.sampled_from(("at the end", "sometimes")))
-    log = copy_of(whole)
+    log = copy_of(full_log)
     engine = Engine(log, bounds)
-    for item in whole.items:
+    for item in full_log.items:
         log.append(item)
-        if item is whole.items[-1] or (calls == "sometimes" and data.draw(st.integers(0, 7)) == 7):
+        if item is full_log.items[-1] or (calls == "sometimes" and data.draw(st.integers(0, 7)) == 7):
             outcome = engine.process(log)
             twin = decided(log, bounds, strategy)
             assert list(outcome.view.items) == twin.view()

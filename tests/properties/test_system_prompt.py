@@ -82,8 +82,8 @@ def test_a_view_shows_exactly_the_instructions_in_force(data: st.DataObject) -> 
     for outcome in (process(log, bounds), trim(log, bounds)):
         view = list(outcome.view.items)
         assert not any(is_replaced(view, place) for place in range(len(view)))
-        shown = [place for place, item in enumerate(log.items) if gives_instructions(item) and item in view]
-        assert not any(is_replaced(list(log.items), place) for place in shown)
+        visible = [place for place, item in enumerate(log.items) if gives_instructions(item) and item in view]
+        assert not any(is_replaced(list(log.items), place) for place in visible)
         given_up = [place for place, item in enumerate(log.items) if gives_instructions(item) and item not in view]
         for place in given_up:
             is_protected = log.items[place].category is MessageCategory.SYSTEM or log.items[place].pinned

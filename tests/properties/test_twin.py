@@ -18,12 +18,12 @@ from tests.support.twin import Facts, Twin, cost, fold, one_shot, responses
 def test_twin(data: st.DataObject) -> None:
     """with constant policy and counts, the incremental fold equals the plain from-scratch one at every prefix, whenever it
     was called"""
-    whole = data.draw(sessions())
-    bounds = replace(data.draw(limits(sum(map(cost, whole.items)))), drops_thinking=data.draw(st.booleans()))
+    full_log = data.draw(sessions())
+    bounds = replace(data.draw(limits(sum(map(cost, full_log.items)))), drops_thinking=data.draw(st.booleans()))
     calls = data.draw(st.sampled_from(("always", "sometimes", "at the end")))
-    log = copy_of(whole)
+    log = copy_of(full_log)
     engine, facts = Engine(log, bounds), Facts()
-    for item in whole.items:
+    for item in full_log.items:
         log.append(item)
         if calls == "always" or (calls == "sometimes" and data.draw(st.booleans())):
             compare(engine, log, facts)
@@ -38,10 +38,10 @@ EDITS = st.sampled_from(("grow", "grow", "grow", "grow", "pin", "unpin", "system
 @given(st.data())
 def test_twin_after_edits(data: st.DataObject) -> None:
     """An in-place edit of the log starts the fold anew: pinning, unpinning, and a new system message, between calls"""
-    whole = data.draw(sessions())
-    bounds = replace(data.draw(limits(sum(map(cost, whole.items)))), drops_thinking=data.draw(st.booleans()))
-    log = copy_of(whole)
-    left = list(whole.items)
+    full_log = data.draw(sessions())
+    bounds = replace(data.draw(limits(sum(map(cost, full_log.items)))), drops_thinking=data.draw(st.booleans()))
+    log = copy_of(full_log)
+    left = list(full_log.items)
     engine = Engine(log, bounds)
     while left:
         edit = data.draw(EDITS)
@@ -53,7 +53,7 @@ def test_twin_after_edits(data: st.DataObject) -> None:
         elif edit == "system":
             log.add_message("system", f"rules {len(left)}", f"system {len(log.items)} {len(left)}", 0.0, replace=True)
         elif edit == "unpin":
-            for item in [one for one in log.items if one.pinned][:2]:
+            for item in [entry for entry in log.items if entry.pinned][:2]:
                 log.unpin(item.id)
         else:
             log.pin(log.items[-1 if edit == "pin what is new" else data.draw(st.integers(0, len(log.items) - 1))].id)
@@ -81,15 +81,15 @@ def compare(engine: Engine, log: Session, facts: Facts | None = None) -> Twin:
 @given(st.data())
 def test_twin_after_a_refusal(data: st.DataObject) -> None:
     """Other amounts hold from the last request on; what was decided before it stays, since it was sent so"""
-    whole = data.draw(sessions())
-    first = data.draw(limits(sum(map(cost, whole.items))))
+    full_log = data.draw(sessions())
+    first = data.draw(limits(sum(map(cost, full_log.items))))
     budget = first.budget * data.draw(st.integers(50, 110)) // 100 + 1
     later = replace(first, budget=budget, trigger=min(first.trigger, budget), target=min(first.target, budget))
-    change = data.draw(st.integers(0, len(whole.items)))
-    log = copy_of(whole)
+    change = data.draw(st.integers(0, len(full_log.items)))
+    log = copy_of(full_log)
     engine = Engine(log, first)
-    twin = Twin(list(whole.items), whole.response_breaks, first)
-    for place, item in enumerate([*whole.items, None]):
+    twin = Twin(list(full_log.items), full_log.response_breaks, first)
+    for place, item in enumerate([*full_log.items, None]):
         if place == change:
             engine.process(log)
             engine.change_limits(later)
@@ -100,7 +100,7 @@ def test_twin_after_a_refusal(data: st.DataObject) -> None:
         twin.grow(response[0])
         twin.limits = later if response[0] >= change else first
         twin.trim()
-    twin.grow(len(whole.items))
+    twin.grow(len(full_log.items))
     twin.limits = later
     twin.trim()
     outcome = engine.process(log)

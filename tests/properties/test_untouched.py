@@ -22,9 +22,9 @@ def test_untouched(data: st.DataObject) -> None:
     log = data.draw(sessions())
     assume(not any(isinstance(item, Compaction) for item in log.items))  # a compaction is there to be carried out
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=False)
-    whole = Twin(list(log.items), log.response_breaks, bounds)
-    whole.grow(0)
-    most = max(total_at(whole, length) for length in asked_at(log))
+    full_log = Twin(list(log.items), log.response_breaks, bounds)
+    full_log.grow(0)
+    most = max(total_at(full_log, length) for length in asked_at(log))
     assume(not never_sent(list(log.items)))
     images = sum(isinstance(part, Image) for item in log.items for part in getattr(item, "content", getattr(item, "output", ())))
     enough = replace(bounds, budget=max(1, most), trigger=max(1, most), target=0, images_max=images, items_max=len(log.items))

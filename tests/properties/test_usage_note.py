@@ -56,16 +56,16 @@ def to_messages(view: Session) -> list[Message]:
 @given(st.data())
 def test_the_line_stays_until_a_trim_makes_room(data: st.DataObject) -> None:
     """Between two trims it comes once, at the end of a request, and stays in its place"""
-    whole = data.draw(sessions())
-    bounds = replace(data.draw(limits(sum(map(cost, whole.items)))), usage_note=25)
-    log, noted_before, taken_before = copy_of(whole), None, None
+    full_log = data.draw(sessions())
+    bounds = replace(data.draw(limits(sum(map(cost, full_log.items)))), usage_note=25)
+    log, noted_before, taken_before = copy_of(full_log), None, None
     engine = Engine(log, bounds)
-    for point in [response[0] for response in responses(list(whole.items), whole.response_breaks)]:
-        for item in whole.items[len(log.items) : point]:
+    for point in [response[0] for response in responses(list(full_log.items), full_log.response_breaks)]:
+        for item in full_log.items[len(log.items) : point]:
             log.append(item)
         outcome = engine.process(log)
         noted = outcome.view.usage_noted_after
-        taken = [(one.item_id, one.action, one.images, one.cut) for one in outcome.plan.changes]
+        taken = [(entry.item_id, entry.action, entry.images, entry.cut) for entry in outcome.plan.changes]
         if taken == taken_before:
             assert noted in (noted_before, outcome.view.items[-1].id) if noted_before is None else noted == noted_before
         event(f"told: {noted is not None}, trimmed since: {taken != taken_before}")
@@ -108,19 +108,19 @@ def test_the_line_comes_at_80_percent_and_goes_with_the_next_trim() -> None:
     told, trims = 0, 0
     was_removed = None
     for view, total in requests(managed(4_000), 40):
-        sent = to_openai_chat(view)
-        is_told = {"role": "user", "content": USAGE_NOTE} in sent
+        request = to_openai_chat(view)
+        is_told = {"role": "user", "content": USAGE_NOTE} in request
         assert is_told == (view.usage_noted_after is not None) == (total >= 0.8 * 4_000)
-        assert sum(4 + len(message["content"]) for message in sent) <= total <= 4_000
+        assert sum(4 + len(message["content"]) for message in request) <= total <= 4_000
         if view.removed == was_removed:
-            assert sent[: len(before)] == before
+            assert request[: len(before)] == before
             if is_told and not told:
-                assert sent[-1]["content"] == USAGE_NOTE
+                assert request[-1]["content"] == USAGE_NOTE
                 assert total >= 0.8 * 4_000 + cost_of_line
         else:
             trims += 1
             assert not is_told
-        before, told, was_removed = sent, is_told, view.removed
+        before, told, was_removed = request, is_told, view.removed
     assert trims > 3
 
 

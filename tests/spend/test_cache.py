@@ -124,8 +124,8 @@ def test_the_cache_is_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_cache_that_cannot_be_used_costs_no_figures(tmp_path: Path, home: Path) -> None:
     paths = write_folder(tmp_path, 3)
     cache_file().mkdir()
-    found, problem = read(paths)
-    assert found == read_ledger(paths)
+    result, problem = read(paths)
+    assert result == read_ledger(paths)
     assert problem is not None
     assert "cannot be used" in problem
 

@@ -81,13 +81,13 @@ class TestParquet:
         rows = pq.read_table(io.BytesIO(parquet_of(requests, utc=True))).to_pylist()
         assert [row["model"] for row in rows] == [request.model for request in requests]
         by_day = {row.name: row.total for row in spend_by("day", requests, utc=True)}
-        found: dict[str, int] = {}
+        result: dict[str, int] = {}
         for row in rows:
             name = "(unknown)" if row["day"] is None else row["day"].isoformat()
-            found[name] = found.get(name, 0) + sum(
+            result[name] = result.get(name, 0) + sum(
                 row[column] for column in row if column.endswith("_tokens") and column != "reasoning_tokens"
             )
-        assert found == by_day
+        assert result == by_day
 
     def test_half_a_character_and_absurd_amounts(self, tmp_path: Path) -> None:
         """A request of more than `MAX_COUNT` tokens is damage, and counts as a damaged line."""

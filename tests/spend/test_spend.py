@@ -61,8 +61,8 @@ class TestReading:
     def test_damage_costs_its_line_and_an_unknown_log_is_a_fault(self, tmp_path: Path) -> None:
         damaged = write(tmp_path / "a.jsonl", answer("m1", 2), "{]", "{]", answer("m2", 3))
         others = [write(tmp_path / "b.jsonl", {"x": 1}), tmp_path / "none.jsonl", write(tmp_path / "c.json", {"instance_id": "i", "x": []})]
-        one = write(tmp_path / "d.jsonl", answer("m9", 2), "{]", answer("m8", 3))
-        ledger = read_ledger([damaged, *others, one])
+        entry = write(tmp_path / "d.jsonl", answer("m9", 2), "{]", answer("m8", 3))
+        ledger = read_ledger([damaged, *others, entry])
         assert len(ledger.requests) == 4
         assert [fault.problem for fault in ledger.faults] == [
             "2 lines are damaged and were left out",

@@ -91,13 +91,13 @@ class TestOpencode:
         """Sub-agents belong to the session that started them, and a message that was moved to the database counts once."""
         write_storage(tmp_path / "opencode")
         database = write_database(tmp_path / "opencode" / "opencode.db")
-        found = find_logs(environment={"XDG_DATA_HOME": str(tmp_path)}, home=tmp_path / "home")
-        assert len(found) == 3
+        result = find_logs(environment={"XDG_DATA_HOME": str(tmp_path)}, home=tmp_path / "home")
+        assert len(result) == 3
         assert figures([database]) == FIGURES
-        assert figures([path for path in found if path != database]) == FIGURES
-        ledger = read_ledger(found)
+        assert figures([path for path in result if path != database]) == FIGURES
+        ledger = read_ledger(result)
         assert (len(ledger.requests), ledger.repeated) == (3, 3)
-        assert find_logs([str(tmp_path)]) == found
+        assert find_logs([str(tmp_path)]) == result
 
     def test_a_changed_message_is_read_again(self, tmp_path: Path) -> None:
         write_storage(tmp_path)

@@ -35,8 +35,8 @@ def check_derived(made: Session, *origins: Session) -> None:
     paired = pairs(made)
     for origin in origins:
         then = response_of(origin)
-        known = [item_id for item_id in now if item_id in then]
-        for item_id, other in pairwise(known):
+        candidates = [item_id for item_id in now if item_id in then]
+        for item_id, other in pairwise(candidates):
             assert now[item_id] != now[other] or then[item_id] == then[other], f"{other} has become one answer with {item_id}"
         for call, output in pairs(origin).items():
             assert (call in here) == (output in here), f"{call} and {output} are parted"

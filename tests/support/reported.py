@@ -103,17 +103,17 @@ def steps(exchanges: Sequence[Exchange]) -> Iterator[tuple[int, int, int]]:
     One after which less was reported, or in which nothing is new, tells nothing.
     """
     places = [place for place, exchange in enumerate(exchanges) if exchange.reported]
-    found: list[tuple[int, int, int]] = []
+    result: list[tuple[int, int, int]] = []
     for first, last in pairwise(places):
         anchor, added = exchanges[first].reported, sum(exchange.added for exchange in exchanges[first:last])
         observed = exchanges[last].reported - anchor
         if observed > 0 and added > 0:
-            if found and is_taken_back(found[-1], (anchor, added, observed)):
-                before, earlier_added, earlier_observed = found.pop()
-                found.append((before, earlier_added + added, earlier_observed + observed))
+            if result and is_taken_back(result[-1], (anchor, added, observed)):
+                before, earlier_added, earlier_observed = result.pop()
+                result.append((before, earlier_added + added, earlier_observed + observed))
             else:
-                found.append((anchor, added, observed))
-    yield from found
+                result.append((anchor, added, observed))
+    yield from result
 
 
 def is_taken_back(first: tuple[int, int, int], second: tuple[int, int, int]) -> bool:

@@ -53,15 +53,15 @@ def read_report(text: str) -> Shown:
     rows = {name: _after(rf"(?<!\w){name}", text) for name in (*CATEGORIES, "overhead")}
     free = re.search(rf"(?<!\w)free +{_NUMBER}", text)
     over = re.search(rf"over budget by +{_NUMBER}", text[text.index("total ") :])  # the row, not the headline
-    found = {name: amount for name, amount in rows.items() if amount is not None}
+    result = {name: amount for name, amount in rows.items() if amount is not None}
     total = _after(r"(?<!\w)total", text)
     assert total is not None, text
-    return Shown(found, total, _number(free[1]) if free else None, _number(over[1]) if over else None)
+    return Shown(result, total, _number(free[1]) if free else None, _number(over[1]) if over else None)
 
 
 def _after(label: str, text: str) -> int | None:
-    found = re.search(rf"{label} +{_NUMBER}(?!\S)", text)
-    return _number(found[1]) if found else None
+    result = re.search(rf"{label} +{_NUMBER}(?!\S)", text)
+    return _number(result[1]) if result else None
 
 
 def _number(text: str) -> int:

@@ -26,8 +26,8 @@ class Shell:
 
     def __call__(self, *args: object) -> tuple[int, str, str]:
         code = run([str(arg) for arg in args])
-        said = self._capture.readouterr()
-        return code, said.out, said.err
+        content = self._capture.readouterr()
+        return code, content.out, content.err
 
 
 def program(*args: str) -> list[str]:

@@ -233,9 +233,9 @@ class StrategicTwin(Twin):
         )
 
     def measured(self) -> list[MeasuredUnit]:
-        shown = set(self.in_view())
-        units = {tuple(unit): unit for unit in self.units().values() if shown.intersection(unit)}
-        return [self.unit(unit, shown) for unit in sorted(units.values(), key=lambda unit: unit[-1], reverse=self.limits.newest_first)]
+        visible = set(self.in_view())
+        units = {tuple(unit): unit for unit in self.units().values() if visible.intersection(unit)}
+        return [self.unit(unit, visible) for unit in sorted(units.values(), key=lambda unit: unit[-1], reverse=self.limits.newest_first)]
 
     def unit(self, unit: list[int], shown: set[int]) -> MeasuredUnit:
         items, category = [self.items[place] for place in unit], self.category(unit[0])

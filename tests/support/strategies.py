@@ -151,9 +151,9 @@ def _respond(draw: st.DrawFn, draft: Draft) -> None:
         elif block == "t":
             draft.items.append(Message("assistant", _parts(draw), **common))  # type: ignore[arg-type]
         else:
-            known = [call.call_id for call in draft.calls]
-            repeat = bool(known) and _rarely(draw, 16)
-            call_id = draw(st.sampled_from(known)) if repeat else f"c{len(draft.items)}"
+            candidates = [call.call_id for call in draft.calls]
+            repeat = bool(candidates) and _rarely(draw, 16)
+            call_id = draw(st.sampled_from(candidates)) if repeat else f"c{len(draft.items)}"
             text = _text(draw, CALL_SIZES)
             edits = "edits " * 12 if len(text) == 300 else "edits"  # a key longer than what stands for a value
             arguments = json.dumps({"path": "x", edits: [{"text": text}]}, ensure_ascii=False) if len(text) % 2 == 0 else text[:40]
@@ -205,9 +205,9 @@ def _step(draw: st.DrawFn, draft: Draft) -> None:
     elif kind == "summary":
         item = Message("assistant", _text(draw), extra={"summary": True}, **common)  # type: ignore[arg-type]
     else:
-        ids = [one.id for one in draft.items]
+        ids = [entry.id for entry in draft.items]
         first = draw(st.integers(0, len(ids)))
-        replaced = [one for one in ids[:first] if draw(st.integers(0, 9))]
+        replaced = [entry for entry in ids[:first] if draw(st.integers(0, 9))]
         text = _text(draw)
         is_native = text.strip() and _rarely(draw, 3)  # made by the provider
         extra = {"anthropic_blocks": [{"type": "compaction", "content": text}]} if is_native else {}
@@ -311,8 +311,8 @@ def reported(draw: st.DrawFn, log: Session) -> Session:
             usage = Usage(tokens // 3, tokens - tokens // 3, 0, draw(st.sampled_from((0, 10, 60, 400))))
             extra = item.extra if model is None else {**item.extra, "model": model}
             if _rarely(draw, 4):  # what was sent was counted: as this view, or another one
-                sent = max(0, local * draw(st.sampled_from((100, 60))) // 100)
-                extra = {**extra, "counted": {"tokens": sent, "by": draw(st.sampled_from(("", "", "another")))}}
+                request = max(0, local * draw(st.sampled_from((100, 60))) // 100)
+                extra = {**extra, "counted": {"tokens": request, "by": draw(st.sampled_from(("", "", "another")))}}
             item = replace(item, usage=usage, extra=extra)  # noqa: PLW2901 - what is appended
         local += cost(item)
         items.append(item)

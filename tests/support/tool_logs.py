@@ -49,9 +49,9 @@ def fates(account: TranscriptAccount) -> list[str]:
 
 def check_account(account: TranscriptAccount) -> None:
     """Every item is in the account once, and every record says what became of it."""
-    told = sorted((line.session, item) for line in account.lines for item in line.items)
+    message = sorted((line.session, item) for line in account.lines for item in line.items)
     held = sorted((session.id, item.id) for session in account.sessions for item in session.items)
-    assert told == held
+    assert message == held
     for line in account.lines:
         assert bool(line.items) == (line.fate == "item")
         assert line.items or line.reason

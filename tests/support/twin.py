@@ -426,8 +426,8 @@ class Twin:
 
     def is_request(self) -> bool:
         """True if the log does not end in a response, orphans aside."""
-        sent = [place for place in range(self.length) if place not in self.orphans()]
-        return not self.responses() or sent[-1] > self.responses()[-1][-1]
+        request = [place for place in range(self.length) if place not in self.orphans()]
+        return not self.responses() or request[-1] > self.responses()[-1][-1]
 
     def speaks_before(self, place: int) -> bool:
         """True if the view shows a message before this position."""
@@ -715,8 +715,8 @@ class Twin:
                 or is_summary(self.items[place])
             ):
                 continue
-            whole = self.form(place, images=())[1]
-            if self.form(place, images=(part,))[1] < whole:
+            full_log = self.form(place, images=())[1]
+            if self.form(place, images=(part,))[1] < full_log:
                 images.append((place, part))
         return images
 

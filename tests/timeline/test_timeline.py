@@ -245,9 +245,9 @@ class TestDisplay:
         timeline = ContextWindowManager().timeline(log)
         lines = timeline_lines(timeline, "log.jsonl", ["A note about all of this."], width, glyphs)
         assert max(map(line_width, lines)) <= width
-        shown = "\n".join(map(plain, lines))
-        assert shown.isascii() or glyphs is UNICODE
-        assert f"{timeline.points[-1].total:,} tokens now" in " ".join(shown.split())
+        visible = "\n".join(map(plain, lines))
+        assert visible.isascii() or glyphs is UNICODE
+        assert f"{timeline.points[-1].total:,} tokens now" in " ".join(visible.split())
 
     def test_stacks_grow_with_their_prompts(self, tmp_path: Path) -> None:
         timeline = timeline_of(log_of_usage((0, 0, 5_000), (0, 5_000, 5_000), (0, 10_000, 10_000)).write(tmp_path))

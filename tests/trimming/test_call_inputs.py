@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from context_window import Action, BudgetError, ContextWindow, ContextWindowManager, Reason
+from context_window import Action, ContextWindow, ContextWindowManager, Reason
 from session import FunctionCall, FunctionCallOutput, Session
 from session.items import Item
 from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
@@ -45,11 +45,11 @@ def test_the_written_text_goes_and_the_path_stays() -> None:
     asked = manager(8_000)
     view, plan = asked.process_session(session), asked.plan_session(session)
     assert [item.id for item in view.items] == [item.id for item in session.items]
-    changes = [(one.item_id, one.action, one.reason) for one in plan.changes]
+    changes = [(entry.item_id, entry.action, entry.reason) for entry in plan.changes]
     assert changes == [("call0", Action.CLEAR, Reason.OVER_SHARE), ("call1", Action.CLEAR, Reason.OVER_SHARE)]
     marker = "[text taken out here; recall id call0]"
-    shown = {"path": "file0.py", "content": marker, "edits": [{"new": marker, "line": 0}], "mode": "w"}
-    assert json.loads(call_of(view, "call0").arguments) == shown
+    visible = {"path": "file0.py", "content": marker, "edits": [{"new": marker, "line": 0}], "mode": "w"}
+    assert json.loads(call_of(view, "call0").arguments) == visible
     assert asked.recall(view, "call0") is session.get_by_id("call0")
     assert "cleared 2 Write calls" in str(plan)
     report = asked.usage()
@@ -65,24 +65,6 @@ def test_every_format_accepts_the_view() -> None:
     assert validate_google(asyncio.run(view.to_google_contents())) == []
 
 
-def test_outputs_go_before_the_calls_of_their_unit() -> None:
-    session = Session(id="s")
-    session.add_message("user", "Write it.", "u0")
-    call = session.append(FunctionCall("Write", json.dumps({"content": TEXT}), "w", id="call"))
-    session.append(FunctionCallOutput("Write", TEXT, call.call_id, id="output"))
-    session.add_message("assistant", "Done.", "a0")
-    session.add_message("user", "Thanks.", "u1")
-    plan = manager(3_500).plan_session(session)
-    assert [one.item_id for one in plan.changes] == ["output"]
-
-
-def test_without_clearing_inputs_the_units_are_dropped() -> None:
-    plan = manager(8_000, clear_call_inputs=False).plan_session(writes(3))
-    assert [(one.item_id, one.action) for one in plan.changes][:2] == [("call0", Action.DROP), ("output0", Action.DROP)]
-    with pytest.raises(BudgetError, match="clear_call_inputs"):
-        ContextWindow(clear_call_inputs=1)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     "arguments", [json.dumps({"path": "x" * LONG_VALUE}), "*** Begin Patch " * 100, json.dumps(["x" * 900]), json.dumps({"n" * 900: 1})]
 )
@@ -96,7 +78,7 @@ def test_short_values_keys_and_arguments_that_are_no_object_stay(arguments: str)
     session.add_message("assistant", "Done.", "a0")
     session.add_message("user", "x" * 600, "u1")
     plan = manager(2_300 + len(arguments)).plan_session(session)
-    assert [one.item_id for one in plan.changes] == ["write"]
+    assert [entry.item_id for entry in plan.changes] == ["write"]
 
 
 def test_a_call_that_was_truncated_is_cleared_later() -> None:

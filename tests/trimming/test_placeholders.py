@@ -95,8 +95,8 @@ def test_no_placeholder_carries_more_of_data_than_a_short_line(name: str, item_i
 
 def texts_of(value: Any) -> list[str]:
     if isinstance(value, dict):
-        found = [value["text"]] if isinstance(value.get("text"), str) else []
-        return found + [text for member in value.values() for text in texts_of(member)]
+        result = [value["text"]] if isinstance(value.get("text"), str) else []
+        return result + [text for member in value.values() for text in texts_of(member)]
     return [text for member in value for text in texts_of(member)] if isinstance(value, list) else []
 
 
@@ -116,9 +116,9 @@ def test_ordinary_names_and_ids_are_shown_as_they_are(name: str, item_id: str) -
 @given(st.lists(HOSTILE, min_size=1, max_size=4, unique=True))
 def test_what_a_placeholder_shows_is_recallable(ids: list[str]) -> None:
     """Any text may be an id: what is shown of it gives back that item and no other."""
-    ids = [item.id for item in Session([FunctionCallOutput("run", "x", "c", id=one) for one in dict.fromkeys(map(cleaned, ids))]).items]
-    session = Session([FunctionCallOutput("run", [f"text {number}", Image(url="u")], "c", id=one) for number, one in enumerate(ids)])
-    aliases = [shown_id(one) for one in ids]
+    ids = [item.id for item in Session([FunctionCallOutput("run", "x", "c", id=entry) for entry in dict.fromkeys(map(cleaned, ids))]).items]
+    session = Session([FunctionCallOutput("run", [f"text {number}", Image(url="u")], "c", id=entry) for number, entry in enumerate(ids)])
+    aliases = [shown_id(entry) for entry in ids]
     session.append(FunctionCallOutput("run", "an imitation", "c", id=f"{aliases[0]}#9"))
     if aliases[0] not in ids:
         session.append(FunctionCallOutput("run", "another imitation", "c", id=aliases[0]))

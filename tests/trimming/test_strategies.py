@@ -113,17 +113,17 @@ def reached() -> Counter[str]:
     def look(data: st.DataObject) -> None:
         log = data.draw(sessions())
         bounds = data.draw(limits(sum(map(cost, log.items))))
-        found = {*of_log(log), *of_limits(log, bounds)}
+        result = {*of_log(log), *of_limits(log, bounds)}
         for manner, outcome in zip(MANNERS, (process(log, bounds), trim(log, bounds)), strict=True):
-            found.update(of_outcome(manner, outcome))
-            found.update(of_frontier(outcome))
+            result.update(of_outcome(manner, outcome))
+            result.update(of_frontier(outcome))
         if starts := request_points(log)[:-1]:
             earlier = Session.showing(log, list(log.items[: starts[-1]]), breaks=log.response_breaks, settled=0)
-            if any(one.reason in TRIMMED for one in process(earlier, bounds).plan):
-                found.add("trims before the last response")
-        for name in found:
+            if any(entry.reason in TRIMMED for entry in process(earlier, bounds).plan):
+                result.add("trims before the last response")
+        for name in result:
             event(name)
-        counts.update(found)
+        counts.update(result)
         counts["examples"] += 1
 
     look()
@@ -146,15 +146,15 @@ def of_outcome(manner: str, outcome: Outcome) -> Iterator[str]:
 
 def of_frontier(outcome: Outcome) -> Iterator[str]:
     """The corners of a frontier that shrinks."""
-    if any(one.reason is Reason.UNREAD_CONTEXT for one in outcome.plan):
+    if any(entry.reason is Reason.UNREAD_CONTEXT for entry in outcome.plan):
         yield "drops unread CONTEXT"
-    for item, one in zip(outcome.log.items, outcome.plan, strict=True):
-        if one.reason is not Reason.LAST_RESORT:
+    for item, entry in zip(outcome.log.items, outcome.plan, strict=True):
+        if entry.reason is not Reason.LAST_RESORT:
             continue
         images = sum(isinstance(part, Image) for part in parts_of(item))
-        if 0 < len(one.images) < images:
+        if 0 < len(entry.images) < images:
             yield "replaces some unread images"
-        if one.cut:
+        if entry.cut:
             yield f"truncates a {item.type}"
 
 
@@ -204,24 +204,24 @@ def of_log(log: Session) -> Iterator[str]:
 
 def of_calls(items: list[Item], breaks: frozenset[str]) -> Iterator[str]:
     answered = answers(items)
-    said = responses(items, breaks)
+    content = responses(items, breaks)
     calls = [place for place, item in enumerate(items) if isinstance(item, FunctionCall)]
     ids = [item.call_id for item in items if isinstance(item, FunctionCall)]
     if len(set(ids)) < len(ids):
         yield "call id used again"
-    for response in said:
+    for response in content:
         if len([place for place in response if place in calls]) > 1:
             yield "parallel calls"
     for place in calls:
         if place not in answered.values():
-            yield "call in flight" if place in said[-1] else "call interrupted in the middle"
+            yield "call in flight" if place in content[-1] else "call interrupted in the middle"
     pairs = [(call, place) for place, call in answered.items() if call is not None]
     for call, place in pairs:
-        response = next(one for one in said if call in one)
+        response = next(entry for entry in content if call in entry)
         between = items[response[-1] + 1 : place]
         if not all(isinstance(item, FunctionCallOutput) for item in between):
             yield "output after something else was said"
-        if any(response[-1] < later[0] < place for later in said):
+        if any(response[-1] < later[0] < place for later in content):
             yield "output after its response is no longer the last"
         if any(other > call and answer < place and other in response for other, answer in pairs):
             yield "outputs in another order than their calls"

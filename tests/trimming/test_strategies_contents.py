@@ -26,9 +26,9 @@ def guide() -> dict[str, Any]:
 def call(session: Session, name: str, path: str, output: str = "x" * 200, *, is_error: bool = False) -> str:
     """Append a call with its output, and return the output's id."""
     made = session.add_function_call(name, {"path": path})
-    found = session.add_function_output(name, output, made.call_id, is_error=is_error)
+    result = session.add_function_output(name, output, made.call_id, is_error=is_error)
     session.add_message("assistant", "ok")
-    return found.id
+    return result.id
 
 
 def changed(session: Session, strategy: Callable[..., Any], target: float = 0.01) -> set[str]:
@@ -89,20 +89,20 @@ def test_a_unit_shows_its_items() -> None:
     session.add_message("user", "more", "u2")
     session.add_context("a file")
     session.add_message("user", "even more", "u3")
-    seen: list[MeasuredUnit] = []
+    earlier: list[MeasuredUnit] = []
 
     def watch(units: Sequence[MeasuredUnit], _budget: StrategyBudget) -> list[Any]:
-        seen[:] = units
+        earlier[:] = units
         return []
 
     changed(session, watch)
-    by_first = {unit.ids[0]: unit for unit in seen}
+    by_first = {unit.ids[0]: unit for unit in earlier}
     tools = by_first["f1"]
     assert tools.ids == ("f1", "f2", "o1", "o2")
     assert tools.tool_names == ("look", "run")
     assert [json.loads(made.arguments) for made in tools.calls] == [{"at": 1}, {}]
     assert [output.is_error for output in tools.outputs] == [False, True]
     assert tools.contents == session.items[1:5]
-    assert {unit.ids[0]: unit.age for unit in seen if len(unit.ids[0]) == 2} == {"u1": 2, "f1": 2, "a1": 2, "u2": 1, "u3": 0}
-    assert all(unit.items == len(unit.contents) == len(unit.places) for unit in seen)
+    assert {unit.ids[0]: unit.age for unit in earlier if len(unit.ids[0]) == 2} == {"u1": 2, "f1": 2, "a1": 2, "u2": 1, "u3": 0}
+    assert all(unit.items == len(unit.contents) == len(unit.places) for unit in earlier)
     assert "seen" not in repr(tools), "a log of units holds no content"

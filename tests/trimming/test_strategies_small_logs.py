@@ -1,4 +1,4 @@
-"""The strategies that have names on every log of up to four units, against what their docstrings say."""
+"""The strategies that have names on every log of up to three units, with `--long` four, against what their docstrings say."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+from hypothesis import settings
 
 from context_window import DropOldest, PriorityTrim, Session, SlidingWindow
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
@@ -19,13 +20,15 @@ from tests.support.strategic import decided_by
 from tests.support.twin import cost
 
 LARGE = 10**6
+LONGEST = 4 if settings().max_examples >= 100 else 3
+"""Units of the longest logs."""
 
 
 def bounds(budget: int = LARGE, target: int | None = None) -> Limits:
     return Limits(budget, budget, budget if target is None else target, (Fraction(0),) * 4)
 
 
-# Every log of up to four units
+# Every small log
 
 LETTERS = {"u": "user", "a": "assistant", "s": "system", "p": "pinned", "t": "a call and its output"}
 
@@ -46,14 +49,14 @@ def log_of(word: str) -> tuple[Session, list[list[int]]]:
 
 
 def words() -> Iterator[str]:
-    for length in range(5):
+    for length in range(LONGEST + 1):
         for letters in product(LETTERS, repeat=length):
             yield "".join(letters)
 
 
 def kept_of(word: str, log: Session, units: list[list[int]], view: Session) -> str:
-    shown = {item.id for item in view.items}
-    return "".join(letter for letter, unit in zip(word, units, strict=True) if log.items[unit[0]].id in shown)
+    visible = {item.id for item in view.items}
+    return "".join(letter for letter, unit in zip(word, units, strict=True) if log.items[unit[0]].id in visible)
 
 
 def test_a_window_keeps_the_newest_units_of_every_small_log() -> None:

@@ -113,7 +113,7 @@ def test_only_a_full_read_or_a_write_that_succeeds_supersedes(last: tuple[str, d
 def test_an_older_write_of_the_file_goes_first_too() -> None:
     session = log_of(("bash", {}, "b" * 900), ("write", {**A, "content": "x" * 900}, "written"), ("read", A, "x"))
     plan = manager(2_200, clear_superseded=True, target_ratio=0.95).plan_session(session)
-    assert [(one.item_id, one.superseded_by) for one in plan.changes] == [("call1", "output2")]
+    assert [(entry.item_id, entry.superseded_by) for entry in plan.changes] == [("call1", "output2")]
 
 
 @given(st.data())
@@ -122,7 +122,7 @@ def test_superseded_results_are_cleared_before_others(data: st.DataObject) -> No
     log = data.draw(sessions())
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), clear_superseded=True, tool_rules={}, items_max=None)
     outcome = trim(log, bounds)
-    cleared = [one.reason for one in outcome.plan if one.action is Action.CLEAR]
+    cleared = [entry.reason for entry in outcome.plan if entry.action is Action.CLEAR]
     event(f"superseded ones were cleared: {Reason.SUPERSEDED in cleared}")
     if set(cleared) - {Reason.SUPERSEDED}:
         twin = twin_after(outcome)

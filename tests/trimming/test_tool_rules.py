@@ -35,7 +35,7 @@ def rounds(*tools: str, size: int = 900) -> Session:
 
 
 def cleared(asked: ContextWindowManager, session: Session) -> list[str]:
-    return [one.item_id for one in asked.plan_session(session).changes if one.action is Action.CLEAR]
+    return [entry.item_id for entry in asked.plan_session(session).changes if entry.action is Action.CLEAR]
 
 
 def test_first_are_cleared_before_older_results_of_other_tools() -> None:
@@ -85,7 +85,7 @@ def test_kept_results_give_way_before_the_view_is_over_budget() -> None:
     asked = manager(1_000, tool_rules={"plan": ToolRule(clear="never")})
     plan = asked.plan_session(session)
     assert not plan.over_budget
-    dropped = {one.item_id: one.reason for one in plan.changes if one.action is Action.DROP}
+    dropped = {entry.item_id: entry.reason for entry in plan.changes if entry.action is Action.DROP}
     assert {"plan0", "read1", "plan2"} <= dropped.keys()
 
 
@@ -137,15 +137,15 @@ def test_kept_results_go_last(data: st.DataObject) -> None:
             decisions = {place: outcome.plan.decisions[place] for place in results}
             is_cleared = any(decision.action is Action.CLEAR for decision in decisions.values())
             assert not (is_cleared and rule.clear == "never")
-            dropped = [place for place, one in decisions.items() if one.action is Action.DROP and one.reason in by_age]
-            whole = [place for place, one in decisions.items() if one.action not in (Action.DROP, Action.CLEAR)]
+            dropped = [place for place, entry in decisions.items() if entry.action is Action.DROP and entry.reason in by_age]
+            full_log = [place for place, entry in decisions.items() if entry.action not in (Action.DROP, Action.CLEAR)]
             if is_cleared and not dropped:
                 event("cleared but for the newest")
-                assert len(whole) >= min(rule.keep_last, len(results))
+                assert len(full_log) >= min(rule.keep_last, len(results))
             if dropped and rule.clear == "never":
                 event("dropped although it is never cleared")
                 twin = twin_after(outcome)
-                left = [place for place, one in enumerate(outcome.plan) if one.action is not Action.DROP and place not in kept_back]
+                left = [place for place, entry in enumerate(outcome.plan) if entry.action is not Action.DROP and place not in kept_back]
                 assert all(any(map(twin.kept, units[place])) for place in left)
 
 
@@ -159,7 +159,7 @@ def test_first_results_are_cleared_before_others(data: st.DataObject) -> None:
     outcome = trim(log, bounds)
     kept_back = protected(list(log.items), log.response_breaks)
     calls = answers(list(log.items))
-    others = [place for place, one in enumerate(outcome.plan) if one.action is Action.CLEAR and name_of(log, calls, place) != "read"]
+    others = [place for place, entry in enumerate(outcome.plan) if entry.action is Action.CLEAR and name_of(log, calls, place) != "read"]
     for place, decision in enumerate(outcome.plan):
         is_result = place in calls and calls[place] is not None and name_of(log, calls, place) == "read" and place not in kept_back
         if others and is_result and decision.action is Action.KEEP and decision.category.name == "SYSTEM_OUTPUT":

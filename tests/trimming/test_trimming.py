@@ -72,7 +72,7 @@ def late(category: MessageCategory) -> list[Item]:
 def as_large_as_its_placeholder(name: str) -> FunctionCallOutput:
     """An output that costs what it would cost cleared, so that clearing it gains nothing."""
     outputs = (output(name, "x" * size) for size in range(999))
-    return next(one for one in outputs if cost(one) == cost(cleared(one)))
+    return next(entry for entry in outputs if cost(entry) == cost(cleared(entry)))
 
 
 LOGS: dict[str, list[Item]] = {
@@ -304,10 +304,10 @@ def test_an_item_that_returns_in_the_form_it_had_is_the_same_object() -> None:
         latest: dict[str, tuple[Item, int]] = {}  # by id: the item as it was shown last, and the length of the log then
         for item in items:
             log.append(item)
-            for shown in engine.process(log).view.items:
-                before, length = latest.get(shown.id, (shown, 0))
-                if shown == before:
-                    assert shown is before
+            for visible in engine.process(log).view.items:
+                before, length = latest.get(visible.id, (visible, 0))
+                if visible == before:
+                    assert visible is before
                     returned += 0 < length < len(log.items) - 1
-                latest[shown.id] = shown, len(log.items)
+                latest[visible.id] = visible, len(log.items)
     assert returned

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window import ContextWindow, ContextWindowManager, Plan
+from context_window import ContextWindow, ContextWindowManager
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from session.session import Session
 from tests.support.counting import Letters
 from tests.support.engine import Engine
-from tests.support.harness import copy_of, process
+from tests.support.harness import copy_of
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
 
@@ -116,25 +116,6 @@ def test_items_that_were_removed_for_a_running_call_come_back_when_it_is_answere
     session.append(FunctionCallOutput("tool", "ok", "c"))
     assert manager.plan_session(session).before < needed
     assert not manager.plan_session(session).changes
-
-
-@given(st.data())
-def test_the_sums_of_a_plan_are_those_of_its_decisions(data: st.DataObject) -> None:
-    """A plan of a log that grew is that of a log never seen, its sums and summaries included"""
-    log = data.draw(sessions())
-    bounds = data.draw(limits(max(400, sum(map(cost, log.items)))))
-    session = copy_of(log)
-    engine = Engine(session, bounds)
-    for item in log.items:
-        session.append(item)
-        if data.draw(st.integers(0, 3)) == 0:
-            check_plan(engine.process(session).plan, process(session, bounds).plan, session)
-
-
-def check_plan(plan: Plan, fresh: Plan, session: Session) -> None:
-    assert plan == fresh
-    kept = [decision for decision in plan if decision.item_id in plan.summary_places]
-    assert all(isinstance(session.get_by_id(decision.item_id), Compaction) for decision in kept)
 
 
 def test_a_summary_that_a_later_one_replaces_has_no_position_in_a_plan() -> None:

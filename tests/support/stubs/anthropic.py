@@ -77,12 +77,12 @@ class AnthropicStub(Stub):
         self._check_settings(headers, body, counting=counting)
         check_request(body, prefill=self.prefill)
         self._check_usable(body)
-        seen, dropped = self._checked_thoughts(body)
+        earlier, dropped = self._checked_thoughts(body)
         blocks, marks = _segments(body)
         if counting:
             return {"input_tokens": sum(map(tokens, blocks))}
         spent = self._cache.marked(blocks, marks)
-        return self._answer(body, self.script(body), seen, spent, dropped)
+        return self._answer(body, self.script(body), earlier, spent, dropped)
 
     def sign(self, thought: str, before: bytes = b"") -> str:
         """The signature of a thought, as if it had been had after `before` (a digest that this class makes)."""
@@ -139,7 +139,7 @@ class AnthropicStub(Stub):
             self._check_latest(messages[latest], f"messages.{latest}", required=thinking.get("type") == "enabled")
         if thinking.get("type") == "enabled":
             self._check_turn(messages)
-        seen = _start(body)
+        earlier = _start(body)
         dropped: list[Body] = []
         for number, message in enumerate(messages):
             dropping = False
@@ -147,7 +147,7 @@ class AnthropicStub(Stub):
                 if block["type"] in THOUGHTS:
                     where = f"messages.{number}.content.{place}"
                     mac, bound = self._verified(block, where, latest=number == latest)
-                    fits = not dropping and bound == self.mac(b"bound", mac, seen)
+                    fits = not dropping and bound == self.mac(b"bound", mac, earlier)
                     if self.binds_thinking and not fits:
                         if not drops:
                             raise Refusal(_unbound(where, block["type"]))
@@ -156,8 +156,8 @@ class AnthropicStub(Stub):
                         continue
                 else:
                     dropping = False
-                seen = _after(seen, message["role"], block)
-        return seen, dropped
+                earlier = _after(earlier, message["role"], block)
+        return earlier, dropped
 
     def _check_latest(self, message: Body, where: str, *, required: bool) -> None:
         """Of the last assistant message: no thought is missing, moved or new."""

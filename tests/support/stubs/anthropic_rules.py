@@ -38,10 +38,10 @@ def check_request(body: Body, *, prefill: bool) -> None:
 
 
 def _check_parameters(body: Body) -> None:
-    known = {"model", "messages", "max_tokens", "system", "tools", "tool_choice", "thinking", "metadata", "stop_sequences", "stream"}
-    known |= {"temperature", "top_k", "top_p", "service_tier", "output_config", "context_management", "mcp_servers", "container"}
+    candidates = {"model", "messages", "max_tokens", "system", "tools", "tool_choice", "thinking", "metadata", "stop_sequences", "stream"}
+    candidates |= {"temperature", "top_k", "top_p", "service_tier", "output_config", "context_management", "mcp_servers", "container"}
     for name in body:
-        if name not in known:
+        if name not in candidates:
             raise Refusal(f"{name}: Extra inputs are not permitted")
     for name, kind in (("model", str), ("messages", list)):
         if not isinstance(body.get(name), kind):
@@ -118,7 +118,7 @@ def _check_roles(messages: Sequence[Body], *, prefill: bool) -> None:
 
 def _check_calls(messages: Sequence[Body]) -> None:
     """A2 and A3: each call answered in the next message, before anything else, and nothing answered that was not called."""
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for number, message in enumerate(messages):
         blocks = blocks_of(message)
         if number < len(messages) - 1 or not _is_paused(message):
@@ -142,9 +142,9 @@ def _check_calls(messages: Sequence[Body]) -> None:
                 "Messages following `tool_use` blocks must begin with a matching number of `tool_result` blocks."
             )
         for name in _calls(message):
-            if name in seen:
+            if name in earlier:
                 raise Refusal(f"messages.{number}: `tool_use` ids must be unique")
-            seen.add(name)
+            earlier.add(name)
     if _calls(messages[-1]):
         _refuse_unanswered(len(messages) - 1, _calls(messages[-1]))
 
@@ -210,11 +210,11 @@ def _check_marks(body: Body) -> None:
 
 def _check_pictures(messages: Sequence[Body]) -> None:
     """A8: how many pictures, and how large."""
-    found = [one for number, message in enumerate(messages) for one in media(blocks_of(message), f"messages.{number}.content")]
-    pictures = [(where, block["source"]) for where, block in found if block["type"] == "image"]
+    result = [entry for number, message in enumerate(messages) for entry in media(blocks_of(message), f"messages.{number}.content")]
+    pictures = [(where, block["source"]) for where, block in result if block["type"] == "image"]
     if len(pictures) > PICTURES_MAX:
         raise Refusal(f"messages: Too much media: 0 document pages + {len(pictures)} images > {PICTURES_MAX}")
-    many = len(found) > MANY
+    many = len(result) > MANY
     for where, source in pictures:
         if source["type"] == "base64":
             _check_picture(source, f"{where}.image.source.base64", SIDE_OF_MANY if many else SIDE, many=many)

@@ -131,15 +131,15 @@ class GeminiStub(Stub):
         texts = [part for part in parts if "text" in part and not part.get("thought")]
         for part in calls[:1] or texts[-1:]:  # parallel calls carry it on the first; an answer in words on its last part
             part["thoughtSignature"] = self.sign(part)
-        written, thought = tokens(parts), tokens([part for part in parts if part.get("thought")])
+        output, thought = tokens(parts), tokens([part for part in parts if part.get("thought")])
         return {
             "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": self.finish, "index": 0}],
             "usageMetadata": {
                 "promptTokenCount": spent.total,
                 "cachedContentTokenCount": spent.read,
-                "candidatesTokenCount": max(1, written - thought),
+                "candidatesTokenCount": max(1, output - thought),
                 "thoughtsTokenCount": thought,
-                "totalTokenCount": spent.total + max(1, written - thought) + thought,
+                "totalTokenCount": spent.total + max(1, output - thought) + thought,
             },
             "modelVersion": model,
             "responseId": self.new_id("r"),
@@ -156,8 +156,8 @@ class GeminiStub(Stub):
 
 
 def _generation(model: str) -> int:
-    found = re.match(r"gemini-(\d+)", model)
-    return int(found[1]) if found else 0
+    result = re.match(r"gemini-(\d+)", model)
+    return int(result[1]) if result else 0
 
 
 def _signed(part: Body) -> Body:

@@ -89,7 +89,7 @@ class OpenAIChatStub(Stub):
         if calls:
             message["tool_calls"] = calls
         finish = self.finish or ("tool_calls" if calls else "stop")
-        written = max(1, tokens(message["content"] or "") + tokens(calls))
+        output = max(1, tokens(message["content"] or "") + tokens(calls))
         return {
             "id": self.new_id("chatcmpl-"),
             "object": "chat.completion",
@@ -98,8 +98,8 @@ class OpenAIChatStub(Stub):
             "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
             "usage": {
                 "prompt_tokens": spent.total,
-                "completion_tokens": written,
-                "total_tokens": spent.total + written,
+                "completion_tokens": output,
+                "total_tokens": spent.total + output,
                 "prompt_tokens_details": {"cached_tokens": spent.read, "audio_tokens": 0},
             },
         }

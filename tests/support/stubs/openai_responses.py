@@ -141,7 +141,7 @@ class OpenAIResponsesStub(Stub):
     def _check_thought(self, item: Body, *, stored: bool) -> None:
         sealed = item.get("encrypted_content")
         if sealed is not None:
-            if not self._is_ours(sealed, item.get("id"), [one["text"] for one in item["summary"]]):
+            if not self._is_ours(sealed, item.get("id"), [entry["text"] for entry in item["summary"]]):
                 raise Refusal(
                     f"The encrypted content {sealed[:4]}...{sealed[-4:]} could not be verified.", code="invalid_encrypted_content"
                 )
@@ -162,7 +162,7 @@ class OpenAIResponsesStub(Stub):
     def _answer(self, body: Body, said: Sequence[Block], spent: Spent) -> Body:
         output = [self._item(block) for block in said]
         for number, item in enumerate(output):
-            thoughts = tuple(one["id"] for one in output[:number] if one["type"] == "reasoning")
+            thoughts = tuple(entry["id"] for entry in output[:number] if entry["type"] == "reasoning")
             self._given[item["id"]] = _Given(thoughts, output[number + 1]["id"] if number + 1 < len(output) else None)
         written = max(1, tokens(output))
         return {
@@ -204,7 +204,7 @@ class OpenAIResponsesStub(Stub):
             return {"id": self.new_id("raw_"), **block.fields}
         id = self.new_id("rs_")
         summary = [] if block.hidden else [{"type": "summary_text", "text": block.text}]
-        sealed = self.encrypt(id, [one["text"] for one in summary])
+        sealed = self.encrypt(id, [entry["text"] for entry in summary])
         return {"type": "reasoning", "id": id, "summary": summary, "encrypted_content": sealed}
 
 
@@ -272,12 +272,12 @@ def _check_parts(parts: object, where: str, allowed: set[str]) -> None:
 
 
 def _check_ids(items: Sequence[Body]) -> None:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for item in items:
         id = item.get("id")
-        if id is not None and id in seen:
+        if id is not None and id in earlier:
             raise Refusal(f"Duplicate item found with id {id}. Remove duplicate items from your input and try again.", param="input")
-        seen.add(id or "")
+        earlier.add(id or "")
 
 
 def _check_calls(items: Sequence[Body]) -> None:

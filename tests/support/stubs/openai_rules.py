@@ -111,14 +111,14 @@ def check_picture(url: object, where: str) -> None:
     text = check_text(url, where, most=70 * 1024 * 1024, least=1)
     if re.match(r"https?://[^\s/]+", text):
         return
-    written = re.match(r"data:(image/(?:png|jpeg|gif|webp));base64,", text)
-    if written is None:
+    output = re.match(r"data:(image/(?:png|jpeg|gif|webp));base64,", text)
+    if output is None:
         raise Refusal(
             f"Invalid '{where}'. Expected a valid URL, but got a value with an invalid format.", param=where, code="invalid_value"
         )
-    data = decoded(text[written.end() :]) or b""
+    data = decoded(text[output.end() :]) or b""
     picture = look(data)
-    if picture is None or picture.media_type != written[1] or not is_readable(data):
+    if picture is None or picture.media_type != output[1] or not is_readable(data):
         raise Refusal("You uploaded an unsupported image. Please make sure your image is valid.", param=where, code="invalid_image_format")
 
 
