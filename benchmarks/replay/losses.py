@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import patch
 
-from context_window.trimming import view_state
-
 from context_window.decision.placeholders import CLEARED, DIGEST, MARK, TRUNCATED
 from context_window.decision.terms import Term, TermIndex
 from context_window.strategies import Extract
@@ -78,7 +76,7 @@ def knowing(timeline: Timeline) -> Policy:
         view = ours(strategy=Extract())(window)
 
         def knowing_view(log: Session) -> Sequence[Item]:
-            with patch.object(view_state, "TermIndex", KnownTerms):
+            with patch.object(log, "TermIndex", KnownTerms):
                 return view(log)
 
         return knowing_view

@@ -10,15 +10,14 @@ from threading import Barrier
 from time import sleep
 
 import pytest
-from context_window.trimming.apply import shape
 from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager, Session, TiktokenCounter, TokenCounter
 from context_window.counting import CallableCounter
 from context_window.counting.item_tokens import COUNTERS_REMEMBERED, Measurer, sealed_tokens
+from context_window.decision.edits import Edit
 from context_window.decision.placeholders import image_placeholder
-from context_window.decision.plan import Action
 from session.items import (
     AgentConfigUpdate,
     AgentHandoff,
@@ -93,7 +92,7 @@ def recount(counter: TokenCounter, item: Item) -> int:
 @given(counter=counters, item=outputs)
 def test_cleared(counter: TokenCounter, item: FunctionCallOutput) -> None:
     tokens = Measurer(counter).cleared_tokens(item)
-    view = shape(item, Action.CLEAR)
+    view = Edit(0, is_cleared=True).of(item)
     assert tokens == recount(counter, view)
     assert Measurer(counter).cleared_tokens(view) == tokens  # cleared is as small as it gets
 
@@ -102,7 +101,7 @@ def test_cleared(counter: TokenCounter, item: FunctionCallOutput) -> None:
 def test_shortened(counter: TokenCounter, item: FunctionCallOutput, limit: int) -> None:
     cut = Measurer(counter).truncated(item, limit)
     if item.text:
-        assert cut.tokens == recount(counter, shape(item, Action.TRUNCATE, (), cut))
+        assert cut.tokens == recount(counter, Edit(0, cut=cut).of(item))
         least = Measurer(counter).truncated(item, -(10**9))
         assert cut.tokens <= limit or cut == least
         assert (least.head, least.tail) == (0, 0)
@@ -114,7 +113,7 @@ def test_shortened(counter: TokenCounter, item: FunctionCallOutput, limit: int) 
 def test_replaced_images(counter: TokenCounter, item: Item, data: st.DataObject) -> None:
     tokens, saved = Measurer(counter).measure(item)
     replaced = data.draw(st.lists(st.sampled_from(saved), unique=True)) if saved else []
-    view = shape(item, Action.REPLACE_IMAGES, tuple(sorted(place for place, _ in replaced)))
+    view = Edit(0, images=tuple(sorted(place for place, _ in replaced))).of(item)
     assert recount(counter, view) == tokens - sum(saving for _, saving in replaced)
 
 
@@ -126,7 +125,7 @@ def test_shortened_and_images_replaced(counter: TokenCounter, item: FunctionCall
     cut = measurer.truncated(item, limit)
     if item.text:
         places = tuple(sorted(place for place, _ in replaced))
-        view = shape(item, Action.TRUNCATE, places, cut)
+        view = Edit(0, images=places, cut=cut).of(item)
         # An image's placeholder is a text part like the others' once it stands there; it is put in after the cut.
         assert recount(counter, view) == cut.tokens - sum(saving for _, saving in replaced)
 

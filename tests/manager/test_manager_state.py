@@ -166,7 +166,7 @@ def test_the_state_of_a_deleted_session_is_freed_at_once(budget: int) -> None:
     try:
         del session
         assert gone() is None
-        assert len(manager._trackers._states) == 0
+        assert len(manager._sessions._states) == 0
     finally:
         gc.enable()
     assert manager.usage() == usage, "what it held is known until another is asked about"
@@ -178,7 +178,7 @@ def test_many_sessions_leave_nothing_behind() -> None:
         manager.process_session(session_of(12))
         manager.format_token_usage()
     gc.collect()
-    assert len(manager._trackers._states) == 0
+    assert len(manager._sessions._states) == 0
 
 
 @pytest.mark.no_cover  # what is measured is memory
@@ -200,7 +200,7 @@ def test_the_state_of_an_item_takes_at_most_200_bytes(budget: int, least_trims: 
         manager.process_session(session)
         manager.reset_usage()
         before = tracemalloc.get_traced_memory()[0]
-        manager._trackers._states.clear()
+        manager._sessions._states.clear()
         freed_bytes = before - tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()

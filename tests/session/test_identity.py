@@ -5,12 +5,11 @@ import dataclasses
 from typing import Any
 
 import pytest
-from context_window.trimming import edited_output as originals
-from context_window.trimming import placeholders
 from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
+from context_window.decision import placeholders
 from session import (
     AgentConfigUpdate,
     Compaction,
@@ -173,7 +172,7 @@ def test_items_with_equal_content_are_the_same(first: Item, second: Item, *, sam
 
 def test_the_view_mark_matches_that_of_real_views() -> None:
     assert VIEW_MARK == placeholders.MARK
-    assert VIEW_NOTE == originals.WAS
+    assert VIEW_NOTE == placeholders.WAS
     assert VIEW_CHANGES == placeholders.TAKEN
 
 

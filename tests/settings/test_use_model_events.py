@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from context_window.views.session_state import shows_less
-
 from context_window import (
-    Action,
     ContextWindow,
     ContextWindowManager,
-    Decision,
     Image,
-    MessageCategory,
     ModelConfig,
     Reason,
     Session,
     ThresholdCrossed,
     Trimmed,
 )
+from context_window.decision.edits import Edit, shows_less
 from context_window.decision.plan import Cut
 from context_window.events.definitions import CounterFellBack, Event
 from context_window.settings.resolved import NOT_CLAUDE
@@ -86,20 +82,15 @@ def test_newly_hidden_items_are_reported_even_if_fewer_are_hidden_than_before() 
     assert [event.kinds for event in events if isinstance(event, Trimmed)] == [(("output", 1),)]
 
 
-def decided(action: Action, *, images: tuple[int, ...] = (), cut: Cut | None = None) -> Decision:
-    return Decision("i", "read output", MessageCategory.SYSTEM_OUTPUT, action, Reason.OVER_BUDGET, 9, 1, images, cut)
-
-
-def test_one_decision_shows_less_than_another() -> None:
-    shown_whole, dropped, cleared = decided(Action.KEEP), decided(Action.DROP), decided(Action.CLEAR)
-    short, long = (decided(Action.TRUNCATE, cut=Cut(size, size, size)) for size in (5, 9))
-    event, two, other = (decided(Action.REPLACE_IMAGES, images=places) for places in ((0,), (0, 1), (1,)))
-    rising = (dropped, cleared, short, long, shown_whole)
+def test_one_edit_shows_less_than_another() -> None:
+    dropped, cleared = Edit(0, gone=Reason.OVER_BUDGET), Edit(1, is_cleared=True)
+    short, long = (Edit(size, cut=Cut(size, size, size)) for size in (5, 9))
+    first, two, other = (Edit(1, images=parts) for parts in ((0,), (0, 1), (1,)))
+    rising = (dropped, cleared, short, long, None)
     for place, before in enumerate(rising):
         assert [shows_less(later, before) for later in rising] == [at < place for at in range(len(rising))]
-    assert [
-        shows_less(later, before) for later, before in [(event, shown_whole), (two, event), (event, two), (other, event), (event, event)]
-    ] == [*(True, True, False, True, False)]
+    pairs = [(first, None), (two, first), (first, two), (other, first), (first, first)]
+    assert [shows_less(later, before) for later, before in pairs] == [True, True, False, True, False]
 
 
 def test_where_nothing_more_is_out_other_tokens_are_no_trim() -> None:
