@@ -76,7 +76,7 @@ def knowing(timeline: Timeline) -> Policy:
         view = ours(strategy=Extract())(window)
 
         def knowing_view(log: Session) -> Sequence[Item]:
-            with patch.object(log, "TermIndex", KnownTerms):
+            with patch.object(decision_log, "TermIndex", KnownTerms):
                 return view(log)
 
         return knowing_view

@@ -95,7 +95,7 @@ class Log:
     replaced: int = 0
     moved: dict[int, int] = field(default_factory=dict)
     turn_start: int = NONE
-    terms: TermIndex = field(default_factory=TermIndex)
+    terms: TermIndex = field(default_factory=lambda: TermIndex())  # noqa: PLW0108 - benchmarks put another class here
     results: RuledResults = field(default_factory=RuledResults)
     _thinking: list[int] = field(default_factory=list)  # reasoning of the turn, if it will cost nothing in later ones
     _last_tool_item: int = NONE

@@ -1,4 +1,4 @@
-"""Rules: items and tokens are taken by priority, the lowest category first and of it the oldest (rules 4 and 5)."""
+"""Rules: items and tokens are taken by priority, the lowest category first and of it the oldest (rule 4)."""
 
 from __future__ import annotations
 
