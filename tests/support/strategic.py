@@ -130,7 +130,7 @@ def decided_by(strategy: Strategy, limits: Limits) -> Limits:
 
 @dataclass
 class StrategicTwin(Twin):
-    """The slow twin of a view that a strategy trims. It follows the docstring of `Strategy` and the steps in `trimming/__init__.py`."""
+    """The slow twin of a view that a strategy trims. It follows the docstring of `Strategy` and the rules in `decision/__init__.py`."""
 
     strategy: Strategy = PriorityTrim()  # noqa: RUF009 - frozen
 
@@ -147,8 +147,10 @@ class StrategicTwin(Twin):
         self.note_usage()
         if not final and not (any(getattr(part, "shortens_unread", False) for part in parts_of(self.strategy)) and self.shortens_unread()):
             self.by_tokens()
-        if self.noted >= 0 and self.changes() != before:
-            self.withdraw_note()
+        if self.changes() != before:
+            if self.noted >= 0:
+                self.withdraw_note()
+            self.move_digests()
 
     def shortens_unread(self) -> bool:
         """Truncate what the model has not read yet, if the view then fits, and say whether it fits."""

@@ -140,9 +140,8 @@ def needs_closing(items: list[Item], breaks: frozenset[str], moved: Collection[i
     runs = responses(items, breaks)
     if not runs:
         return False
-    orphans = {place for place, call in answers(items).items() if call is None}
     answer = [items[place] for place in runs[-1]]
-    rest = [items[place] for place in range(runs[-1][-1] + 1, len(items)) if place not in orphans]
+    rest = items[runs[-1][-1] + 1 :]
     says = any(isinstance(item, Message) and not is_blank(item) for item in answer)
     calls = any(isinstance(item, FunctionCall) for item in answer)
     asked = any(
@@ -425,9 +424,8 @@ class Twin:
         return is_open and self.noted <= self.responses()[-1][0]
 
     def is_request(self) -> bool:
-        """True if the log does not end in a response, orphans aside."""
-        request = [place for place in range(self.length) if place not in self.orphans()]
-        return not self.responses() or request[-1] > self.responses()[-1][-1]
+        """True if the log does not end in a response."""
+        return not self.responses() or self.length - 1 > self.responses()[-1][-1]
 
     def speaks_before(self, place: int) -> bool:
         """True if the view shows a message before this position."""
@@ -614,8 +612,19 @@ class Twin:
         self.by_items()
         self.note_usage()
         self.by_tokens()
-        if self.noted >= 0 and self.changes() != before:
-            self.withdraw_note()
+        if self.changes() != before:
+            if self.noted >= 0:
+                self.withdraw_note()
+            self.move_digests()
+
+    def move_digests(self) -> None:
+        """Each digest stands before the first item that is left in it, or before that one's response."""
+        moved: dict[int, int] = {}
+        for before in {self.digests[place] for place in self.in_view() if place in self.digests}:
+            members = [place for place in self.in_view() if self.digests.get(place) == before]
+            starts = [next((run[0] for run in self.responses() if place in run), place) for place in members]
+            moved |= dict.fromkeys(members, min(starts))
+        self.digests.update(moved)
 
     def by_items(self) -> None:
         limits = self.limits
@@ -768,13 +777,19 @@ class Twin:
         ]
 
     def images(self) -> None:
-        live = self.live_images()
-        if len(live) <= self.limits.images_max:
+        """Older images: all if there are too many, else, if the request costs too much, the oldest until it is down to the goal."""
+        live, limits = self.live_images(), self.limits
+        is_capped = len(live) > limits.images_max
+        if not is_capped and self.total() <= limits.trigger:
             return
-        units = self.units()
+        units, goal = self.units(), self.goal(limits.trigger, limits.target, weigh=True)
         for place, part in live[: max(0, len(live) - self.limits.images_kept)]:
             unit_held = any(self.held(member) for member in units[place]) or self.category(place) is MessageCategory.SYSTEM
             if unit_held or is_summary(self.items[place]) or place in self.frontier():
+                continue
+            earlier = self.replaced.get(place, ())
+            saves = self.form(place, images=(*earlier, part))[1] < self.form(place, images=earlier)[1]
+            if not is_capped and not (saves and self.total() > goal):
                 continue
             self.replaced[place] = (*self.replaced.get(place, ()), part)
             self.edited(self.wire(place))
