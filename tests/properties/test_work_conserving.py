@@ -9,7 +9,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window import Action, Reason
-from tests.support.engine import Outcome
+from tests.support.engine import BOUNDLESS, Outcome
 from tests.support.harness import trim
 from tests.support.strategies import limits, sessions
 from tests.support.twin import cost
@@ -19,7 +19,7 @@ from tests.support.twin import cost
 def test_work_conserving(data: st.DataObject) -> None:
     """before the last step of a trim the view exceeded its goal: a budget that the view fills exactly gives the same view"""
     log = data.draw(sessions())
-    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None)
+    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None, usage_noted_from=BOUNDLESS)
     shares = [int(share * bounds.budget) for share in bounds.shares]
 
     def trimmed(budget: int) -> Outcome:
