@@ -20,7 +20,9 @@ def shape(item: Item, decision: Decision) -> Item:
 
 
 def carried_out(plan: Plan, session: Session) -> Session:
-    """Return the view that the plan describes."""
+    """Return the view that the plan describes; the session itself if the plan changes nothing."""
+    if not plan.changes and not plan.summary_places and plan.usage_noted_after == session.usage_noted_after:
+        return session
     rows: list[tuple[int, bool, int, Item]] = []  # the position before which an item stands, if it stands at that position, and its own
     digests: dict[int, list[tuple[int, Item, tuple[int, ...]]]] = {}
     for place, (item, decision) in enumerate(zip(session.items, plan, strict=True)):
