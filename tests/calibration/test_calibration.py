@@ -89,7 +89,7 @@ def test_a_response_costs_its_reported_tokens_if_those_are_more_than_the_local_c
 
 def test_a_view_is_trimmed_when_the_reported_total_is_over_the_budget_though_the_local_count_is_not() -> None:
     session = reported_above()
-    assert a_manager(4_000, coverage=None).process_session(session) is session
+    assert a_manager(4_000, coverage=None).process_session(session).items == session.items
     view = a_manager(4_000).process_session(session)
     assert len(view.items) < len(session.items)
     assert a_manager(4_000).get_token_usage(view)["total"] <= 4_000
@@ -422,7 +422,7 @@ def test_a_loaded_view_has_the_total_of_the_saved_one() -> None:
     total = manager.get_token_usage()["total"]
     loaded = Session.from_dict(json.loads(json.dumps(view.to_dict())))
     other = a_manager(4_000)
-    assert other.process_session(loaded) is loaded
+    assert other.process_session(loaded).items == loaded.items
     assert other.get_token_usage()["total"] == other.analyze_session(loaded)["total_tokens"] == total
 
 
@@ -488,7 +488,7 @@ def test_reports_in_a_shortened_log_are_not_used(left: Callable[[Session], Sessi
     session = left(long_ago())
     session.add_message("user", "and now?")
     manager = a_manager(2_000)
-    assert manager.process_session(session) is session
+    assert manager.process_session(session).items == session.items
     assert manager.analyze_session(session)["reported_tokens"] is None
     session.append(Message("assistant", "so", id="so", usage=Usage(input_tokens=1_500)))
     assert manager.analyze_session(session)["reported_tokens"] == 1_500

@@ -69,7 +69,7 @@ def test_a_question_that_ends_the_turn_makes_its_reasoning_free(items: list[Item
     for model, thought in (("claude-sonnet-4-5", cost(THOUGHT) if is_free else 0), ("claude-opus-4-5", 0)):
         manager = ContextWindowManager(model, Letters(), context_window=ContextWindow(max_tokens=100_000))
         assert sum(manager.analyze_session(session)["per_category"].values()) == full_log - thought
-        assert manager.process_session(session) is session
+        assert manager.process_session(session).items == session.items
 
 
 def test_reported_reasoning_that_is_in_no_log_leaves_the_prompt_with_its_turn() -> None:

@@ -27,9 +27,9 @@ def test_idempotent(data: st.DataObject) -> None:
         outcome = make(log, bounds)
         event(f"settled: {is_settled(outcome)}")
         if is_settled(outcome):
-            assert make(outcome.view, bounds).view is outcome.view
+            assert make(outcome.view, bounds).view.items == outcome.view.items
             saved = Session.from_dict(json.loads(json.dumps(outcome.view.to_dict())))
-            assert make(saved, bounds).view is saved
+            assert make(saved, bounds).view.items == saved.items
 
 
 def test_a_unit_whose_reasoning_goes_by_itself_is_as_summarised_as_before() -> None:
@@ -47,7 +47,7 @@ def test_a_unit_whose_reasoning_goes_by_itself_is_as_summarised_as_before() -> N
     bounds = Limits(10_000, 10_000, 6_500, (Fraction(1, 4),) * 4, binds_thinking=True)
     view = process(log, bounds).view
     assert [item.id for item in view.items] == ["u", "k", "a", "s", "u2", "a2", "u3"]
-    assert process(view, bounds).view is view
+    assert process(view, bounds).view.items == view.items
 
 
 @given(st.data())

@@ -20,7 +20,7 @@ def test_pure(data: st.DataObject) -> None:
     bounds = data.draw(limits(sum(map(cost, log.items))))
     saved, objects = json.dumps(log.to_dict()), list(log.items)
     for outcome in (process(log, bounds), trim(log, bounds)):
-        if outcome.view is not log:
+        if outcome.view.items != log.items:
             Session.from_view(outcome.view).add_message("user", "a log of its own")
         assert json.dumps(log.to_dict()) == saved
         assert all(mine is theirs for mine, theirs in zip(log.items, objects, strict=True))

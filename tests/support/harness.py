@@ -50,7 +50,7 @@ def can_go_on(log: Session, view: Session) -> bool:
     Not where nothing was decided for good; nor where an output without a call was all that ended a response; nor where the last response
     was reasoning bound to what went, and nothing else.
     """
-    if view is log or any(request_points(session)[-1] != len(session.items) for session in (log, view)):
+    if view.items == log.items or any(request_points(session)[-1] != len(session.items) for session in (log, view)):
         return False
     groups, visible_ids = grouping(log), {item.id for item in view.items}
     return not groups.response_starts or any(item.id in visible_ids for item in log.items[groups.response_starts[-1] :] if is_answer(item))

@@ -138,7 +138,7 @@ def of_outcome(manner: str, outcome: Outcome) -> Iterator[str]:
         yield f"{manner}: trims"
     if any(one.action is Action.CLEAR and isinstance(outcome.log.get_by_id(one.item_id), FunctionCall) for one in trimming):
         yield f"{manner}: cleared call"
-    if outcome.view is outcome.log:
+    if outcome.view.items == outcome.log.items:
         yield f"{manner}: fits"
     if outcome.plan.over_budget:
         yield f"{manner}: over budget all the same"

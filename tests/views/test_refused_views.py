@@ -143,10 +143,10 @@ def test_an_event_repeats_nothing_of_a_message_whose_words_are_not_known() -> No
 def test_forks_copies_and_other_managers_know_no_refusals() -> None:
     manager, session = refused()
     for other in (session.fork(), copy.deepcopy(session), Session.from_dict(session.to_dict())):
-        assert manager.process_session(other) is other
+        assert manager.process_session(other).items == other.items
         assert manager.accept_refusal(other, refusal(0, 1))
         assert NOTE in str(manager.process_session(other).items)
-    assert make_manager().process_session(session) is session
+    assert make_manager().process_session(session).items == session.items
     assert NOTE in str(manager.process_session(session.read_only()).items)
 
 
@@ -156,7 +156,7 @@ def test_a_view_with_notes_can_be_continued_as_a_log() -> None:
     view.add_message("assistant", "A note.")
     view.add_message("user", ["And this?", Image(WORSE)], "more")
     again = make_manager()
-    assert again.process_session(view) is view
+    assert again.process_session(view).items == view.items
     assert again.accept_refusal(view, refusal(2, 1))
     assert str(again.process_session(view).items).count("refused by the model's provider") == 2
     assert again.recall(view, "look#1") == Image(BAD)
@@ -185,7 +185,7 @@ def test_a_refusal_of_a_view_applies_to_its_log() -> None:
     session.add_message("assistant", "a" * 300)
     session.add_message("user", ["What is this?", Image(BAD)], "look")
     view = manager.process_session(session)
-    assert view is not session
+    assert view.items != session.items
     assert manager.accept_refusal(view, refusal(0, 2))  # after the preamble
     assert NOTE in str(manager.process_session(session).items)
 
@@ -255,7 +255,7 @@ def test_a_place_without_a_part_is_a_guess(place: Any) -> None:
     manager, session = make_manager(), looking(Image(BAD))
     assert manager.accept_refusal(session, PartRefusedError("Could not process image", part_kind="image", place=place))
     manager.withdraw_refusal(session)
-    assert manager.process_session(session) is session
+    assert manager.process_session(session).items == session.items
 
 
 def test_withdrawing_keeps_named_parts_and_accepts_any_session() -> None:

@@ -78,7 +78,7 @@ def test_a_returned_view_never_changes(data: st.DataObject) -> None:
     for item in whole.items:
         log.append(item)
         view = engine.process(log).view
-        if view is not log:
+        if view.items != log.items:
             returned.append((view, list(view.items)))
     event(f"views: {min(len(returned), 20)}")
     for view, items in returned:
