@@ -481,7 +481,8 @@ def view_text(view: Session) -> str:
 def wire(view: Session, provider: str, runner: asyncio.Runner) -> Any:
     match provider:
         case "anthropic":
-            return view.to_anthropic_messages(caching=True)
+            messages, system = view.to_anthropic_messages(caching=True)
+            return messages, system or None  # an empty prompt has two spellings
         case "openai":
             return view.to_openai_messages()
         case "responses":

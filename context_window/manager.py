@@ -245,7 +245,7 @@ class ContextWindowManager:
         summarises all but the newest `keep_recent_turns`. If fewer than two turns are older than those, or they have less than an eighth
         of the trigger's tokens, it summarises all but the newest units of a message or of tool calls, up to a quarter of the room. The
         summary is appended to the log as a `Compaction`. The items it replaces stay in the log and can be recalled; an earlier summary is
-        merged into it. Then the view is trimmed as always. Without a limit or a known model nothing happens.
+        merged into it. Then the view is trimmed as always. Without a limit or a known model nothing is summarised.
 
         Never summarised: SYSTEM, instructions, pinned items, the last user message, the last response with its outputs, and anything
         while a response or its calls are unfinished (a response that ends in text counts as finished). A strategy that chooses items to

@@ -108,7 +108,7 @@ def test_what_process_did_is_json_alone_where_standard_output_is_taken(shell: Sh
     code, piped, err = shell("process", source, "-o", "-", "--json")
     assert (code, piped.encode()) == (0, out.read_bytes())
     assert json.loads(err) == summary | {"output": "-"}
-    assert shell("process", source, "-o", "-")[2].startswith("context-window: 1 of ")
+    assert shell("process", source, "-o", "-")[2].startswith("context-window: none of ")
 
 
 def test_figures_are_there_as_json(shell: Shell, tmp_path: Path) -> None:

@@ -149,9 +149,9 @@ def test_the_limits_of_the_current_model_count() -> None:
     assert len(compactions(session)) == 1
 
 
-def test_a_model_object_without_limits_changes_nothing() -> None:
-    manager, session, llm = Watched(None, ModelConfig()), log_with_question(9, size=30_000), Writer()
-    assert managed(manager, session, llm) is session
+def test_a_model_object_without_limits_is_never_summarised_for() -> None:
+    manager, session, llm = Watched(None, ModelConfig()), log_with_question(9, size=20_000), Writer()
+    assert managed(manager, session, llm).items == session.items
     assert not llm.prompts
 
 
@@ -268,7 +268,7 @@ def test_a_strategy_in_a_chain_counts_and_never_trim_prevents_summaries() -> Non
     llm = Writer()
     managed(Watched(strategy=SlidingWindow(30) | Summarize(keep_recent=4)), sums, llm)
     assert len(compactions(sums)) == 1
-    assert managed(Watched(strategy=NeverTrim()), never, llm) is never
+    assert managed(Watched(strategy=NeverTrim()), never, llm).items == never.items
     assert compactions(never) == []
 
 

@@ -128,7 +128,7 @@ FORMATS = (
         GeminiStub,
         "/v1beta/models/gemini-3-pro:generateContent",
         lambda payload: _fields(payload, "contents", "system_instruction"),
-        {"G0 half a HEIC image"},
+        set[str](),
         (
             "contents is not specified",
             "must not be empty",
