@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from .usage.report import SessionStats, UsageReport
     from .usage.tool_calls import ToolCalls
 else:
-    _get_name, __dir__ = _lazy_names(
+    __getattr__, __dir__ = _lazy_names(
         __name__,
         {
             "session": " ".join(_session_names),
@@ -123,21 +123,9 @@ else:
             "ChatMessage": "it is Message here",
             "ChatRole": 'roles are texts here: "system", "developer", "user", "assistant"',
             "ImageContent": "it is Image here",
+            "trim_messages": "it is ContextWindowManager(…).process_session(session) here",
         },
     )
-
-    _NAMES_ELSEWHERE = {
-        "ChatContext": "Session",
-        "ChatMessage": "Message",
-        "ImageContent": "Image",
-        "ChatRole": 'a text: "system", "developer", "user" or "assistant"',
-        "trim_messages": "ContextWindowManager(…).process_session(session)",
-    }
-
-    def __getattr__(name: str) -> object:
-        if name in _NAMES_ELSEWHERE:  # not an AttributeError: `from … import` would replace its message
-            raise ImportError(f"context_window has no {name}; here it is {_NAMES_ELSEWHERE[name]} (docs/names.md)")
-        return _get_name(name)
 
 
 __version__ = "0.1.0"

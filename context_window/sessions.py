@@ -180,11 +180,8 @@ class Sessions:
     def census(self, session: Session, state: SessionState, settings: Settings) -> SessionReplay:
         """Return the replay that trims nothing, up to date; it has the cost of the whole session. The caller holds the state's lock."""
         state.use(settings)
-
-        def sent() -> ReportFeed:
-            return self.view(session, state, settings).feed
-
-        state.census = self.updated(state.census, session, settings.limits.boundless(), settings, sent)
+        limits, sent = settings.limits.boundless(), self._feed_of(session, settings)
+        state.census = self.updated(state.census, session, limits, settings, sent)
         return state.census
 
     def walk(
@@ -201,7 +198,19 @@ class Sessions:
         limits = settings.limits if trims else settings.limits.boundless()
         replay = SessionReplay(session, limits, settings.measurer, reports=self._reports(session, settings))
         replay.update(session, on_request=on_request)
+        if not trims:
+            replay.update(session, self._feed_of(session, settings))
         return replay
+
+    def _feed_of(self, session: Session, settings: Settings) -> Callable[[], ReportFeed]:
+        """Return a function that returns the reports of the session's view: the one that was sent."""
+
+        def feed() -> ReportFeed:
+            state = self.state(session)
+            with state.lock:
+                return self.view(session, state, settings).feed
+
+        return feed
 
     def one_shot(self, session: Session, settings: Settings, *, newest_first: bool = False) -> SessionReplay:
         """Return a new replay that trims the whole session once, to the budget or to a lowered one.
@@ -218,12 +227,7 @@ class Sessions:
         state = self.state(session)
         refused = state.refused_parts(source_of(session))
         replay = SessionReplay(session, limits, settings.measurer, one_shot=True, reports=self._reports(session, settings), refused=refused)
-
-        def sent() -> ReportFeed:
-            with state.lock:
-                return self.view(session, state, settings).feed
-
-        replay.update(session, sent)
+        replay.update(session, self._feed_of(session, settings))
         return replay
 
     def cost(self, session: Session, settings: Settings) -> int:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from unittest.mock import patch
 
+from context_window.decision import log as decision_log
 from context_window.decision.placeholders import CLEARED, DIGEST, MARK, TRUNCATED
 from context_window.decision.terms import Term, TermIndex
 from context_window.strategies import Extract

@@ -159,7 +159,9 @@ def test_a_removed_token_is_worth_what_added_ones_have_cost() -> None:
 
 def test_a_prompt_that_grows_outside_the_log_is_believed_within_a_few_requests() -> None:
     """a factor never sticks at a wrong value: images have been replaced, and then there are 9,000 tokens more that are in no log"""
-    requests = list(played(manager_of(60_000, images_max=1), turns(40, images=True), lambda counted, request: counted + (9_000 if request > 5 else 0)))
+    requests = list(
+        played(manager_of(60_000, images_max=1), turns(40, images=True), lambda counted, request: counted + (9_000 if request > 5 else 0))
+    )
     assert requests[5].altered
     assert all(request.covered for request in requests[1:6])
     assert all(request.is_close for request in requests[10:])

@@ -194,14 +194,6 @@ def test_an_unknown_name_is_the_usual_error(package: str) -> None:
         _ = import_module(package).Nonsense
 
 
-@pytest.mark.parametrize("name", ["ChatContext", "ChatMessage", "ChatRole", "ImageContent"])
-def test_a_name_of_another_library_is_there_or_leads_to_ours(name: str) -> None:
-    try:
-        assert getattr(context_window, name) is getattr(session, name)
-    except ImportError as error:
-        assert re.search(r"here it is (Session|Message|Image|a text)", str(error))  # noqa: PT017 - either will do
-
-
 def test_every_error_is_a_context_window_error_or_a_session_error() -> None:
     errors = [getattr(context_window, name) for name in OWN_NAMES if name.endswith("Error")]
     assert len(errors) == 19

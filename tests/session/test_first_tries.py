@@ -95,6 +95,6 @@ def test_the_error_for_another_librarys_role_names_the_remedy(role: Any, remedy:
     ("name", "ours"), [("ChatContext", "Session"), ("ChatMessage", "Message"), ("ChatRole", "texts"), ("ImageContent", "Image")]
 )
 def test_the_import_of_another_librarys_name_names_ours(name: str, ours: str) -> None:
-    with pytest.raises(ImportError, match=rf"^context_window has no {name}; here .*{ours}.*docs/names\.md"):
+    with pytest.raises(ImportError, match=rf"^context_window has no {name}: .*{ours}.* docs/names\.md"):
         exec(f"from context_window import {name}", {})
     assert not hasattr(importlib.import_module("context_window"), "NoName")
