@@ -14,7 +14,7 @@ from session.units import FREE, HELD, KIND_CALL, KIND_NOTE, KIND_SILENT, KIND_US
 
 from ..errors import Culprit
 from .decide import RULES
-from .edits import NOT_TOLD
+from .edits import NOT_TOLD, Edit
 from .plan import NEVER_SENT, Action, Decision, Plan, Reason, describe
 from .request_texts import needs_closing
 from .view import View
@@ -35,22 +35,24 @@ class Shown:
         ends: Ids of answers after which a request ended, although the next item is an answer too, or there is none.
         breaks: Ids of items that begin a response although the item before them belongs to another one.
         removed: Positions of the first and the last item that the line about removed items counts; None if it counts none.
+        edited: The items in other forms than the log's, by position, with their edits. While an edit stays, so does the object.
     """
 
     items: list[Item]
     ends: frozenset[str]
     breaks: frozenset[str]
     removed: tuple[int, int] | None
+    edited: dict[int, tuple[Edit, Item]]
     _last: int  # position of the last item; -1 for a digest, or if there is none
     _view: View
     _changes: int
     _length: int
 
     @classmethod
-    def of(cls, view: View) -> Shown:
-        """Return what the view shows."""
-        response = view.log.groups.response
-        rows = sorted(_rows(view), key=lambda row: row[:3])
+    def of(cls, view: View, earlier: Shown | None = None) -> Shown:
+        """Return what the view shows; `earlier` is what it showed before."""
+        response, edited = view.log.groups.response, {} if earlier is None else earlier.edited
+        rows = sorted(_rows(view, edited), key=lambda row: row[:3])
         breaks, last = set[str](), NONE
         for *_, at, item in rows:
             if last != NONE != at and NONE not in (response[last], response[at]) and response[last] != response[at]:
@@ -58,12 +60,12 @@ class Shown:
             last = at
         told = [at for at, edit in view.edits.items() if edit.gone is not None and edit.gone not in NOT_TOLD]
         removed = (min(told), max(told)) if told else None
-        return cls([row[-1] for row in rows], _ends(view, rows), frozenset(breaks), removed, last, view, view.changes, len(view))
+        return cls([row[-1] for row in rows], _ends(view, rows), frozenset(breaks), removed, edited, last, view, view.changes, len(view))
 
     def extended(self, view: View) -> Shown:
         """Return what the view shows now: the same items and what was appended since, if nothing else has changed."""
         if view is not self._view or view.changes != self._changes or not all(view.shown[self._length :]):
-            return Shown.of(view)
+            return Shown.of(view, self)
         response, breaks = view.log.groups.response, set[str]()
         for at in range(self._length, len(view)):
             last = self._last
@@ -78,19 +80,21 @@ class Shown:
 
 def last_id_before(view: View, index: int) -> str | None:
     """Return the id of the view's last item before a position of the log; None if there is none."""
-    rows = [row for row in _rows(view) if row[0] < index]
+    rows = [row for row in _rows(view, {}) if row[0] < index]
     return max(rows, key=lambda row: row[:3])[-1].id if rows else None
 
 
-def _rows(view: View) -> Iterator[Row]:
-    """Yield the items of the view, in any order."""
+def _rows(view: View, edited: dict[int, tuple[Edit, Item]]) -> Iterator[Row]:
+    """Yield the items of the view, in any order. Items in other forms than the log's are kept in `edited`."""
     log = view.log
     for at in view.visible():
         edit = view.edits.get(at)
         if edit is None:
             yield log.moved.get(at, at), at not in log.moved, at, at, log.items[at]
         elif edit.before == NONE:
-            yield log.moved.get(at, at), at not in log.moved, at, at, edit.of(log.items[at])
+            if at not in edited or edited[at][0] != edit:
+                edited[at] = edit, edit.of(log.items[at])
+            yield log.moved.get(at, at), at not in log.moved, at, at, edited[at][1]
     for rule in RULES:
         for before, rank, item in rule.additions(view):
             yield before, False, rank, NONE, item

@@ -399,7 +399,7 @@ def test_a_conversation_continues_after_one_trim(kind: Callable[[], Wire], token
         manager = ContextWindowManager("claude-opus-5", Letters(), context_window=ContextWindow(max_tokens=tokens))
         view = manager.trim_session(session)
         assert view.items != session.items
-        play(line, view, 10)
+        play(line, Session.from_view(view), 10)
 
 
 @played

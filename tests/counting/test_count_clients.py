@@ -225,7 +225,7 @@ def test_the_view_does_not_depend_on_the_count(stub_class: type[Any], client: An
     local = ContextWindowManager(model, tools=[TOOL]).analyze_session(session)["total_tokens"]
     with stub_class() as stub:
         stub.answer = local + 50
-        assert ask(stub, client, model, "process", session, events=events, max_tokens=local + 20) is session
+        assert ask(stub, client, model, "process", session, events=events, max_tokens=local + 20).items == session.items
     assert events == [ProviderOverBudget(session.id, local + 50, local + 20, local)]
 
 

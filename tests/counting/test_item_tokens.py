@@ -190,7 +190,7 @@ def assert_counted_once(tally: Tally, session: Session) -> None:
 
 def test_each_item_is_counted_once_whatever_is_called_how_often() -> None:
     tally = Tally()
-    manager = ContextWindowManager(token_counter=tally, context_window=ContextWindow(max_tokens=3000))
+    manager = ContextWindowManager(token_counter=tally, context_window=ContextWindow(max_tokens=3000, images_max=1))
     session = talk(20)
     for _ in range(3):
         view = manager.process_session(session)

@@ -57,6 +57,7 @@ def test_a_view_goes_on_with_its_fold(data: st.DataObject) -> None:
     bounds = data.draw(limits(sum(map(cost, log.items))))
     view = process(log, bounds).view
     assume(can_go_on(log, view))
+    view = Session.from_view(view)
     more = [replace(item, id=f"later {item.id}") for item in data.draw(sessions(max_steps=8)).items if not isinstance(item, Compaction)]
     for session in (log, view):
         session.add_message("assistant", "answer", "answer", 1e6)
