@@ -130,7 +130,7 @@ def decided_by(strategy: Strategy, limits: Limits) -> Limits:
 
 @dataclass
 class StrategicTwin(Twin):
-    """The slow twin of a view that a strategy trims. It follows the docstring of `Strategy` and the steps in `trimming/__init__.py`."""
+    """The slow twin of a view that a strategy trims. It follows the docstring of `Strategy` and the rules of `context_window.decision`."""
 
     strategy: Strategy = PriorityTrim()  # noqa: RUF009 - frozen
 
