@@ -1,1 +1,1 @@
-"""Tests of `context_window.views`, and of what views show: recalled items, refused parts."""
+"""Tests of `a session's views: recall, refusals, threads`, and of what views show: recalled items, refused parts."""
