@@ -1,1 +1,1 @@
-"""Tests of `a session's views: recall, refusals, threads`, and of what views show: recalled items, refused parts."""
+"""Tests of views: recalled items, refused parts, views that threads share."""
