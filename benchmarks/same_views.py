@@ -1,6 +1,6 @@
 """Show that two checkouts make the same views: record the views of many logs with each, then compare the records.
 
-    PYTHONPATH=OLD python OLD_OR_NEW/benchmarks/same_views.py record old.jsonl.gz [--part 1/2] [--quick] [--only PATTERN] [--seconds N]
+    PYTHONPATH=OLD python benchmarks/same_views.py record old.jsonl.gz [--part 1/2] [--quick] [--only PATTERN] [--seconds N]
     PYTHONPATH=NEW python … record new.jsonl.gz
     python -m benchmarks.same_views compare old.jsonl.gz new.jsonl.gz     # exit code 1 if a view differs
     PYTHONPATH=OLD python … show CASE PREFIX [--wire openai] > old.txt    # one decision a line, to be compared by diff

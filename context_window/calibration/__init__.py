@@ -27,6 +27,6 @@ counts by at most a tenth of the scale, which is 100 + 1,200/20 + 20 = 180 here.
     from that until its own request is reported.
 9.  Everything depends on the log and its reports alone. Every replay of them gives the same totals.
 
-Files: `trimming/calibration_rule.py` the constants; `conformal.py` rule 3; `plausibility.py` rule 6; `reported_totals.py` rules 1, 2, 4 and
+Files: `rule.py` the constants; `conformal.py` rule 3; `plausibility.py` rule 6; `reported_totals.py` rules 1, 2, 4 and
 5; `report_feed.py` rules 7 and 8; `reports.py` reports that are in no log.
 """

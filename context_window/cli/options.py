@@ -98,7 +98,7 @@ OPTIONS = (
         help="Trim down to this fraction of the budget, so that the next turns need no trim (default 0.65).",
     ),
     strategy_option("priority"),
-    click.option("--images-kept", type=WholeNumber(min=0), metavar="N", help="Number of images to keep, newest first (default 1)."),
+    click.option("--images-kept", type=WholeNumber(min=0), metavar="N", help="Number of newest images that a trim leaves (default 1)."),
     session_option,
     read_files_option,
     click.option("--strict", is_flag=True, help="Exit with 1 if the result does not fit the budget."),

@@ -1,6 +1,6 @@
 """The interface of strategies: measured units and a budget in, choices out. Values only.
 
-Choices are checked and applied in `strategy_runner.py`. The strategies of this library are in `context_window.strategies`.
+Choices are checked and applied in `strategy.py`. The strategies of this library are in `context_window.strategies`.
 """
 
 from __future__ import annotations

@@ -61,9 +61,11 @@ class ContextWindow:
         note_usage_at: Part of the budget, such as 0.8. The first request that uses it ends with a constant line that tells the model. The
             line stays there until a trim makes room. None: the model is not told. Windows below about 500 tokens have no room for it.
         clear_superseded: True to clear a result before others if its file was read again in full, or written, later. Which tools read and
-            write files is known by their names (`context_window/decision/file_access.py`) and by their rules.
-        images_kept: Newest image parts that stay if there are too many.
-        images_max: Older image parts are replaced if there are more than this; None: the same as `images_kept`.
+            write files is known by their names (`context_window/decision/tool_rules.py`) and by their rules.
+        images_kept: Newest images that stay where older ones are replaced by placeholders. A trim replaces as many of the older ones as it
+            needs, before it takes anything else.
+        images_max: Images that a view may have. If there are more, all but the newest `images_kept` are replaced, even if everything fits.
+            None: any number.
         strategy: The trimming strategy: one of `context_window.strategies`, or a function of (units, budget). None: `PriorityTrim()`, but
             `Extract()` in the chat, in the gateway, and in `run_turn` without a manager.
         warn_at: Parts of the budget at which listeners are warned.

@@ -15,7 +15,7 @@ PACKAGES = {name: Path(str(files(name))) for name in ("session", "context_window
 """The packages, wherever they are installed."""
 PAGES = ("ARCHITECTURE.md", "docs/decisions.md", "docs/limits.md", "docs/how-it-works.md", "docs/provider-rules.md")
 PATH = re.compile(r"`([\w./-]+/[\w.-]*)`")
-"""A path in backticks: `trimming/limits.py`, `session/transcripts/`."""
+"""A path in backticks: `decision/limits.py`, `session/transcripts/`."""
 
 
 def page_text(page: str) -> str:

@@ -51,7 +51,7 @@ def test_mentioned_files_exist() -> None:
 
 
 def test_mentioned_members_exist() -> None:
-    """`Fold.conclude` and `_keeps_trim` in a docstring or comment: if the class is ours, or the name private, code uses the name."""
+    """`View.append` and `_shown_before` in a docstring or comment: if the class is ours, or the name private, code uses the name."""
     parts = [(name, part, is_prose) for name, text in _programs().items() for part, is_prose in _tokens(text)]
     words = {word for _, part, is_prose in parts if not is_prose for word in re.findall(r"\w+", part)}
     classes = {name for text in _programs().values() for name in re.findall(r"^class (\w+)", text, re.MULTILINE)}

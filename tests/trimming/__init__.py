@@ -1,1 +1,1 @@
-"""Tests of `context_window.trimming` and the strategies. Its properties are in `tests/properties`."""
+"""Tests of `context_window.decision` and the strategies. Its properties are in `tests/properties`."""

@@ -1,1 +1,1 @@
-"""Tests of `context_window.views`, and of what views show: recalled items, refused parts."""
+"""Tests of views: recalled items, refused parts, views that threads share."""
