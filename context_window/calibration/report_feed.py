@@ -104,11 +104,11 @@ class ReportFeed:
         if self._reporter not in (None, reporter):
             self.totals.forget(view)
         self._reporter = reporter
-        if report.usage.total_input and self.reports.speaks_for(report.model):
+        if report.usage.prompt and self.reports.speaks_for(report.model):
             sent_count = (
                 report.local_count.tokens if report.local_count is not None and report.local_count.by == self.reports.counter else None
             )
-            self.totals.on_report(view, report.usage.total_input, report.usage.output_tokens, sent_count)
+            self.totals.on_report(view, report.usage.prompt, report.usage.output_tokens, sent_count)
 
     def start_from(self, view: View, tokens: int | None) -> None:
         """Start totals from the recorded cost of a saved view, which is the log so far. Do nothing if it has none."""

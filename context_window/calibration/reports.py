@@ -18,7 +18,7 @@ from session.usage import Usage
 VERSION = 1
 SESSIONS = 1_000
 """Number of sessions whose reports are remembered, those with the latest reports."""
-FIELDS = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
+FIELDS = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "last_prompt")
 
 
 @dataclass(frozen=True, slots=True)

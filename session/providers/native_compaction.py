@@ -79,8 +79,8 @@ def _same_message(message: Message, log: Sequence[Item], used_ids: Collection[st
     return next((item.id for item in same if item.id not in used_ids), None)
 
 
-def compaction_usages(report: Mapping[str, Any]) -> list[Usage]:
-    """Return what the compactions in Anthropic's usage report cost. Its totals leave them out (`BetaUsage.iterations` of the client)."""
+def with_compactions(usage: Usage, report: Mapping[str, Any]) -> Usage:
+    """Return the usage with what the compactions in Anthropic's report cost: its totals leave them out (`BetaUsage.iterations`)."""
     from session.transcripts.usage import usage_of
 
     iterations = report.get("iterations")
@@ -89,9 +89,10 @@ def compaction_usages(report: Mapping[str, Any]) -> list[Usage]:
         for iteration in (iterations if isinstance(iterations, list) else ())
         if isinstance(iteration, dict) and iteration.get("type") == "compaction"
     ]
-    return [Usage(*counts) for counts in compactions if counts is not None]
+    total = sum_usage([usage, *(Usage(*counts) for counts in compactions if counts is not None)])
+    return replace(total, last_prompt=usage.last_prompt)
 
 
 def sum_usage(usages: Iterable[Usage]) -> Usage:
-    """Return the sum of several reports."""
-    return Usage(*map(sum, zip((0, 0, 0, 0), *map(astuple, usages), strict=True)))
+    """Return the sum of several reports. It has no last prompt."""
+    return Usage(*map(sum, zip((0, 0, 0, 0), *(astuple(usage)[:4] for usage in usages), strict=True)))

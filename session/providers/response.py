@@ -21,7 +21,7 @@ from session.usage import Usage
 from .anthropic import from_anthropic
 from .anthropic.blocks import CARRIED, is_server_call, is_server_result
 from .google import from_google
-from .native_compaction import compaction_usages, is_native, linked, sum_usage
+from .native_compaction import is_native, linked, with_compactions
 from .openai_chat import from_openai_chat
 from .openai_responses import from_openai_responses
 from .parsing import with_unique_call_ids
@@ -112,7 +112,7 @@ def _anthropic(payload: Mapping[str, Any]) -> ProviderResponse:
     )
     usage = answer.usage
     if usage is not None and any(map(is_native, answer.items)):
-        usage = sum_usage([usage, *compaction_usages(payload["usage"])])
+        usage = with_compactions(usage, payload["usage"])
     edits = payload.get("context_management")
     notes = {EDITS: clean_json(edits, "response.context_management")} if answer.items and isinstance(edits, Mapping) else {}
     return _with_notes(replace(answer, usage=usage), notes)

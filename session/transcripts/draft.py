@@ -207,7 +207,7 @@ class Draft:
         if response:
             self._usage[response] = usage
         else:
-            self.metadata["usage"] = counts._asdict()
+            self.metadata["usage"] = {name: count for name, count in counts._asdict().items() if name != "last_prompt"}
 
     def session(self) -> Session:
         """Return the finished session. Call it once, after the last record."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from context_window.events.definitions import Event, ThresholdCrossed, Trimmed
 from context_window.model_errors import PromptTooLongError
 from session.items import FunctionCall, FunctionCallOutput, Message
 from session.session import Session
+from session.transcripts import read_transcript
 from session.usage import Usage
 from tests.support.counting import Letters
 
@@ -235,3 +238,64 @@ def test_continued_calibration_emits_no_reset() -> None:
     assert total(manager, session) > 3_000
     assert manager.analyze_session(session)["reported_tokens"] == sent_tokens + 100
     assert not any(isinstance(event, CalibrationReset) for event in events)
+
+
+# Several prompts for one answer
+
+
+def iteration(kind: str, tokens: int, output: int, **fields: Any) -> dict[str, Any]:
+    tokens_by_kind = {"input_tokens": 3, "cache_read_input_tokens": tokens - 3, "cache_creation_input_tokens": 0, "output_tokens": output}
+    return {"type": kind, **tokens_by_kind, **fields}
+
+
+SEARCHED: dict[str, Any] = {  # an advisor's tokens are not in the sums
+    "input_tokens": 6,
+    "cache_read_input_tokens": 234_994,
+    "cache_creation_input_tokens": 0,
+    "output_tokens": 1_500,
+    "iterations": [
+        iteration("message", 117_000, 500),
+        iteration("advisor_message", 80_000, 2_000, model="claude-opus-5"),
+        iteration("message", 118_000, 1_000),
+    ],
+}
+CONTENT = [{"type": "text", "text": "x"}]
+ANSWER = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": CONTENT, "usage": SEARCHED}
+
+
+def add_answer(manager: ContextWindowManager, log: Session, folder: Path) -> None:
+    log.add_response(ANSWER)
+
+
+def record_its_usage(manager: ContextWindowManager, log: Session, folder: Path) -> None:
+    manager.process_session(log)
+    manager.record_usage(SEARCHED, log)
+    log.add_message("assistant", "x")
+
+
+def read_it_with_its_request(manager: ContextWindowManager, log: Session, folder: Path) -> None:
+    log.append(Session.from_anthropic([{"role": "user", "content": "x"}, ANSWER]).items[1])
+
+
+def read_it_from_a_log(manager: ContextWindowManager, log: Session, folder: Path) -> None:
+    lines = [{"type": "user", "message": {"role": "user", "content": "x"}}, {"type": "assistant", "message": ANSWER}]
+    records = [json.dumps({"uuid": str(index), "sessionId": "s", "version": "2.1.0", **line}) for index, line in enumerate(lines)]
+    (folder / "s.jsonl").write_text("\n".join(records))
+    log.append(read_transcript(folder / "s.jsonl").items[-1])
+
+
+@pytest.mark.parametrize("answer", [add_answer, record_its_usage, read_it_with_its_request, read_it_from_a_log])
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_of_several_prompts_for_one_answer_the_last_one_fills_the_window(answer: Any, is_saved: bool, tmp_path: Path) -> None:
+    log, manager = Session(id="s"), a_manager(180_000)
+    for role in ["user", "assistant"] * 29:
+        log.append(message(role, 2_000))
+    log.append(message("user", 1_000))
+    answer(manager, log, tmp_path)
+    log.append(message("user", 100))
+    if is_saved:
+        log, manager = Session.from_dict(log.to_dict()), cold(manager, tokens=180_000)
+    assert len(manager.process_session(log)) == len(log.items)
+    assert 118_000 < total(manager, log) < 125_000
+    paid = [item.usage for item in log.items if item.usage is not None]
+    assert [(usage.total_input, usage.output_tokens) for usage in paid] in ([], [(235_000, 1_500)])

@@ -16,7 +16,7 @@ from session.errors import FormatError, short
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Part, Text
 from session.providers import additions
-from session.providers.native_compaction import compaction_usages, replaced_ids, sum_usage
+from session.providers.native_compaction import replaced_ids, with_compactions
 from session.providers.parsing import SessionBuilder, expect_list, expect_object, expect_text, json_text, refuse
 from session.providers.pieces import Call, Thought
 from session.sanitize import clean_json
@@ -321,11 +321,14 @@ def _carried_text(block: dict[str, Any], where: str) -> str:
 
 
 def _usage(value: object, where: str, *, with_compaction: bool) -> Usage:
+    from session.transcripts.usage import last_prompt
+
     usage = _fields(value, where)
     answer = Usage(
         input_tokens=usage.get("input_tokens", 0),
         cache_read_tokens=usage.get("cache_read_input_tokens", 0),
         cache_write_tokens=usage.get("cache_creation_input_tokens", 0),
         output_tokens=usage.get("output_tokens", 0),
+        last_prompt=last_prompt(usage),
     )
-    return sum_usage([answer, *(compaction_usages(usage) if with_compaction else ())])
+    return with_compactions(answer, usage) if with_compaction else answer

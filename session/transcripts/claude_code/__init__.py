@@ -242,7 +242,7 @@ def revealed_window(entries: Iterable[Entry]) -> dict[str, int | str] | None:
     largest_prompt = compacted_at = 0
     for entry in entries:
         if entry.usage is not None:
-            largest_prompt = max(largest_prompt, entry.usage.total_input)
+            largest_prompt = max(largest_prompt, entry.usage.prompt)
         if entry.compaction is not None and entry.compaction.get("trigger") == "auto":
             compacted_at = max(compacted_at, int(entry.compaction.get("pre_tokens", 0)))
     if largest_prompt > SHORT_WINDOW:

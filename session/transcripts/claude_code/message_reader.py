@@ -17,6 +17,7 @@ from session.providers.pieces import Call, Thought
 from session.transcripts.block_parser import is_result, parts_of, piece_of, text_or_json
 from session.transcripts.call_ids import UNKNOWN_TOOL
 from session.transcripts.media import bytes_of, media_part
+from session.transcripts.usage import last_prompt
 from session.transcripts.values import REDACTED, JsonObject, count_at, object_at, objects_at, text_at
 from session.usage import Usage
 
@@ -163,7 +164,7 @@ def usage_of(message: JsonObject, notes: list[str]) -> Usage | None:
         return None
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     try:
-        return Usage(*(count_at(report, name) for name in names))
+        return Usage(*(count_at(report, name) for name in names), last_prompt=last_prompt(report))
     except FormatError as error:
         notes.append(f"left out the usage ({error}): it is damaged")
         return None
