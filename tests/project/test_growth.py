@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from context_window import ContextWindow, ContextWindowManager
-from context_window.strategies import SlidingWindow
 from session import Session
 
 growth: Any = import_module("benchmarks.growth")
@@ -59,16 +58,15 @@ QUICK = [*READS[::3], *APPENDS[::3], *OTHERS[::3]]
 )
 def test_work_grows_with_the_log_and_not_with_its_square(name: str) -> None:
     amounts = growth.measure(name, 60, growth.count_lines)
-    assert growth.exponent(amounts) <= growth.BOUND, [round(amount) for amount in amounts]
+    assert growth.exponent(amounts) <= growth.bound_of(name), [round(amount) for amount in amounts]
 
 
-def test_a_window_that_moves_costs_the_same_whatever_it_holds() -> None:
+def test_a_turn_that_fits_costs_the_same_whatever_the_session_holds() -> None:
     lines = []
-    for units in (50, 50, 800):  # the first one imports
-        window = ContextWindow(max_tokens=10**9, strategy=SlidingWindow(units))
-        manager = ContextWindowManager("gpt-5", token_counter=growth.characters, context_window=window)
+    for turns in (50, 50, 800):  # the first one imports
+        manager = ContextWindowManager("gpt-5", token_counter=growth.characters, context_window=ContextWindow(max_tokens=10**9))
         session, work = Session(), growth.Work()
-        for item in growth.turns(session, 2 * units + 8):
+        for item in growth.turns(session, turns):
             session.append(item)
         manager.process_session(session)
         session.add_message("user", "question")

@@ -164,7 +164,8 @@ def usage_of(message: JsonObject, notes: list[str]) -> Usage | None:
         return None
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     try:
-        return Usage(*(count_at(report, name) for name in names), last_prompt=last_prompt(report))
+        counted, read, written, answered = (count_at(report, name) for name in names)
+        return Usage(counted, read, written, answered, last_prompt=last_prompt(report))
     except FormatError as error:
         notes.append(f"left out the usage ({error}): it is damaged")
         return None
