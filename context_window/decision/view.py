@@ -122,9 +122,10 @@ class View:
                 self.replaced_tokens -= tokens
         self.changes += bool(arrival.freed)
         if (call := arrival.answered) != NONE:
-            if not self.shown[call]:
+            if self.shown[call]:
+                self.unanswered -= 1
+            else:
                 self._bring_back(groups.head[call])
-            self.unanswered -= 1
             if groups.response[call] != groups.response_starts[-1]:  # it takes the place of a synthetic answer
                 self.note_change(log.request_index(call))
         elif groups.kind[position] == KIND_SILENT and prompt_text(new.item) is not None:

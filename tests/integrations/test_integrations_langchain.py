@@ -288,7 +288,8 @@ def test_the_newest_image_stays_and_so_do_the_texts_of_the_others() -> None:
             [{"type": "text", "text": f"See {number}"}, {"type": "image_url", "image_url": {"url": f"https://example.com/{number}.png"}}]
         )
 
-    fitted_messages = fitted([picture(0), AIMessage("I see."), picture(1), AIMessage("I see."), HumanMessage("Well?")])
+    messages = [picture(0), AIMessage("I see."), picture(1), AIMessage("I see."), HumanMessage("Well?")]
+    fitted_messages = fitted(messages, manager(BUDGET, images_max=1))
     first, second = fitted_messages[0].content, fitted_messages[2].content
     assert first[0] == {"type": "text", "text": "See 0"}
     assert "taken out" in str(first[1])

@@ -264,7 +264,7 @@ def test_the_newest_image_stays_and_so_do_the_texts_of_the_others() -> None:
     ]
     asks: list[ModelMessage] = [ModelRequest([UserPromptPart(["See", picture, CachePoint(), "well?"])]) for picture in pictures]
     messages = [element for ask in asks for element in (ask, ModelResponse([TextPart("I see.")]))]
-    fitted_messages = fitted([*messages, ModelRequest([UserPromptPart("Well?")])])
+    fitted_messages = fitted([*messages, ModelRequest([UserPromptPart("Well?")])], images_max=1)
     contents = [part.content for message in fitted_messages for part in message.parts if isinstance(part, UserPromptPart)]
     assert [sum(isinstance(element, ImageUrl | BinaryContent) for element in content) for content in contents[:-1]] == [0, 0, 1]
     assert all(content[0] == "See" and content[-1] == "well?" and isinstance(content[-2], CachePoint) for content in contents[:-1])

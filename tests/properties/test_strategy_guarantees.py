@@ -13,6 +13,7 @@ from session.identity import is_digest
 from session.items import Item, MessageCategory
 from session.providers import validate_anthropic
 from session.providers.anthropic import to_anthropic
+from session.session import Session
 from session.units import request_points
 from tests.properties.test_sticky import is_edit
 from tests.support.checks import check_kept, check_pairs, check_subsequence, check_sums, free_tokens, frontier, protected
@@ -123,6 +124,7 @@ def test_a_view_goes_on_with_its_fold(data: st.DataObject) -> None:
     bounds = decided_by(data.draw(strategies(NAMED)), data.draw(limits(sum(map(cost, log.items)))))
     view = process(log, bounds).view
     assume(can_go_on(log, view))
+    view = Session.from_view(view)
     for session in (log, view):
         for number in range(3):
             session.add_message("assistant", "answer", f"answer {number}", 1e6)

@@ -312,7 +312,7 @@ def test_a_late_answer_changes_the_decision_about_its_call_long_after_that_has_l
         session.add_message("user", f"question {number}")
         session.add_message("assistant", "answer")
         plan = manager.plan_session(session)
-    assert plan.decisions[1].reason is Reason.FITS
+    assert plan.decisions[1].reason is Reason.WAITING
     session.append(FunctionCallOutput("read", "content", call.call_id, pinned=True))
     session.add_message("user", "another question")
     session.add_message("assistant", "answer")
