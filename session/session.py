@@ -49,8 +49,8 @@ class Session(SessionLog):
         return Session()
 
     @classmethod
-    def view_of(cls, session: Session) -> Session:
-        """Return a read-only view of all that the session holds now, in O(1). Of a view, it is an equal view of the same log.
+    def view_of(cls, session: Session, length: int | None = None) -> Session:
+        """Return a read-only view of all that the session holds now, in O(1), or of its first items. Of a view, it is a view of the same log.
 
         view = Session.view_of(session)
         session.add_message("user", "more")  # the view does not show it
@@ -63,7 +63,7 @@ class Session(SessionLog):
             settled_tokens=session._settled_tokens,
             ends=session._ends,
             removed=session.removed,
-            length=session._length,
+            length=session._length if length is None else length,
             usage_noted_after=session.usage_noted_after,
         )
 

@@ -7,7 +7,7 @@ are never sent (config updates without instructions) cost nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from threading import RLock
+from threading import Lock, RLock
 
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from session.parts import Document, Image, Part, Text
@@ -51,10 +51,50 @@ LOADED_TOOLS, LOADED_TOOLS_MAX = "loaded_tools", 1_000
 """Name in `extra` of the number of tools that an output loads, and the most that is believed."""
 
 _LOCKS = tuple(RLock() for _ in range(256))
-"""Locks for threads that count the same item: the one chosen by the item's `id`. A lock of its own for each item takes as long as all the
-work besides its tokens."""
+"""Locks for threads that count the same item with a counter of ours, which are fast: the one chosen by the item's `id`. A lock for each
+item takes as long as all the work besides its tokens."""
 _ALIGNED = 6
 """Lowest bits of an item's `id`, which say little: items are larger than 64 bytes."""
+
+
+_ITEM_LOCKS: dict[int, tuple[RLock, list[None]]] = {}
+"""Locks of the items that callers' counters are counting, by `id` of the item. The list has an entry per thread that holds or awaits the
+lock. Such a counter may take long or count other items, so no other item may wait for it."""
+_ITEM_LOCKS_GUARD = Lock()
+"""Protects `_ITEM_LOCKS`. Held only for the moment of looking a lock up."""
+
+
+class _Exclusive:
+    """Lets one thread at a time count an item. Threads that count different items do not wait for each other."""
+
+    __slots__ = ("_key", "_lock", "_threads")
+
+    def __init__(self, item: Item) -> None:
+        """
+        Args:
+            item: The item. The caller keeps it for as long as this is in use.
+        """
+        self._key = id(item)
+
+    def __enter__(self) -> None:
+        with _ITEM_LOCKS_GUARD:
+            self._lock, self._threads = _ITEM_LOCKS.setdefault(self._key, (RLock(), []))
+            self._threads.append(None)
+        try:
+            self._lock.acquire()
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+        self._leave()
+
+    def _leave(self) -> None:
+        with _ITEM_LOCKS_GUARD:
+            self._threads.pop()
+            if not self._threads:
+                del _ITEM_LOCKS[self._key]
 
 
 class _ItemCounts:
@@ -229,7 +269,7 @@ class Measurer:
             return latest
         memo = None if latest is None else self._find_memo(item)
         if memo is None:
-            with _LOCKS[(id(item) >> _ALIGNED) % len(_LOCKS)]:
+            with _LOCKS[(id(item) >> _ALIGNED) % len(_LOCKS)] if self._is_own else _Exclusive(item):
                 if getattr(item, "memo", None) is not None:  # of another counter, or another thread has counted the item meanwhile
                     memo = self._find_memo(item)
                 if memo is None:

@@ -200,7 +200,7 @@ class SessionReplay:
     def session_view(self, session: Session) -> Session:
         """Return the view as a read-only session."""
         if self.shows_all:
-            return Session.view_of(session)
+            return Session.view_of(session, len(self.decided))  # the session may have grown while it was counted
         shown = self.shown
         return Session.showing(
             session,

@@ -69,7 +69,7 @@ class SessionContents:
         lineage: The session's lineage token at that time.
     """
 
-    __slots__ = ("_breaks", "_ends", "_removed", "_session", "_settled", "_usage_noted_after", "items", "lineage", "session_id")
+    __slots__ = ("_breaks", "_ends", "_metadata", "_session", "_settled", "_usage_noted_after", "items", "lineage", "session_id")
 
     def __init__(self, session: Session, items: Sequence[Item], lineage: object) -> None:
         self.session_id = session.id
@@ -78,7 +78,7 @@ class SessionContents:
         self._breaks = session.response_breaks
         self._ends = session.request_ends
         self._settled = session.settled
-        self._removed = session.removed
+        self._metadata = session.metadata
         self._usage_noted_after = session.usage_noted_after
         self._session = ref(session if session.origin is None else session.origin)
 
@@ -89,12 +89,11 @@ class SessionContents:
     def frozen(self) -> Session:
         """Return a new session with these contents. Its `lineage` is that of the session."""
         return Session.showing(
-            Session(id=self.session_id),
+            Session(id=self.session_id, metadata=self._metadata),
             cast(list[Item], self.lineage),
             breaks=self._breaks,
             settled=self._settled,
             ends=self._ends,
-            removed=self._removed,
             length=len(self.items),
             usage_noted_after=self._usage_noted_after,
         )

@@ -19,8 +19,6 @@ from context_window import (
     ContextOverflowError,
     ContextWindow,
     ContextWindowManager,
-    FunctionCall,
-    MessageCategory,
     Session,
 )
 from context_window.decision.plan import Reason
@@ -136,29 +134,6 @@ def test_a_planned_trim_is_emitted_when_it_happens() -> None:
     assert events == []
     manager.process_session(session)
     assert [type(event) for event in events].count(Trimmed) == 1
-
-
-def test_newly_hidden_items_are_emitted_even_if_more_came_back() -> None:
-    """A late answer brings its calls back in the same step in which other items are hidden."""
-    events: list[Event] = []
-    manager = make_manager(events, max_tokens=1000, target_ratio=0.8, warn_at=())
-    session = Session()
-    say(session, 5)
-    for name in ("c0", "c1"):
-        session.append(FunctionCall("tool", "{}", name, category=MessageCategory.CONTEXT))
-    session.add_function_output("tool", "o" * 550, "c0")
-    say(session, 5, "assistant")
-    say(session, 504, message_id="u1")
-    say(session, 5, "assistant")
-    manager.process_session(session)
-    session.add_function_output("tool", "late", "c1")
-    say(session, 100)
-    assert "u1" not in [item.id for item in manager.process_session(session).items]
-    first, second = events
-    assert isinstance(first, Trimmed)
-    assert isinstance(second, Trimmed)
-    assert second.items < first.items
-    assert second.freed < first.freed
 
 
 def test_an_edit_in_place_does_not_repeat_events() -> None:

@@ -288,7 +288,7 @@ def test_the_newest_image_stays_and_so_do_the_texts_of_the_others() -> None:
             [{"type": "text", "text": f"See {number}"}, {"type": "image_url", "image_url": {"url": f"https://example.com/{number}.png"}}]
         )
 
-    messages = [picture(0), AIMessage("I see."), picture(1), AIMessage("I see."), HumanMessage("Well?")]
+    messages: list[AnyMessage] = [picture(0), AIMessage("I see."), picture(1), AIMessage("I see."), HumanMessage("Well?")]
     fitted_messages = fitted(messages, manager(BUDGET, images_max=1))
     first, second = fitted_messages[0].content, fitted_messages[2].content
     assert first[0] == {"type": "text", "text": "See 0"}

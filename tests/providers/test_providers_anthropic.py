@@ -290,7 +290,7 @@ def test_a_late_output_moves_to_its_call() -> None:
 
 
 def test_outputs_without_a_call_are_left_out() -> None:
-    assert outline(user("a"), output("c0"), assistant("b"), output("c0")) == ["u: a", "a: b"]
+    assert outline(user("a"), output("c0"), assistant("b"), output("c0")) == ["u: a", "a: b", "u: [Please continue.]"]
     assert outline(user("a"), call("c1"), output("c1"), output("c1", "again"), user("b")) == ["u: a", "a: c1", "u: c1 b"]
     assert blocks(user("a"), call("c1"), output("c1"), output("c1", "again"))[2][0]["content"] == [text("done")]
 

@@ -291,23 +291,3 @@ def test_the_fold_agrees_with_its_twin_if_a_view_is_used_as_a_log(name: str) -> 
         log = Session(items, id="s")
         log.restore_seams(frozenset(), settled)
         assert list(Engine(log, bounds).process(log).view.items) == fold(log, bounds, FACTS[name]).view()
-
-
-def test_an_item_that_returns_in_the_form_it_had_is_the_same_object() -> None:
-    """A late output brings back a dropped unit. Its other output was cleared before it was dropped, and is shown cleared again."""
-    items = late(MessageCategory.SYSTEM_OUTPUT)
-    returned = 0
-    for budget in range(150, 700, 10):
-        bounds = Limits(budget, budget, budget * 2 // 3, SHARES, 1, 1)
-        log = copy_of(Session(id="s"))
-        engine = Engine(log, bounds)
-        latest: dict[str, tuple[Item, int]] = {}  # by id: the item as it was shown last, and the length of the log then
-        for item in items:
-            log.append(item)
-            for visible in engine.process(log).view.items:
-                before, length = latest.get(visible.id, (visible, 0))
-                if visible == before:
-                    assert visible is before
-                    returned += 0 < length < len(log.items) - 1
-                latest[visible.id] = visible, len(log.items)
-    assert returned
