@@ -7,7 +7,7 @@ wording here is ours, so sizes are only approximate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 from session.errors import FormatError
@@ -164,7 +164,7 @@ def usage_of(message: JsonObject, notes: list[str]) -> Usage | None:
         return None
     names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
     try:
-        return Usage(*(count_at(report, name) for name in names), last_prompt=last_prompt(report))
+        return replace(Usage(*(count_at(report, name) for name in names)), last_prompt=last_prompt(report))
     except FormatError as error:
         notes.append(f"left out the usage ({error}): it is damaged")
         return None
