@@ -18,7 +18,7 @@ from .decision.limits import Limits, portion
 from .decision.refused_parts import NONE_REFUSED, RefusedParts
 from .decision.replay import SessionReplay
 from .decision.view import View
-from .errors import BudgetError
+from .errors import ArgumentError
 from .events.unusable_media import UnusableMedia
 from .events.view_changes import ViewChanges
 from .settings.budget import Budget, limits_of
@@ -121,9 +121,9 @@ class SessionState:
 
 
 def check_session(session: object) -> None:
-    """Raise BudgetError unless this is a session."""
+    """Raise ArgumentError unless this is a session."""
     if not isinstance(session, Session):
-        raise BudgetError("session", type(session), "pass a Session; Session.from_openai(…) and from_anthropic(…) make one of messages")
+        raise ArgumentError("session", type(session), "pass a Session; Session.from_openai(…) and from_anthropic(…) make one of messages")
 
 
 def log_of(session: Session) -> Session:
@@ -160,7 +160,7 @@ class Sessions:
         """Return the state of a session, or of the session behind a read-only one.
 
         Raises:
-            BudgetError: This is not a session.
+            ArgumentError: This is not a session.
         """
         check_session(session)
         session = source_of(session)

@@ -23,7 +23,7 @@ from session.usage import Usage
 from ..decision.limits import Limits
 from ..decision.strategy import to_summarise
 from ..decision.view import View
-from ..errors import BudgetError, CompactionError
+from ..errors import ArgumentError, CompactionError
 from ..events.definitions import Compacted, CompactionFailed, Listener, emit
 from ..sessions import Sessions
 from ..settings.active_settings import ActiveSettings
@@ -75,7 +75,7 @@ class Compactor:
         Raises:
             CountingError: The token counter returned something that is not a count.
             StrategyError: The strategy raised, or made an invalid choice.
-            BudgetError: `session` is not a session.
+            ArgumentError: `session` is not a session.
             FormatError: `llm` cannot be called.
         """
         self._sessions.state(session)
@@ -95,12 +95,12 @@ class Compactor:
             CompactionError: There is no summariser, or its summary is unusable. The log is unchanged.
             CountingError: The token counter returned something that is not a count.
             StrategyError: The strategy raised, or made an invalid choice.
-            BudgetError: `session` is not a session.
+            ArgumentError: `session` is not a session.
             FormatError: `llm` cannot be called.
         """
         self._sessions.state(session)
         if focus is not None and not isinstance(focus, str):
-            raise BudgetError("focus", focus, "pass a text, or None")
+            raise ArgumentError("focus", focus, "pass a text, or None")
         summariser = self._summariser(llm)
         if summariser is None:
             raise CompactionError("there is no summariser; pass llm, or ContextWindow(summary_llm=…)")

@@ -14,7 +14,7 @@ from ..decision.limits import Limits
 from ..decision.refused_parts import RefusedParts
 from ..decision.replay import SessionReplay
 from ..decision.view import View
-from ..errors import BudgetError
+from ..errors import ArgumentError
 from ..usage.usage_reports import usage_from
 
 MAX_REQUESTS_TO_WAIT = 64
@@ -82,7 +82,7 @@ class SessionCompaction:
         """Add what a provider reported for one answer of the summariser, and return it: nothing if it is no report."""
         try:
             usage = usage_from(reported)
-        except (BudgetError, FormatError):
+        except (ArgumentError, FormatError):
             return Usage()
         self.usage = sum_usage([self.usage, usage])
         return usage

@@ -87,6 +87,11 @@ class AnthropicAdapter(BlockAdapter):
         """Return a user message with this text."""
         return {"role": "user", "content": text}
 
+    def result_message(self, output: FunctionCallOutput, message: Json) -> Json:  # noqa: ARG002 - the interface
+        """Return a user message with the output of an interrupted call."""
+        result = {"type": "tool_result", "tool_use_id": output.call_id, "content": output.text, "is_error": True}
+        return {"role": "user", "content": [result]}
+
     def is_system(self, message: Json) -> bool:
         """True for a system message among the others."""
         return message.get("role") == "system"

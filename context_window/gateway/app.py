@@ -82,7 +82,7 @@ def gateway_app(
         transport: How upstreams are reached; by default over the network.
 
     Raises:
-        BudgetError: An upstream is unknown, or its address is none.
+        ArgumentError: An upstream is unknown, or its address is none.
     """
     by_name = upstreams(urls or {})
     windows = Windows(window, refusals, are_frozen=True)

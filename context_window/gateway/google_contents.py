@@ -96,6 +96,13 @@ class GoogleAdapter(BlockAdapter):
         """Return a user's content with this text."""
         return {"role": "user", "parts": [{"text": text}]}
 
+    def result_message(self, output: FunctionCallOutput, message: Json) -> Json:
+        """Return a user's content with the output of an interrupted call. It has an id if the call has one."""
+        calls = [call for part in parts_of(message) if (call := object_in(part, CALL)) is not None]
+        id = {"id": output.call_id} if any(call.get("id") == output.call_id for call in calls) else {}
+        response = {**id, "name": output.name, "response": {"error": output.text}}
+        return {"role": "user", "parts": [{"functionResponse": response}]}
+
     def is_system(self, message: Json) -> bool:  # noqa: ARG002 - the interface
         """Return False: the system prompt stands outside the contents."""
         return False

@@ -83,6 +83,10 @@ class ChatAdapter(MessageAdapter[Json]):
         """Return a user message with this text."""
         return {"role": "user", "content": text}
 
+    def result_message(self, output: FunctionCallOutput, message: Json) -> Json:  # noqa: ARG002 - the interface
+        """Return a tool's message with the output of an interrupted call."""
+        return {"role": "tool", "tool_call_id": output.call_id, "content": output.text}
+
     def is_system(self, message: Json) -> bool:
         """True for a system prompt."""
         return message.get("role") in ("system", "developer")

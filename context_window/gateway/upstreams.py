@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from ..errors import BudgetError
+from ..errors import ArgumentError
 from .anthropic_messages import AnthropicWire
 from .google_contents import GoogleWire
 from .openai_chat import ChatWire
@@ -38,7 +38,7 @@ def upstreams(urls: Mapping[str, str]) -> dict[str, Upstream]:
         urls: Other addresses than the providers' own, by name.
 
     Raises:
-        BudgetError: A name is unknown, or an address is not one of HTTP.
+        ArgumentError: A name is unknown, or an address is not one of HTTP.
     """
     by_name: dict[str, Upstream] = {}
     for wire in WIRE_FORMATS:
@@ -48,8 +48,8 @@ def upstreams(urls: Mapping[str, str]) -> dict[str, Upstream]:
         )
     for name, url in urls.items():
         if name not in by_name:
-            raise BudgetError("upstream", name, f"the names are {', '.join(by_name)}")
+            raise ArgumentError("upstream", name, f"the names are {', '.join(by_name)}")
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
-            raise BudgetError("upstream", url, "pass an address such as https://api.anthropic.com")
+            raise ArgumentError("upstream", url, "pass an address such as https://api.anthropic.com")
     return by_name

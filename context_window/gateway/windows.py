@@ -112,6 +112,7 @@ class Windows:
                     wire.adapter,
                     names_ids=conversation.recall_tool is not None,
                     are_frozen=self._are_frozen,
+                    mends_whole=False,
                     refusals=RefusalsOfKind(self._refusals, key + repr(self._window).encode()),
                 )
             self._trackers.move_to_end(key)

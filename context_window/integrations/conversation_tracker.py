@@ -58,6 +58,7 @@ class ConversationTracker(Generic[M]):
         remembered: int = REMEMBERED,
         names_ids: bool = True,
         are_frozen: bool = False,
+        mends_whole: bool = True,
         refusals: RefusalMemory | None = None,
     ) -> None:
         """
@@ -67,6 +68,7 @@ class ConversationTracker(Generic[M]):
             remembered: Conversations to remember.
             names_ids: True if placeholders name ids to recall by. False if the model has no tool for that.
             are_frozen: True if nobody changes a message after it was passed, and returned messages are not passed again.
+            mends_whole: False if a conversation that fits goes out as it is, with blank messages and calls without a result.
             refusals: Refused prompts that several processes share, so that they return the same views.
 
         Raises:
@@ -78,6 +80,7 @@ class ConversationTracker(Generic[M]):
         self._adapter = adapter
         self._names_ids = names_ids
         self._are_frozen = are_frozen
+        self._mends_whole = mends_whole
         self._refusals = refusals
         self._remembered = RememberedConversations[M](check_amount("remembered", remembered, least=1))
         self._tools: list[str] = []
@@ -285,7 +288,7 @@ class ConversationTracker(Generic[M]):
 
     def _messages_for(self, tracked: TrackedConversation[M], view: Session) -> list[M]:
         """Return the messages that show the view. If the framework may store them, the conversation is found by them from now on."""
-        messages = view_messages(self._adapter, tracked, view, names_ids=self._names_ids)
+        messages = view_messages(self._adapter, tracked, view, names_ids=self._names_ids, mends_whole=self._mends_whole)
         if not self._are_frozen:
             digests = dict(zip(map(id, tracked.received.messages), tracked.received.digests, strict=True))
             returned = [digests.get(id(message)) or self._adapter.digest(message) for message in messages]

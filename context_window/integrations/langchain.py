@@ -16,6 +16,7 @@ from session.errors import SummaryError, short
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning, Role
 from session.parts import Text
 from session.providers.additions import PREAMBLE
+from session.providers.mended_items import CARRIED
 from session.summarizers import Summarizer, SummaryText
 from session.transcripts.values import json_text
 from session.usage import Usage
@@ -189,6 +190,9 @@ class _LangChainAdapter(MessageAdapter[AnyMessage]):
     def user_message(self, text: str) -> AnyMessage:
         return HumanMessage(text)
 
+    def result_message(self, output: FunctionCallOutput, message: AnyMessage) -> AnyMessage:  # noqa: ARG002 - the interface
+        return ToolMessage(output.text, tool_call_id=output.call_id, name=output.name, status="error")
+
     def is_system(self, message: AnyMessage) -> bool:
         return isinstance(message, SystemMessage)
 
@@ -212,7 +216,7 @@ def _response_items(message: AIMessage, ids: Iterator[str]) -> list[Item]:
     items: list[Item] = []
     if thoughts or server_blocks:
         text = "\n".join([*(thought.text or thought.data or "" for thought in thoughts), *map(json_text, server_blocks)])
-        items.append(Reasoning(text, id=next(ids), created_at=0.0))
+        items.append(Reasoning(text, extra={CARRIED: True} if server_blocks else {}, id=next(ids), created_at=0.0))
     if any(not isinstance(part, Text) or part.text.strip() for part in parts) or not (items or calls):
         items.append(Message("assistant", parts, id=next(ids), created_at=0.0))
     for call in calls:
@@ -220,7 +224,7 @@ def _response_items(message: AIMessage, ids: Iterator[str]) -> list[Item]:
         items.append(FunctionCall(call["name"] or "tool", arguments, call["id"] or next(ids), id=next(ids), created_at=0.0))
     model = message.response_metadata.get("model_name") or message.response_metadata.get("model")
     notes = {"model": model} if isinstance(model, str) else {}  # usage is in this model's tokens
-    return [replace(items[0], usage=_usage(message), extra=notes), *items[1:]]
+    return [replace(items[0], usage=_usage(message), extra={**items[0].extra, **notes}), *items[1:]]
 
 
 def _call_id(block: Any) -> object:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
 
-from session.items import Item
+from session.items import FunctionCallOutput, Item
 from session.usage import Usage
 
 M = TypeVar("M")
@@ -60,6 +60,15 @@ class MessageAdapter(ABC, Generic[M]):
     @abstractmethod
     def user_message(self, text: str) -> M:
         """Return a user message with this text: a summary."""
+
+    @abstractmethod
+    def result_message(self, output: FunctionCallOutput, message: M) -> M | None:
+        """Return a message with the output of an interrupted call; None if the call can have none.
+
+        Args:
+            output: The output.
+            message: The message that holds the call.
+        """
 
     @abstractmethod
     def is_system(self, message: M) -> bool:

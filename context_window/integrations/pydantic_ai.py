@@ -9,12 +9,21 @@ from typing import Any
 
 from pydantic_ai import RunContext, exceptions
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ModelResponse, SystemPromptPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
-from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning, Role
 from session.parts import Document, Image, Part, Text
 from session.providers.additions import PREAMBLE
+from session.providers.mended_items import CARRIED
 from session.transcripts.values import json_text
 
 from ..manager import ContextWindowManager
@@ -167,11 +176,12 @@ class _PydanticAdapter(MessageAdapter[ModelMessage]):
     def items(self, message: ModelMessage, ids: Iterator[str]) -> list[Item]:
         items = [_item(part, message, next(ids)) for part in message.parts]
         if not items:
-            return [Message("user" if isinstance(message, ModelRequest) else "assistant", (), id=next(ids), created_at=0.0)]
+            role: Role = "user" if isinstance(message, ModelRequest) else "assistant"
+            return [Message(role, (), extra={CARRIED: True}, id=next(ids), created_at=0.0)]  # it may have instructions
         if isinstance(message, ModelRequest):
             return items
         notes = {} if message.model_name is None else {"model": message.model_name}  # usage is in this model's tokens
-        return [replace(items[0], usage=reported_usage(message), extra=notes), *items[1:]]
+        return [replace(items[0], usage=reported_usage(message), extra={**items[0].extra, **notes}), *items[1:]]
 
     def partial_copy(self, message: ModelMessage, items: Sequence[Item], visible: Sequence[Item | None]) -> ModelMessage | None:
         lost_reasoning = any(isinstance(item, Reasoning) and form is None for item, form in zip(items, visible, strict=True))
@@ -189,6 +199,9 @@ class _PydanticAdapter(MessageAdapter[ModelMessage]):
 
     def user_message(self, text: str) -> ModelMessage:
         return ModelRequest([UserPromptPart(text)])
+
+    def result_message(self, output: FunctionCallOutput, message: ModelMessage) -> ModelMessage:  # noqa: ARG002 - the interface
+        return ModelRequest([ToolReturnPart(output.name, output.text, output.call_id, outcome="failed")])
 
     def is_system(self, message: ModelMessage) -> bool:
         return isinstance(message, ModelRequest) and any(isinstance(part, SystemPromptPart) for part in message.parts)
@@ -218,7 +231,7 @@ def _item(part: Any, message: ModelMessage, id: str) -> Item:
             pinned = part.tool_kind is not None
             return FunctionCall(part.tool_name, part.args_as_json_str(), part.tool_call_id, pinned=pinned, id=id, created_at=0.0)
         case "builtin-tool-call" | "builtin-tool-return":
-            return Reasoning(_json(part), pinned=part.tool_kind is not None, id=id, created_at=0.0)
+            return Reasoning(_json(part), pinned=part.tool_kind is not None, extra={CARRIED: True}, id=id, created_at=0.0)
         case "file":
             return Message("assistant", _part(part.content), id=id, created_at=0.0)
         case "speech":

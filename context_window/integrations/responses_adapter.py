@@ -9,6 +9,7 @@ from typing import Any
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning, Role
 from session.parts import Part
 from session.providers.additions import PREAMBLE
+from session.providers.mended_items import CARRIED
 from session.sanitize import clean_json
 from session.transcripts.values import json_text
 
@@ -58,6 +59,12 @@ class ResponsesAdapter(MessageAdapter[Json]):
         """Return a user message with this text."""
         return {"role": "user", "content": text}
 
+    def result_message(self, output: FunctionCallOutput, message: Json) -> Json | None:
+        """Return an item with the output of an interrupted call; None for a call of OpenAI's own tools, whose outputs have other forms."""
+        kind = message.get("type")
+        is_function = kind in ("function_call", "custom_tool_call")
+        return {"type": f"{kind}_output", "call_id": output.call_id, "output": output.text} if is_function else None
+
     def is_system(self, message: Json) -> bool:
         """True for a system prompt."""
         return message.get("role") in ("system", "developer")
@@ -87,7 +94,7 @@ def _item(fields: Mapping[str, Any], id: str) -> Item:
     if isinstance(call_id, str):
         return FunctionCall(kind, text, call_id, pinned=True, id=id, created_at=0.0)
     if kind.endswith("_call"):  # run by the provider itself: dropped together with the response it belongs to
-        return Reasoning(text, id=id, created_at=0.0)
+        return Reasoning(text, extra={CARRIED: True}, id=id, created_at=0.0)
     return Message("system", text, category=MessageCategory.SYSTEM, id=id, created_at=0.0)
 
 

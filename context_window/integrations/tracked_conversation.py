@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from session.items import FunctionCall, FunctionCallOutput, Item
 from session.session import Session
+from session.units import is_answer
 
 from .message_hashes import EMPTY_HASH, NO_MESSAGES, MessageHashes
 from .past_refusals import PastRefusal
@@ -22,15 +23,17 @@ class ToolCalls:
 
     Attributes:
         names: The tool of each call, by call id.
-        unanswered: Ids of the calls without a result, in their order.
+        unanswered: Ids of the calls without a result, in their order. Calls of earlier responses are not among them once a later one calls.
+        is_responding: True if the last item is a call, or follows one in its response.
     """
 
     names: dict[str, str] = field(default_factory=dict)
     unanswered: list[str] = field(default_factory=list)
+    is_responding: bool = False
 
     def copy(self) -> ToolCalls:
         """Return a copy."""
-        return ToolCalls(dict(self.names), list(self.unanswered))
+        return ToolCalls(dict(self.names), list(self.unanswered), self.is_responding)
 
     def complete(self, item: Item) -> Item:
         """Return the next item of the conversation. If it lacks a call id, or a result the name of its tool, it is a copy that has them.
@@ -38,10 +41,14 @@ class ToolCalls:
         A result without a call id answers the first unanswered call of its tool, or of any tool if it names none.
         """
         if isinstance(item, FunctionCall):
+            if not self.is_responding:
+                self.unanswered.clear()
+            self.is_responding = True
             call_id = item.call_id or f"call {len(self.names) + 1}"
             self.names[call_id] = item.name
             self.unanswered.append(call_id)
             return item if item.call_id else replace(item, call_id=call_id)
+        self.is_responding = self.is_responding and is_answer(item)
         if not isinstance(item, FunctionCallOutput):
             return item
         calls = (call_id for call_id in self.unanswered if item.name in ("", self.names[call_id]))

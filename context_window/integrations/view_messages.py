@@ -6,6 +6,7 @@
 3. If all messages between two responses were dropped, the two become one message, since providers refuse two responses in a row.
 4. Ids that tie the rest of a response to its reasoning go with the reasoning.
 5. The line about usage stands before the response that follows its item, or at the end.
+6. Blank messages are left out, and a call without a result gets one, as in the converters (`session/providers/mended_items.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Generic, TypeVar
 
 from session.identity import DIGEST, VIEW_MARK, is_digest
 from session.items import Compaction, FunctionCallOutput, Item, Message, Reasoning, copy_with
-from session.providers.additions import PREAMBLE, USAGE_NOTE, summary_text
+from session.providers.additions import CLOSING, PREAMBLE, USAGE_NOTE, summary_text
 from session.providers.conversation import opening_of
+from session.providers.mended_items import interrupted_call_id, mended_items
 from session.removed import without_id
 from session.session import Session
 from session.units import grouping, is_answer
@@ -29,7 +31,9 @@ from .tracked_conversation import TrackedConversation
 M = TypeVar("M")
 
 
-def view_messages(adapter: MessageAdapter[M], tracked: TrackedConversation[M], view: Session, *, names_ids: bool) -> list[M]:
+def view_messages(
+    adapter: MessageAdapter[M], tracked: TrackedConversation[M], view: Session, *, names_ids: bool, mends_whole: bool
+) -> list[M]:
     """Return the messages to send for a view.
 
     Args:
@@ -37,21 +41,28 @@ def view_messages(adapter: MessageAdapter[M], tracked: TrackedConversation[M], v
         tracked: The conversation.
         view: A view of its session.
         names_ids: True if placeholders name ids to recall by.
+        mends_whole: False if a conversation that fits goes out as it is, without rule 6.
     """
-    if view.usage_noted_after is None and _are_same(view.items, tracked.session.items):
+    items = mended_items(view)
+    if view.usage_noted_after is None and _are_same(items if mends_whole else view.items, tracked.session.items):
         return list(tracked.messages)
     index_of = {item.id: index for index, items in enumerate(tracked.items) for item in items}
-    forms = {item.id: item for item in view.items if not _is_inserted(item)}
-    insertions = _insertions(view.items, index_of, len(tracked.items))
+    forms = {item.id: item for item in items if not _is_inserted(item)}
+    insertions = _insertions(items, index_of, len(tracked.items))
     picked = _PickedMessages(adapter, tracked, view.usage_noted_after, names_ids=names_ids)
     for index in sorted({index_of[item_id] for item_id in forms if item_id in index_of}):  # a prompt outside the messages has none
         visible = [forms.get(item.id) for item in tracked.items[index]]
-        while insertions and insertions[-1][0] <= index and not any(isinstance(form, FunctionCallOutput) for form in visible):
-            picked.insert(insertions.pop()[1])
+        has_outputs = any(isinstance(form, FunctionCallOutput) for form in visible)
+        while insertions and insertions[-1][0] <= index and (not has_outputs or interrupted_call_id(insertions[-1][1])):
+            picked.insert(insertions.pop()[1], index_of)
         picked.take(index, visible)
     for _, item in reversed(insertions):
-        picked.insert(item)
+        picked.insert(item, index_of)
     messages = picked.messages
+    if not messages:  # all of them are blank
+        return list(tracked.messages)
+    if is_answer(items[-1]) and not is_answer(view.items[-1]):  # a blank message of the user was the last
+        messages.append(adapter.user_message(CLOSING))
     if picked.is_usage_due and grouping(view).is_followed:
         messages.append(adapter.user_message(USAGE_NOTE))
     if (opening := opening_of(view)) is not None:
@@ -86,15 +97,23 @@ class _PickedMessages(Generic[M]):
         self._has_lost_reasoning = False  # True if reasoning of its response is not in the view
         self._last_response = -1  # its index, if it is a whole response and the last one shown
 
-    def insert(self, item: Item) -> None:
-        """Add a summary or a digest."""
-        if isinstance(item, Compaction):
-            text = summary_text(item.summary)
+    def insert(self, item: Item, index_of: Mapping[str, int]) -> None:
+        """Add a summary, a digest or the output of an interrupted call.
+
+        Args:
+            item: The item.
+            index_of: The index of each item's message, by the item's id.
+        """
+        if isinstance(item, FunctionCallOutput):
+            message = self._adapter.result_message(item, self._tracked.messages[index_of[interrupted_call_id(item) or ""]])
+        elif isinstance(item, Compaction):
+            message = self._adapter.user_message(summary_text(item.summary))
         else:
             digest = item if self._names_ids else unnamed(copy_with(item, extra={VIEW_MARK: DIGEST}))  # its record would take 1 ms to copy
-            text = digest.text if isinstance(digest, Message) else ""
-        self.messages.append(self._adapter.user_message(text))
-        self._last_response = -1
+            message = self._adapter.user_message(digest.text if isinstance(digest, Message) else "")
+        if message is not None:
+            self.messages.append(message)
+            self._last_response = -1
         self.is_usage_due = self.is_usage_due or item.id == self._usage_noted_after
 
     def take(self, index: int, visible: Sequence[Item | None]) -> None:
@@ -143,10 +162,10 @@ class _PickedMessages(Generic[M]):
 
 
 def _insertions(view: Sequence[Item], index_of: Mapping[str, int], end: int) -> list[tuple[int, Item]]:
-    """Return the summaries and digests of a view, the last one first, each with the index of the message that it stands before.
+    """Return what a view has beyond its log, the last item first, each with the index of the message that it stands before.
 
     Args:
-        view: The view's items.
+        view: The view's mended items.
         index_of: The index of each item's message, by the item's id.
         end: Number of messages.
     """
@@ -160,7 +179,7 @@ def _insertions(view: Sequence[Item], index_of: Mapping[str, int], end: int) -> 
 
 
 def _is_inserted(item: Item) -> bool:
-    return isinstance(item, Compaction) or is_digest(item)
+    return isinstance(item, Compaction) or is_digest(item) or interrupted_call_id(item) is not None
 
 
 def _are_same(first: Sequence[object], second: Sequence[object]) -> bool:

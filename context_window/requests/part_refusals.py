@@ -52,7 +52,7 @@ class PartRefusals:
         """Show the parts again that were guessed from a refusal without a place, unless the model has answered since.
 
         Raises:
-            BudgetError: This is not a session.
+            ArgumentError: This is not a session.
         """
         self._sessions.state(session)
         log = log_of(session)

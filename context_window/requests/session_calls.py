@@ -11,7 +11,7 @@ from ..calibration.reports import LocalCount
 from ..decision.plan import Plan
 from ..decision.replay import SessionReplay, hides_more
 from ..decision.shown import culprits
-from ..errors import BudgetError, ContextOverflowError
+from ..errors import ArgumentError, ContextOverflowError
 from ..events.definitions import CalibrationReset, Event, Trimmed
 from ..sessions import SentView, Sessions, SessionState
 from ..settings.active_settings import ActiveSettings
@@ -76,10 +76,10 @@ class SessionCalls:
         """Return the view after a single trim of the whole session, pending the provider's count.
 
         Raises:
-            BudgetError: `preserve_recency` is not a boolean.
+            ArgumentError: `preserve_recency` is not a boolean.
         """
         if not isinstance(preserve_recency, bool):
-            raise BudgetError("preserve_recency", preserve_recency, "pass True to take the oldest first, or False for the newest")
+            raise ArgumentError("preserve_recency", preserve_recency, "pass True to take the oldest first, or False for the newest")
         state, settings = self._sessions.state(session), self._active.current
         replay = self._sessions.one_shot(session, settings, newest_first=not preserve_recency)
         view = replay.session_view(session)

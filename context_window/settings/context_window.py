@@ -164,7 +164,7 @@ class ContextWindow:
 
         Raises:
             ContextOverflowError: The protected items do not fit, and the window is `strict`.
-            BudgetError: `session` is not a session.
+            ArgumentError: `session` is not a session.
             FormatError: `llm` cannot be called.
         """
         from ..manager import manage_window

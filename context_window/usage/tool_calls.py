@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from session.items import FunctionCall, Message, MessageCategory
 from session.session import Session
 
-from ..errors import BudgetError
+from ..errors import ArgumentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,10 @@ def tool_calls_of(session: Session, limit: int) -> ToolCalls:
         limit: Calls that a turn may make.
 
     Raises:
-        BudgetError: This is not a session.
+        ArgumentError: This is not a session.
     """
     if not isinstance(session, Session):
-        raise BudgetError("session", type(session), "pass a Session")
+        raise ArgumentError("session", type(session), "pass a Session")
     used = 0
     for item in reversed(session.items):
         if isinstance(item, Message) and item.role == "user" and item.category is not MessageCategory.CONTEXT:

@@ -13,7 +13,7 @@ from session.usage import Usage
 from ..calibration.report_feed import has_request_usage
 from ..calibration.reports import Calibration, Report
 from ..decision.replay import SessionReplay
-from ..errors import BudgetError
+from ..errors import ArgumentError
 from ..sessions import SentView, Sessions, SessionState, length_before_answer, log_of
 from ..settings.active_settings import ActiveSettings
 from ..settings.usage_snapshot import SessionContents
@@ -46,11 +46,11 @@ class UsageReports:
         """Apply reported usage to the last request of a session; None stands for the session of the last view.
 
         Raises:
-            BudgetError: The report has no input tokens, or there is no view yet.
+            ArgumentError: The report has no input tokens, or there is no view yet.
         """
         reported = usage_from(usage)
         if not reported.total_input:
-            raise BudgetError("usage", reported, f"it reports no input tokens: {ADVICE}")
+            raise ArgumentError("usage", reported, f"it reports no input tokens: {ADVICE}")
         log, session_id, last_id = self._request(session)
         length = None if log is None else _length_up_to(log, last_id)
         view = None if log is None or length is None else self._sent_view(log, length)
@@ -75,12 +75,12 @@ class UsageReports:
         if session is None:
             contents = self._last_view
             if contents is None:
-                raise BudgetError("session", session, "nothing was processed yet: pass the session")
+                raise ArgumentError("session", session, "nothing was processed yet: pass the session")
             live = contents.session()
             last_id = _last_id(contents.items, length_before_answer(contents.items))
             return None if live is None else log_of(live), contents.session_id, last_id
         if not isinstance(session, Session):
-            raise BudgetError("session", type(session), "pass the Session that was sent, or its log")
+            raise ArgumentError("session", type(session), "pass the Session that was sent, or its log")
         log, items = log_of(session), session.items
         if log is not source_of(session):
             return log, session.id, _last_id(items, length_before_answer(items))
@@ -132,7 +132,7 @@ def usage_from(reported: object) -> Usage:
     """Return the usage in a provider client's object, its JSON values, or a `Usage`.
 
     Raises:
-        BudgetError: It holds no usage.
+        ArgumentError: It holds no usage.
         FormatError: One of its numbers cannot be a number of tokens.
     """
     if isinstance(reported, Usage):
@@ -142,5 +142,5 @@ def usage_from(reported: object) -> Usage:
     values = reported.model_dump() if hasattr(reported, "model_dump") else reported
     counts = usage_of(values)
     if counts is None:
-        raise BudgetError("usage", type(reported), ADVICE)
+        raise ArgumentError("usage", type(reported), ADVICE)
     return Usage(*counts)

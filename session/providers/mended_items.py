@@ -13,8 +13,12 @@ from session.units import is_answer, is_blank
 
 from .additions import INTERRUPTED
 
-CARRIERS = frozenset({"anthropic_blocks", "google_parts", "openai_item", "thought_signature"})
-"""Keys of `Message.extra` with something to send for a message without a text."""
+CARRIED = "carried"
+"""Key of `extra` by which an adapter says that an item has something to send, although it is a message without a text, or reasoning that
+nothing follows: the call of a tool that runs at the provider."""
+CARRIERS = frozenset({"anthropic_blocks", "google_parts", "openai_item", "thought_signature", CARRIED})
+"""Keys of `extra` that an item has if there is something to send for it."""
+_SUFFIX = "-interrupted"
 
 
 def mended_items(view: Session) -> list[Item]:
@@ -22,7 +26,7 @@ def mended_items(view: Session) -> list[Item]:
 
     1. Blank messages are left out, and reasoning that nothing of its response follows.
     2. A call without an output has an error output, `additions.INTERRUPTED`, right after the items of its response. Its id is the call's
-       with "-interrupted": the same call gets the same output in every request.
+       with "-interrupted": the same call gets the same output in every request (`interrupted_call_id`).
 
     All other items are the view's own objects, in its order.
     """
@@ -42,6 +46,11 @@ def mended_items(view: Session) -> list[Item]:
     return [*items, *_mended_response(response, unanswered)]
 
 
+def interrupted_call_id(item: Item) -> str | None:
+    """Return the id of the call whose output this is, if `mended_items` has added it; None for any other item."""
+    return item.id.removesuffix(_SUFFIX) if isinstance(item, FunctionCallOutput) and item.id.endswith(_SUFFIX) else None
+
+
 def _unanswered(items: Sequence[Item]) -> set[str]:
     """Return the ids of the calls without an output. An output answers the last call before it that waits for one with its call id."""
     waiting: dict[str, list[str]] = {}
@@ -55,14 +64,14 @@ def _unanswered(items: Sequence[Item]) -> set[str]:
 
 def _mended_response(response: Sequence[Item], unanswered: Collection[str]) -> list[Item]:
     items = [item for item in response if not _is_blank(item)]
-    while items and isinstance(items[-1], Reasoning):
+    while items and isinstance(items[-1], Reasoning) and CARRIERS.isdisjoint(items[-1].extra):
         items.pop()
     calls = [item for item in response if isinstance(item, FunctionCall) and item.id in unanswered]
     return [*items, *map(_interrupted, calls)]
 
 
 def _interrupted(call: FunctionCall) -> FunctionCallOutput:
-    id = f"{call.id}-interrupted"
+    id = f"{call.id}{_SUFFIX}"
     return FunctionCallOutput(
         call.name, INTERRUPTED, call.call_id, is_error=True, agent_id=call.agent_id, id=id, created_at=call.created_at
     )

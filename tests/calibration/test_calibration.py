@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from context_window import CalibrationReset, ContextWindow, ContextWindowManager, ModelConfig
 from context_window.calibration.reports import Report
-from context_window.errors import BudgetError
+from context_window.errors import ArgumentError
 from context_window.events.definitions import Event
 from context_window.settings.usage_snapshot import rows_of
 from session.errors import FormatError
@@ -347,13 +347,13 @@ def test_record_usage_accepts_the_usage_objects_of_clients() -> None:
 
 def test_record_usage_refuses_objects_without_usage() -> None:
     manager = a_manager()
-    with pytest.raises(BudgetError, match="usage"):
+    with pytest.raises(ArgumentError, match="usage"):
         manager.record_usage({"tokens": 5}, asked())
-    with pytest.raises(BudgetError, match=r"usage=.*no input tokens"):
+    with pytest.raises(ArgumentError, match=r"usage=.*no input tokens"):
         manager.record_usage({"input_tokens": 0, "output_tokens": 5}, asked())
-    with pytest.raises(BudgetError, match="session"):
+    with pytest.raises(ArgumentError, match="session"):
         manager.record_usage(Usage(input_tokens=5))
-    with pytest.raises(BudgetError, match="session"):
+    with pytest.raises(ArgumentError, match="session"):
         manager.record_usage(Usage(input_tokens=5), "s")  # type: ignore[arg-type]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from context_window import (
     Answer,
+    ArgumentError,
     BudgetError,
     Compaction,
     ContextWindow,
@@ -225,7 +226,7 @@ def test_an_invalid_prompt_is_an_error(value: Any) -> None:
 
 def test_an_invalid_focus_is_an_error() -> None:
     wrong: Any = 5
-    with pytest.raises(BudgetError, match="focus"):
+    with pytest.raises(ArgumentError, match="focus"):
         asyncio.run(Watched().compact(session_of(9), Writer(), focus=wrong))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from context_window import BudgetError, ContextWindow
+from context_window import ArgumentError, ContextWindow
 from context_window.gateway.anthropic_messages import AnthropicWire
 from context_window.gateway.app import gateway_app
 from context_window.gateway.ledger import GatewayLedger
@@ -309,7 +309,7 @@ def test_only_known_upstreams_can_be_reached(path: str) -> None:
 
 @pytest.mark.parametrize("urls", [{"other": "http://a"}, {"openai": "ftp://a"}, {"openai": "http://"}, {"openai": "http://u:p@a"}])
 def test_an_upstream_that_makes_no_sense_is_named(urls: dict[str, str]) -> None:
-    with pytest.raises(BudgetError, match="upstream"):
+    with pytest.raises(ArgumentError, match="upstream"):
         gateway_app(ContextWindow(), urls=urls)
 
 

@@ -79,7 +79,7 @@ def test_the_page_has_what_the_provider_reported(stub_type: Any, turns: Turns, s
         for _ in turns(address, streamed):
             pass
         reports = [usage_of(answer.get("usage") or answer["usageMetadata"]) for answer in stub.answers]
-        uncached, read, written, _ = (sum(amounts) for amounts in zip(*(report for report in reports if report), strict=True))
+        uncached, read, written, *_ = (sum(amounts) for amounts in zip(*(report for report in reports if report), strict=True))
         page = page_with(address, lambda page: sum(facts(page).get("Cache", [0])[1:]) >= uncached + read + written)
     assert (model.recalls > 0) == has_recall
     assert facts(page)["Cache"][1:] == [read, written, uncached]

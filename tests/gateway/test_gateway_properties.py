@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,10 @@ from context_window.gateway.wire_format import WireFormat
 from context_window.integrations.conversation_tracker import ConversationTracker
 from context_window.recall import recall_tool
 from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
+from session.providers.additions import INTERRUPTED
+from session.providers.google.signatures import DUMMY
 from tests.support.gateways import bare
+from tests.support.stubs import AnthropicStub, GeminiStub, OpenAIChatStub, OpenAIResponsesStub, Say, in_order
 
 Json = dict[str, Any]
 NOTE = 60
@@ -100,7 +104,7 @@ def google_body(conversation: list[Step]) -> Json:
         text = prose(number, words)
         if kind == "call":
             made = [{"functionCall": {"name": "read", "args": {"path": "a" * words}}} for _ in range(calls)]
-            made[0]["thoughtSignature"] = "c2lnbmVk"  # type: ignore[assignment]
+            made[0]["thoughtSignature"] = DUMMY  # type: ignore[assignment]
             answers = [{"functionResponse": {"name": "read", "response": {"output": text}}} for _ in range(calls)]
             contents += [{"role": "model", "parts": made}, {"role": "user", "parts": answers}]
         else:
@@ -162,6 +166,47 @@ def test_every_view_is_valid_and_the_same_in_every_worker(
                 assert _unmarked(wire, sent[field]) == _unmarked(wire, extended[field])
     fresh = Windows(window)
     assert _sent(fresh, wire, path, body_of(conversation), recall=recall) == sent
+
+
+STUBS = {"anthropic": AnthropicStub, "chat": OpenAIChatStub, "responses": OpenAIResponsesStub, "google": GeminiStub}
+
+HEADERS = {"x-api-key": "k", "x-goog-api-key": "k", "authorization": "Bearer k", "anthropic-version": "2023-06-01"}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_trimmed_view_gives_interrupted_calls_a_result_and_leaves_blank_messages_out(name: str, calls: int) -> None:
+    wire, path, body_of, validate = CASES[name]
+    conversation: list[Step] = [("user", 300, 1)] * 9 + [("call", 9, calls), ("user", 9, 1)] * 3
+    messages = [interrupted for message in body_of(conversation)[wire.field] if (interrupted := _without_first_result(message))]
+    empty: Json = {"parts": [{"text": " "}]} if name == "google" else {"content": " "}
+    body = {**body_of(conversation), wire.field: [*messages[:-2], {"role": "user", **empty}, *messages[-2:]]}
+    assert validate(body) != []
+    sent = _sent(Windows(ContextWindow(max_tokens=2_000)), wire, path, body)
+    assert validate(sent) == []
+    assert json.dumps(sent).count(INTERRUPTED) == 3
+    with STUBS[name](in_order([Say("Done.")])) as stub:
+        answer = httpx.post(f"{stub.url}{path}", json=sent, headers=HEADERS, trust_env=False)
+    assert answer.status_code == 200, answer.text
+    assert Windows(ContextWindow(max_tokens=10**6)).fit(wire, _managed(CASES[name], json.dumps(body).encode()).conversation) is None
+
+
+def _without_first_result(message: Json) -> Json:
+    """Return a message without the result of the first call of its step; an empty one if nothing is left."""
+    field = "parts" if "parts" in message else "content"
+    if isinstance(message.get(field), list):
+        left = [
+            block
+            for index, block in enumerate(message[field])
+            if not (_answers_first(block) or (index == 0 and "functionResponse" in block))
+        ]
+        return {**message, field: left} if left else {}
+    return {} if _answers_first(message) else message
+
+
+def _answers_first(block: Json) -> bool:
+    id = block.get("tool_use_id") or block.get("tool_call_id") or (block.get("call_id") if "output" in block else None)
+    return str(id).endswith("_0")
 
 
 @in_every_format

@@ -29,6 +29,7 @@ from context_window import (
     WindowEvent,
 )
 from context_window.integrations.langchain import ContextWindowMiddleware, pre_model_hook
+from session.providers.additions import CLOSING, INTERRUPTED
 from tests.support.agents import busy, look, manager
 from tests.support.counting import Letters
 from tests.support.lazy import LazyModule
@@ -299,9 +300,6 @@ def test_the_newest_image_stays_and_so_do_the_texts_of_the_others() -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        HumanMessage(""),
-        AIMessage(""),
-        AIMessage([]),
         AIMessage("", invalid_tool_calls=[{"name": None, "args": "{broken", "id": None, "error": None}]),
         AIMessage([{"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}]),
         AIMessage("Hi.", usage_metadata={"input_tokens": 3, "output_tokens": -1, "total_tokens": 2}),
@@ -316,6 +314,26 @@ def test_the_newest_image_stays_and_so_do_the_texts_of_the_others() -> None:
 def test_an_unusual_message_is_returned_unchanged(odd: AnyMessage) -> None:
     fitted_messages = fitted([HumanMessage("Go."), odd, HumanMessage("Well?")])
     assert fitted_messages[1] is odd
+
+
+def test_an_interrupted_call_gets_a_result_and_blank_messages_are_left_out() -> None:
+    call = {"name": "look", "args": {"q": "a"}, "id": "c"}
+    history = [
+        HumanMessage("Go."),
+        AIMessage("", tool_calls=[call]),
+        HumanMessage("Wait."),
+        AIMessage(" "),
+        HumanMessage(""),
+        AIMessage([]),
+    ]
+    model = Model(script=lambda _: AIMessage("Done."))
+    agent: Any = create_agent(model, [look], middleware=[ContextWindowMiddleware(manager(BUDGET))])
+    agent.invoke({"messages": [*history, HumanMessage("Well?")]})
+    (request,) = model.requests
+    assert problems_of(request) == []
+    assert [message.text for message in request] == ["Go.", "", INTERRUPTED, "Wait.", "Well?"]
+    assert [message.text for message in fitted([HumanMessage("Go."), AIMessage("Yes."), HumanMessage("\n")])][2:] == [CLOSING]
+    assert fitted([HumanMessage("")]) == [HumanMessage("")]
 
 
 def test_an_answer_of_calls_alone_has_no_empty_message() -> None:

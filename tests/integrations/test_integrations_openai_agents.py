@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,12 +13,12 @@ from hypothesis import strategies as st
 
 from context_window import Compacted, ContextOverflowError, ContextWindow, ContextWindowManager, WindowEvent
 from session.providers import validate_openai_responses
-from session.providers.additions import PREAMBLE
+from session.providers.additions import INTERRUPTED, PREAMBLE
 from tests.support.agents import busy, letters, look, manager
 from tests.support.counting import Letters
 from tests.support.lazy import LazyModule
 from tests.support.managing import make_manager as bending
-from tests.support.stubs import OpenAIResponsesStub, Say
+from tests.support.stubs import OpenAIResponsesStub, Say, in_order
 
 if TYPE_CHECKING:
     import agents
@@ -36,18 +37,19 @@ else:
 BUDGET = 3_000
 
 
-async def run_turns(stub: OpenAIResponsesStub, context_filter: openai_agents.ContextWindowFilter, turns: int) -> list[Any]:
+async def run_turns(
+    stub: OpenAIResponsesStub, context_filter: openai_agents.ContextWindowFilter, turns: int, history: Sequence[Any] = ()
+) -> list[Any]:
     http = openai.DefaultAsyncHttpxClient(trust_env=False)
     async with openai.AsyncOpenAI(api_key="key", base_url=f"{stub.url}/v1", max_retries=0, http_client=http) as client:
         model = openai_responses.OpenAIResponsesModel("gpt-5", client)
         tools: list[Any] = [agents.function_tool(look), agents.function_tool(context_filter.recall)]
         agent = agents.Agent(name="a", instructions="Be brief.", tools=tools, model=model)
-        history: list[Any] = []
         for turn in range(turns):
             items = [*history, {"role": "user", "content": f"Question {turn}?"}]
             config = agents.RunConfig(call_model_input_filter=context_filter, tracing_disabled=True)
             history = (await agents.Runner.run(agent, items, run_config=config)).to_input_list()
-        return history
+        return list(history)
 
 
 def test_every_request_of_a_long_conversation_is_accepted_and_fits_and_the_run_keeps_all() -> None:
@@ -62,6 +64,23 @@ def test_every_request_of_a_long_conversation_is_accepted_and_fits_and_the_run_k
     assert "taken out" not in str(history)
     id = str([request["input"] for request in stub.requests]).partition("; recall id ")[2].partition("]")[0]
     assert context_filter.recall(id).startswith("found ")
+
+
+def test_an_interrupted_call_gets_an_output_and_blank_messages_are_left_out() -> None:
+    calls: list[Any] = [
+        {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"},
+        {"type": "function_call", "call_id": "b", "name": "look", "arguments": "{}"},
+        {"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": "x"},
+        {"type": "computer_call", "call_id": "d", "id": "cu_1", "action": {"type": "screenshot"}, "status": "completed"},
+    ]
+    go, output = {"role": "user", "content": "Go."}, {"type": "function_call_output", "call_id": "b", "output": "found"}
+    items = [go, *calls, output, {"role": "user", "content": " "}, {"role": "user", "content": "Well?"}]
+    kinds = {"a": "function_call_output", "c": "custom_tool_call_output"}
+    added = [{"type": kind, "call_id": id, "output": INTERRUPTED} for id, kind in kinds.items()]
+    assert fitted(items) == [go, *calls, *added, output, items[-1]]
+    with OpenAIResponsesStub(in_order([Say("Done.")])) as stub:
+        asyncio.run(run_turns(stub, openai_agents.ContextWindowFilter(manager(BUDGET)), 1, [go, *calls[:3], output]))
+    assert stub.requests[0]["input"][-2:] == [output, {"role": "user", "content": "Question 0?"}]
 
 
 # Items
@@ -148,13 +167,11 @@ def test_instructions_count_and_an_overflow_is_an_error() -> None:
 @pytest.mark.parametrize(
     "odd",
     [
-        {"role": "user", "content": ""},
         {
             "role": "user",
             "content": [{"type": "input_image", "image_url": "https://example.com/a.png"}, {"type": "input_text", "text": "See"}],
         },
         {"role": "developer", "content": "Be brief."},
-        {"type": "message", "role": "nobody", "content": None},
         {"type": "a_kind_of_tomorrow", "value": 1},
         {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "a"}},
         {"type": "function_call", "call_id": "", "name": "", "arguments": "{broken"},

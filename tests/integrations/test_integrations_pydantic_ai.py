@@ -39,12 +39,12 @@ from context_window import ContextOverflowError, RecallError, SummaryError, Usag
 from context_window.integrations.pydantic_ai import ContextWindowCapability
 from context_window.integrations.pydantic_ai_summary import summariser_of
 from session.providers import validate_anthropic
-from session.providers.additions import PREAMBLE
+from session.providers.additions import INTERRUPTED, PREAMBLE
 from session.summarizers import SummaryText
 from tests.support.agents import busy, letters, look, manager
 from tests.support.lazy import LazyModule
 from tests.support.managing import make_manager as bending
-from tests.support.stubs import AnthropicStub
+from tests.support.stubs import AnthropicStub, Say, in_order
 from tests.support.stubs.server import Refusal
 
 if TYPE_CHECKING:
@@ -86,6 +86,30 @@ def fitted(messages: list[ModelMessage], max_tokens: int = 4_000, **window: Any)
 
 
 # Agents
+
+
+def test_an_interrupted_call_gets_a_return_and_blank_messages_are_left_out() -> None:
+    history: list[ModelMessage] = [
+        ModelRequest([UserPromptPart("Go.")]),
+        ModelResponse([ThinkingPart("Hm."), TextPart(""), ToolCallPart("look", {"q": "a"}, "a"), ToolCallPart("look", {"q": "b"}, "b")]),
+        ModelRequest([ToolReturnPart("look", "found", "b"), UserPromptPart("Wait.")]),
+        ModelResponse([ThinkingPart("Hm."), TextPart(" ")]),
+        ModelRequest([UserPromptPart(" ")]),
+        ModelResponse([TextPart("Yes.")]),
+        ModelRequest([UserPromptPart("Well?")]),
+    ]
+    kinds = [[part.part_kind for part in message.parts] for message in fitted(history)]
+    assert kinds[1:4] == [["thinking", "tool-call", "tool-call"], ["tool-return"], ["tool-return", "user-prompt"]]
+    assert kinds[4:] == [["text"], ["user-prompt"]]
+    assert fitted(history)[2].parts[0].content == INTERRUPTED  # type: ignore[union-attr]
+
+    async def run() -> None:
+        async with agent_of(stub, ContextWindowCapability(manager(BUDGET))) as agent:
+            await agent.run("Well?", message_history=[*history[:1], ModelResponse([ToolCallPart("look", {"q": "b"}, "b")]), *history[2:6]])
+
+    with AnthropicStub(in_order([Say("Done.")])) as stub:
+        asyncio.run(run())
+    assert len(stub.answers) == 1
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_window import (
-    BudgetError,
+    ArgumentError,
     FunctionCall,
     FunctionCallOutput,
     Message,
@@ -29,7 +29,7 @@ def test_calls_are_counted_since_the_last_user_message() -> None:
 
 
 def test_anything_but_a_session_is_an_error() -> None:
-    with pytest.raises(BudgetError):
+    with pytest.raises(ArgumentError):
         manager().tool_calls(3)  # type: ignore[arg-type]
 
 

@@ -48,6 +48,9 @@ class LineAdapter(MessageAdapter[Line]):
     def user_message(self, text: str) -> Line:
         return Line("user", text)
 
+    def result_message(self, output: FunctionCallOutput, message: Line) -> None:
+        """Return None: calls have their outputs with them."""
+
     def is_system(self, message: Line) -> bool:
         return False
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from context_window import Action, BudgetError, Document, Image, PartRefused, PartRefusedError, Reason, Session, Text, Trimmed
+from context_window import Action, ArgumentError, Document, Image, PartRefused, PartRefusedError, Reason, Session, Text, Trimmed
 from context_window.events.definitions import Event
 from session.items import FunctionCallOutput, Message, Reasoning, new_id, parts_of_item
 from tests.support import pictures
@@ -277,9 +277,9 @@ def test_no_kind_means_any_kind(kind: Any) -> None:
 
 @pytest.mark.parametrize("session", [None, 5, "s"])
 def test_only_sessions_have_refused_parts(session: Any) -> None:
-    with pytest.raises(BudgetError):
+    with pytest.raises(ArgumentError):
         make_manager().accept_refusal(session, refusal(0, 1))
-    with pytest.raises(BudgetError):
+    with pytest.raises(ArgumentError):
         make_manager().withdraw_refusal(session)
 
 
