@@ -151,7 +151,7 @@ class Session(SessionLog):
     def insert(self, item: AnyItem) -> AnyItem:
         """Insert an item after the last one that is not younger, and return it. A log need not be ordered by time: see `merge`.
 
-        Nothing is inserted into a response: if the place is inside one, the item goes right after the response.
+        Nothing is inserted into a response: if the position is inside one, the item goes right after the response.
 
         Raises:
             DuplicateItemError: Its id is in use.

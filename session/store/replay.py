@@ -1,4 +1,4 @@
-"""`Replay`: rebuilds a session from the rows of its journal. What the rows mean is in `journal.py`.
+"""`JournalReplay`: rebuilds a session from the rows of its journal. What the rows mean is in `journal.py`.
 
 Rows are not trusted: the file may come from anywhere.
 """
@@ -16,7 +16,7 @@ from session.stack import with_room
 from .journal import ITEM, METADATA, NEW, SEAMS, SESSION, Row
 
 
-class Replay:
+class JournalReplay:
     """A session under reconstruction.
 
     Attributes:

@@ -69,14 +69,14 @@ class Draft:
         """Add the values that are not empty to the session's metadata."""
         self.metadata |= {name: value for name, value in metadata.items() if value}
 
-    def record(self, place: int) -> Record:
-        """Return the record at this place. It is created on the first call and is not context until an item is put.
+    def record(self, number: int) -> Record:
+        """Return the record with this number. It is created on the first call and is not context until an item is put.
 
         Args:
-            place: The line's number, or the entry's place in the document. Never lower than in the previous call.
+            number: The line's number, or the entry's number in the document. Never lower than in the previous call.
         """
-        if not self._records or self._records[-1].place != place:
-            self._records.append(Record(place))
+        if not self._records or self._records[-1].number != number:
+            self._records.append(Record(number))
         return self._records[-1]
 
     def damage(self, record: Record, problem: str) -> None:
@@ -94,7 +94,7 @@ class Draft:
 
     def warn(self, record: Record, warning: str) -> None:
         """Add a warning about something that a user of the session should know, though nothing is broken."""
-        self._warnings.append(f"line {record.place}: {warning}")
+        self._warnings.append(f"line {record.number}: {warning}")
 
     def add_notes(self, record: Record, notes: Iterable[str]) -> None:
         """Add the notes of a parser to the record: notes that end in "damaged" mark the record as damaged."""
@@ -139,8 +139,8 @@ class Draft:
         return self._log[mark][2] if mark < len(self._log) else None
 
     def new_id(self, wanted: str, record: Record) -> str:
-        """Return an unused item id: the wanted one, with a number if it is taken. If empty, it is made from the record's place."""
-        return self._item_ids.claim(clean(wanted) or f"L{record.place}")
+        """Return an unused item id: the wanted one, with a number if it is taken. If empty, it is made from the record's number."""
+        return self._item_ids.claim(clean(wanted) or f"L{record.number}")
 
     def put(self, record: Record, item: Item, response: str = "") -> None:
         """Add an item.
@@ -150,7 +150,7 @@ class Draft:
         Args:
             record: The record that the item comes from.
             item: The item, with an id from `new_id`.
-            response: A name shared by all items of one response. They are grouped at the place of the first one. Empty for
+            response: A name shared by all items of one response. They are grouped where the first one stands. Empty for
                 items that are not part of a response.
         """
         record.fate = ITEM
@@ -252,7 +252,7 @@ class Draft:
         """Yield the fate of each record, for the account."""
         for record in self._records:
             ids = tuple(item.id for item in record.items)
-            yield LineRecord(file, record.place, record.fate, "; ".join(record.reasons), self.id, ids)
+            yield LineRecord(file, record.number, record.fate, "; ".join(record.reasons), self.id, ids)
 
 
 def attributed(item: Item, usage: Usage | None, model: object, session_model: object) -> Item:

@@ -49,9 +49,9 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
     """
     draft = Draft(NAME, source, source.path.stem)
     if _has_header_line(source):
-        feed_lines(source.lines(), draft, _Reader(_latest_lines(source)).read_line)
+        feed_lines(source.lines(), draft, _GeminiMessageReader(_latest_lines(source)).read_line)
     else:
-        reader, document = _Reader({}), source.document_object
+        reader, document = _GeminiMessageReader({}), source.document_object
         reader.read_header(draft, document)
         feed_entries(list_at(document, "messages"), draft, reader.read_message)
     return finish(NAME, source, [draft], main_count=1)
@@ -73,7 +73,7 @@ def _latest_lines(source: Source) -> dict[str, int]:
     }
 
 
-class _Reader:
+class _GeminiMessageReader:
     """Reads the messages of one session."""
 
     def __init__(self, latest_lines: dict[str, int]) -> None:
@@ -99,12 +99,12 @@ class _Reader:
         if "$rewindTo" in value:
             target = value["$rewindTo"]
             if isinstance(target, str) and target in self._marks:
-                draft.undo(self._marks[target], f"rewound on line {record.place}")
+                draft.undo(self._marks[target], f"rewound on line {record.number}")
             record.skip("the user went back to an earlier message")
         elif isinstance(change := value.get("$set"), dict) or "type" not in value:
             self.read_header(draft, change if isinstance(change, dict) else value)
             record.skip("session metadata")
-        elif self._latest_lines.get(message_id, record.place) != record.place:
+        elif self._latest_lines.get(message_id, record.number) != record.number:
             record.merge(f"line {self._latest_lines[message_id]} has a newer version of the message")
         else:
             self._marks[message_id] = draft.mark()
@@ -130,7 +130,7 @@ class _Reader:
         draft.add_notes(record, notes)
 
     def _read_response(self, draft: Draft, record: Record, message: JsonObject, notes: list[str]) -> None:
-        message_id, response = id_at(message, "id"), f"M{record.place}"
+        message_id, response = id_at(message, "id"), f"M{record.number}"
         time = self._clock.now
         draft.describe(model=text_at(message, "model"))
         thoughts = "\n\n".join(filter(None, map(_thought, list_at(message, "thoughts"))))

@@ -62,12 +62,12 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
         "parent_session": id_at(info, "parentID"),
     }
     draft = Draft(NAME, source, text_at(info, "id") or source.path.stem, metadata)
-    reader = _Reader(id_at(object_at(info, "revert"), "messageID"))
+    reader = _OpencodeMessageReader(id_at(object_at(info, "revert"), "messageID"))
     feed_entries(list_at(document, "messages"), draft, reader.read_message)
     return finish(NAME, source, [draft], main_count=1)
 
 
-class _Reader:
+class _OpencodeMessageReader:
     """Reads the messages of one session."""
 
     def __init__(self, reverted_id: str) -> None:
@@ -89,7 +89,7 @@ class _Reader:
             record.skip("the user reverted the session to before this message")
             return
         self._clock.at(millis(object_at(info, "time").get("created")))
-        message = _Message(self._call_ids, draft, record, info, self._clock)
+        message = _OpencodeMessage(self._call_ids, draft, record, info, self._clock)
         role = text_at(info, "role")
         if role == "user":
             if (system_prompt := text_at(info, "system")) and system_prompt != self._system_prompt:
@@ -104,7 +104,7 @@ class _Reader:
             draft.damage(record, f"a message with unknown role {role!r}"[:100])
 
 
-class _Message:
+class _OpencodeMessage:
     """Puts the parts of one message into the draft."""
 
     def __init__(self, call_ids: CallIds, draft: Draft, record: Record, info: JsonObject, clock: Clock) -> None:
@@ -165,13 +165,13 @@ class _Message:
         if self._is_failed(parts):
             self._record.skip("a failed response, which opencode does not send again")
             return
-        steps, is_reported, response = 0, False, f"M{self._record.place}"
+        steps, is_reported, response = 0, False, f"M{self._record.number}"
         for part in parts:
             kind = text_at(part, "type") if isinstance(part, dict) else ""
             if not isinstance(part, dict):
                 self._damage("a part that is not an object")
             elif kind == "step-start":
-                steps, response = steps + 1, f"M{self._record.place}.{steps}"
+                steps, response = steps + 1, f"M{self._record.number}.{steps}"
             elif kind == "step-finish":
                 is_reported |= self._report(response, object_at(part, "tokens"))
             elif kind == "text":
@@ -253,7 +253,7 @@ class _Message:
 
     @property
     def _fallback_id(self) -> str:
-        return f"M{self._record.place}"
+        return f"M{self._record.number}"
 
     def _new_id(self, file_id: str) -> str:
         return self._draft.new_id(file_id or self._fallback_id, self._record)

@@ -43,8 +43,8 @@ def feed_entries(entries: Iterable[object], draft: Draft, read_record: ReadRecor
         draft: The session that they belong to.
         read_record: The reader.
     """
-    for place, value in enumerate(entries, 1):
-        feed(draft, draft.record(place), value, read_record)
+    for number, value in enumerate(entries, 1):
+        feed(draft, draft.record(number), value, read_record)
 
 
 def feed(draft: Draft, record: Record, value: object, read_record: ReadRecord) -> None:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from . import mini_swe_agent, openhands, swe_agent
-from .request_readers import Reader, Request
+from .request_readers import Request, RequestReader
 from .usage import Counts, dollars, usage_of
 from .values import JsonObject, count_at, id_at, list_at, moment, object_at, objects_at, seconds, text_at
 
@@ -138,7 +138,7 @@ def _amounts(counts: Counts) -> dict[str, int]:
     }
 
 
-TRAJECTORY_READERS: dict[str, type[Reader]] = {
+TRAJECTORY_READERS: dict[str, type[RequestReader]] = {
     mini_swe_agent.NAME: MiniSweReader,
     swe_agent.NAME: SweAgentReader,
     openhands.NAME: OpenHandsReader,

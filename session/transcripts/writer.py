@@ -87,7 +87,7 @@ class Writer:
         pieces = pieces_of_item(message, notes) if is_responses_item else self._pieces(role, message, notes)
         if role != "assistant" or text_at(message, "type").endswith("_output"):
             self._run = ""
-        response = response or (self._current_run(record) if is_responses_item or self.joined else _place(record))
+        response = response or (self._current_run(record) if is_responses_item or self.joined else _record_name(record))
         fields = _MessageFields(id_at(message, "id") if role != "tool" else "", time, source, _extra(role, message))
         items = self._items(record, role, pieces, fields)
         has_answer = False
@@ -106,7 +106,7 @@ class Writer:
 
     def _current_run(self, record: Record) -> str:
         """Return the response that a Responses API item belongs to: consecutive items form one, for nothing else groups them."""
-        self._run = self._run or _place(record)
+        self._run = self._run or _record_name(record)
         return self._run
 
     def _pieces(self, role: str, message: JsonObject, notes: list[str]) -> list[Piece]:
@@ -202,8 +202,8 @@ def _usable_id(call_id: str) -> str:
     return "" if REDACTED in call_id else call_id
 
 
-def _place(record: Record) -> str:
-    return f"{record.place}.{len(record.items)}"
+def _record_name(record: Record) -> str:
+    return f"{record.number}.{len(record.items)}"
 
 
 def _extra(role: str, message: JsonObject) -> dict[str, str]:

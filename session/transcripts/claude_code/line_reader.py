@@ -22,7 +22,7 @@ SYNTHETIC = "<synthetic>"
 """Model name on messages that the tool wrote in the model's place. They are sent like any other, but have no usage."""
 
 
-class LineReader:
+class ClaudeCodeLineReader:
     """Turns the records of one file into entries, in order.
 
     Attributes:
@@ -173,9 +173,9 @@ class LineReader:
     def _read_user(self, entry: Entry, value: JsonObject, content: object, role: str) -> None:
         writer = self._new_writer(entry)
         parts: list[Part] = []
-        for place, block in enumerate(content if isinstance(content, list) else [content]):
+        for index, block in enumerate(content if isinstance(content, list) else [content]):
             if isinstance(block, dict) and is_result(block.get("type")):
-                writer.add_result(block, place)
+                writer.add_result(block, index)
                 continue
             for piece in piece_of(block, writer.notes):
                 if isinstance(piece, Part):

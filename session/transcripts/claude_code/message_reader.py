@@ -23,7 +23,7 @@ from session.usage import Usage
 from .entry import item_id_at, memory_path, source_of
 
 
-class _ItemFields(TypedDict):
+class _ClaudeItemFields(TypedDict):
     id: str
     created_at: float
     agent_id: str | None
@@ -58,9 +58,9 @@ class ItemWriter:
             content: A text, or a list of blocks.
             source: The author of the text if it is not the model, else None.
         """
-        for place, block in enumerate(content if isinstance(content, list) else [content]):
+        for index, block in enumerate(content if isinstance(content, list) else [content]):
             if isinstance(block, dict) and is_result(block.get("type")):
-                self.add_result(block, place)
+                self.add_result(block, index)
                 continue
             for piece in piece_of(block, self.notes):
                 if isinstance(piece, Text):
@@ -68,16 +68,16 @@ class ItemWriter:
                 elif isinstance(piece, Thought):
                     self._add_thought(piece)
                 elif isinstance(piece, Call):
-                    self._add_call(piece, place)
+                    self._add_call(piece, index)
                 elif isinstance(piece, Part):
                     self.items.append(Message("assistant", (piece,), **self._fields()))
 
-    def add_result(self, block: JsonObject, place: int) -> None:
-        """Add a tool result, which is the block at this place in its message. Unknown blocks in its content are left out.
+    def add_result(self, block: JsonObject, index: int) -> None:
+        """Add a tool result, which is the block at this index of its message. Unknown blocks in its content are left out.
 
         `extra["loaded_tools"]` is the number of tools whose names it has: the provider adds their definitions, which the log lacks.
         """
-        call_id = text_at(block, "tool_use_id") or f"{self.base}-call-{place}"
+        call_id = text_at(block, "tool_use_id") or f"{self.base}-call-{index}"
         parts = parts_of(block.get("content"), self.notes)
         tool, _ = self.calls.get(call_id, (UNKNOWN_TOOL, ""))
         loaded = sum(text_at(part, "type") == "tool_reference" for part in objects_at(block, "content"))
@@ -138,16 +138,16 @@ class ItemWriter:
         else:
             self.notes.append("left out an empty thought")
 
-    def _add_call(self, call: Call, place: int) -> None:
+    def _add_call(self, call: Call, index: int) -> None:
         if call.id in self.calls and self.calls[call.id][1] == self.response and REDACTED not in call.id:
             self.notes.append(f"a copy of the call {call.id}")
             return
-        call_id = call.id or f"{self.base}-call-{place}"
+        call_id = call.id or f"{self.base}-call-{index}"
         self.calls[call_id] = call.name, self.response
         arguments = text_or_json(call.arguments)
         self.items.append(FunctionCall(call.name, arguments, call_id, metadata=call.metadata, **self._fields()))
 
-    def _fields(self) -> _ItemFields:
+    def _fields(self) -> _ClaudeItemFields:
         return {"id": item_id_at(self.base, len(self.items)), "created_at": self.time, "agent_id": self.agent}
 
 

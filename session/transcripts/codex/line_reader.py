@@ -36,7 +36,7 @@ WINDOW = "model_context_window"
 _ROLES: dict[str, Role] = {"assistant": "assistant", "system": "system", "developer": "developer"}
 
 
-class LineReader:
+class CodexLineReader:
     """Reads the lines of one file."""
 
     def __init__(self) -> None:
@@ -221,14 +221,14 @@ class LineReader:
         turn_marks = self._turn_marks[-count:] if count else []
         if turn_marks:
             del self._turn_marks[-count:]
-            draft.undo(turn_marks[0], f"rolled back on line {record.place}")
+            draft.undo(turn_marks[0], f"rolled back on line {record.number}")
         self._end_response()
         record.skip(f"the user took back the last {count} turns")
 
     def _open_response(self, record: Record) -> str:
         """Return the response that the model is giving, which begins here if none is open."""
         if not self._is_response_open or not self._response:
-            self._response, self._is_response_open = f"L{record.place}", True
+            self._response, self._is_response_open = f"L{record.number}", True
         return self._response
 
     def _end_response(self) -> None:

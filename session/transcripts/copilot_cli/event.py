@@ -101,7 +101,7 @@ class Event:
         data = self.data
         model = text_at(data, "model")
         self.draft.describe(model=model)
-        self.thread.response = response = id_at(data, "apiCallId", "messageId") or self.id or f"L{self.record.place}"
+        self.thread.response = response = id_at(data, "apiCallId", "messageId") or self.id or f"L{self.record.number}"
         if (reasoning := self._reasoning(model)) is not None:
             self.draft.put(self.record, reasoning, response)
         if text := text_at(data, "content"):
@@ -175,7 +175,7 @@ class Event:
         """Remove the event that the user went back to, and all later ones."""
         mark = self.thread.marks.get(text_at(self.data, "upToEventId"))
         if mark is not None:
-            self.draft.undo(mark, f"rewound on line {self.record.place}")
+            self.draft.undo(mark, f"rewound on line {self.record.number}")
         self.record.skip("the user went back to an earlier event")
 
     def _fields(self) -> dict[str, Any]:

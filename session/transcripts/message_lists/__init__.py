@@ -42,11 +42,11 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
 
 def _drafts_of_document(source: Source, document: object) -> list[Draft]:
     """Return a draft for each list of messages. Records are messages, numbered through the whole document."""
-    places = count(1)
+    numbers = count(1)
     used_ids: set[str] = set()
 
     def next_record(draft: Draft) -> Record:
-        return draft.record(next(places))
+        return draft.record(next(numbers))
 
     if isinstance(document, dict) and is_message(document):
         document = [document]

@@ -15,7 +15,7 @@ from session.transcripts.usage import usage_of
 from session.transcripts.values import JsonObject, carried, id_at, list_at, object_at, objects_at, text_at
 
 from . import sdk_events
-from .events import EventReader, is_event
+from .events import OpenHandsEventReader, is_event
 
 NAME = "openhands"
 
@@ -71,7 +71,7 @@ def _feed_history(draft: Draft, history: list[object]) -> None:
 def _reader(draft: Draft, first_event: object) -> ReadRecord:
     """Return the reader for the kind of the first event."""
     is_sdk = isinstance(first_event, dict) and sdk_events.is_event(first_event)
-    return sdk_events.EventReader(draft).read_event if is_sdk else EventReader(draft).read_event
+    return sdk_events.OpenHandsSdkReader(draft).read_event if is_sdk else OpenHandsEventReader(draft).read_event
 
 
 def _drafts_of_lines(source: Source, lines: Iterator[Line]) -> list[Draft]:
