@@ -18,7 +18,7 @@ from .spend_reading import read_logs
 from .timeline import read_timeline
 
 if TYPE_CHECKING:
-    from ..pages import Document
+    from ..pages import HtmlPage
 
 EPILOG = """\b
 Examples:
@@ -68,14 +68,14 @@ def _refuse(context: click.Context, names: Sequence[str], reason: str) -> None:
         raise click.UsageError(f"{', '.join(flags)}: such options {reason}.")
 
 
-def _session_report(path: str, options: dict[str, Any]) -> Document:
+def _session_report(path: str, options: dict[str, Any]) -> HtmlPage:
     from ..reports import session_page
 
     result = read_timeline(path, CommandOptions(**options))
     return session_page(result.timeline, title=result.name)
 
 
-def _spend_report(paths: Sequence[str], *, utc: bool, scheduler: str | None, no_cache: bool, **filters: Any) -> Document:
+def _spend_report(paths: Sequence[str], *, utc: bool, scheduler: str | None, no_cache: bool, **filters: Any) -> HtmlPage:
     from ..reports import spend_page
     from ..spend import choose
 

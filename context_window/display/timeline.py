@@ -98,7 +98,7 @@ def _columns(points: Sequence[Point], width: int) -> list[tuple[Sequence[Point],
     """Return the points of each column of the chart, and how wide it is drawn: of many requests, a column shows the largest."""
     if len(points) <= width:
         return [([point], min(COLUMN, width // len(points))) for point in points]
-    bounds = [place * len(points) // width for place in range(width + 1)]
+    bounds = [column * len(points) // width for column in range(width + 1)]
     return [(points[start:end], 1) for start, end in pairwise(bounds)]
 
 

@@ -26,8 +26,8 @@ def usage_table(reports: Sequence[UsageReport], width: int, glyphs: Glyphs) -> l
         Column("session", [Span(glyphs.safe(report.title)) for report in reports], is_left=True, is_elastic=True),
         Column("items", [Span(f"{report.items:,}") for report in reports], priority=2),
     ]
-    for place, row in enumerate(reports[0].rows):
-        columns.append(Column(row.category.value, [Span(f"{report.rows[place].tokens:,}") for report in reports], priority=1))
+    for index, row in enumerate(reports[0].rows):
+        columns.append(Column(row.category.value, [Span(f"{report.rows[index].tokens:,}") for report in reports], priority=1))
     columns += [
         Column("overhead", [Span(f"{report.overhead:,}") for report in reports], priority=1),
         Column("tokens", [Span(f"{report.total:,}", STRONG) for report in reports]),

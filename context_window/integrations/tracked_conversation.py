@@ -17,7 +17,7 @@ M = TypeVar("M")
 
 
 @dataclass(slots=True)
-class ToolCalls:
+class ConversationCalls:
     """The tool calls of a conversation.
 
     Attributes:
@@ -28,9 +28,9 @@ class ToolCalls:
     names: dict[str, str] = field(default_factory=dict)
     unanswered: list[str] = field(default_factory=list)
 
-    def copy(self) -> ToolCalls:
+    def copy(self) -> ConversationCalls:
         """Return a copy."""
-        return ToolCalls(dict(self.names), list(self.unanswered))
+        return ConversationCalls(dict(self.names), list(self.unanswered))
 
     def complete(self, item: Item) -> Item:
         """Return the next item of the conversation. If it lacks a call id, or a result the name of its tool, it is a copy that has them.
@@ -74,7 +74,7 @@ class TrackedConversation(Generic[M]):
     items: list[list[Item]] = field(default_factory=list)
     messages_hash: bytes = EMPTY_HASH
     received: MessageHashes = NO_MESSAGES
-    calls: ToolCalls = field(default_factory=ToolCalls)
+    calls: ConversationCalls = field(default_factory=ConversationCalls)
     keys: set[tuple[bytes, bytes]] = field(default_factory=set)
     refusals: list[PastRefusal] = field(default_factory=list)
 
