@@ -78,9 +78,9 @@ class ReadableLog(Protocol):
         """Return the item with this id, or None."""
 
 
-KIND_OTHER, KIND_SILENT, KIND_USER, KIND_REASONING, KIND_CALL, KIND_OUTPUT, KIND_ORPHAN, KIND_NOTE = range(8)
+KIND_OTHER, KIND_SILENT, KIND_USER, KIND_REASONING, KIND_CALL, KIND_OUTPUT, KIND_ORPHAN, KIND_NOTICE = range(8)
 """Kinds of items, as far as units depend on them. Silent items never become a message: system messages, config updates, blank messages. A
-note is sent in the user's voice, but is not the user's message: a handoff, or a digest of earlier items."""
+notice is sent in the user's voice, but is not the user's message: a handoff, or a digest of earlier items."""
 FREE, SUMMARY, HELD = range(3)
 """Degrees of protection from trims, the weakest first (rule 6)."""
 
@@ -278,7 +278,7 @@ class Grouping:
         if isinstance(item, FunctionCallOutput):
             self._feed_output(item, position)
         elif is_digest(item):
-            self.kind[position] = KIND_NOTE
+            self.kind[position] = KIND_NOTICE
             self.is_turn_open = False
         elif isinstance(item, Message) and item.role == "user":
             self.kind[position] = KIND_SILENT if is_blank(item) else KIND_USER
@@ -289,7 +289,7 @@ class Grouping:
                 self._last_user = position
                 self.user_messages.append(position)
         elif isinstance(item, AgentHandoff):
-            self.kind[position] = KIND_NOTE
+            self.kind[position] = KIND_NOTICE
             self.is_turn_open = False
             self._handed_to = item.to_agent
         elif isinstance(item, AgentConfigUpdate) or (isinstance(item, Message) and item.role in ("system", "developer")):

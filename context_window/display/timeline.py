@@ -27,13 +27,13 @@ SIGNS = {MarkerKind.COMPACTION: "C", MarkerKind.TRIM: "T", MarkerKind.CACHE_BREA
 """Sign of each marker below the chart. Of several in one column, the first of these is shown."""
 
 
-def timeline_lines(timeline: Timeline, title: str, notes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
+def timeline_lines(timeline: Timeline, title: str, footnotes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
     """Return the lines of the timeline, none wider than `width` columns.
 
     Args:
         timeline: The timeline.
         title: Its title.
-        notes: Sentences below it.
+        footnotes: Sentences below it.
         width: Columns.
         glyphs: Characters to draw with.
     """
@@ -43,7 +43,7 @@ def timeline_lines(timeline: Timeline, title: str, notes: Sequence[str], width: 
         lines += [[], *_chart(timeline, width, glyphs), [], *flow(_legend(timeline, glyphs), width, glyphs)]
     for block in (_jumps(timeline, width, glyphs), _marker_table(timeline, width, glyphs)):
         lines += [[], *block] if block else []
-    texts = [text for note in notes for text in wrapped(note, width, glyphs)]
+    texts = [text for footnote in footnotes for text in wrapped(footnote, width, glyphs)]
     return [*lines, *([[]] if texts else []), *([Span(text, QUIET)] for text in texts)]
 
 
@@ -195,6 +195,6 @@ def _name(point: Point) -> str:
     return "next request" if point.is_next else f"request {point.number:,}"
 
 
-def timeline_draw(timeline: Timeline, title: str, notes: Sequence[str] = ()) -> Callable[[int, Glyphs], list[Line]]:
+def timeline_draw(timeline: Timeline, title: str, footnotes: Sequence[str] = ()) -> Callable[[int, Glyphs], list[Line]]:
     """Return a function that draws the timeline."""
-    return lambda width, glyphs: timeline_lines(timeline, title, notes, width, glyphs)
+    return lambda width, glyphs: timeline_lines(timeline, title, footnotes, width, glyphs)

@@ -10,7 +10,9 @@ from .lines import Column, Line, Span, table, wrapped
 
 WIDEST = 120
 """Maximum width in columns."""
-NOTE = "Each row is a session's window now. `context-window spend` adds up what the sessions cost; pass a single path for the whole report."
+FOOTNOTE = (
+    "Each row is a session's window now. `context-window spend` adds up what the sessions cost; pass a single path for the whole report."
+)
 
 
 def usage_table(reports: Sequence[UsageReport], width: int, glyphs: Glyphs) -> list[Line]:
@@ -35,4 +37,4 @@ def usage_table(reports: Sequence[UsageReport], width: int, glyphs: Glyphs) -> l
         Column("in use", [Span(f"{report.total / report.budget:.1%}") for report in reports]),
         Column("", [Span("over" if report.over_budget else "") for report in reports], is_left=True),
     ]
-    return [*table(columns, width, glyphs), *([Span(line, QUIET)] for line in wrapped(NOTE, width, glyphs))]
+    return [*table(columns, width, glyphs), *([Span(line, QUIET)] for line in wrapped(FOOTNOTE, width, glyphs))]

@@ -198,7 +198,7 @@ class _Gateway:
         if self._recorder is not None:
             self._recorder.begin(request, body)
         watch = None if self.history is None else begin_watch(request, self.history, managed.conversation.model)
-        on_view = None if watch is None else watch.note_view
+        on_view = None if watch is None else watch.remember_view
         fit = partial(fitted_body, self._windows, managed, on_view=on_view)
         try:
             content = await self._timed(fit)

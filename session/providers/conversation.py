@@ -21,7 +21,7 @@ from session.providers import additions
 from session.sanitize import clean_json
 from session.session import Session
 from session.stack import with_room
-from session.units import KIND_NOTE, KIND_ORPHAN, KIND_OUTPUT, KIND_SILENT, KIND_USER, Grouping, is_answer
+from session.units import KIND_NOTICE, KIND_ORPHAN, KIND_OUTPUT, KIND_SILENT, KIND_USER, Grouping, is_answer
 
 ResponseItem: TypeAlias = Reasoning | Message | FunctionCall
 Json: TypeAlias = dict[str, Any]
@@ -123,7 +123,7 @@ def opening_of(session: Session) -> str | None:
         groups.feed(item)
         kind = groups.kind[-1]
         if kind not in (KIND_SILENT, KIND_ORPHAN):
-            return line or (None if kind in (KIND_USER, KIND_NOTE) else additions.PREAMBLE)
+            return line or (None if kind in (KIND_USER, KIND_NOTICE) else additions.PREAMBLE)
         has_blank = has_blank or (isinstance(item, Message) and item.role == "user")
     return line if has_blank else None
 

@@ -169,8 +169,8 @@ class _PiEntryReader:
                 record.skip("a command that the user hid from the model")
                 return
             code = message.get("exitCode")
-            exit_note = f"\n(exit code {code})" if isinstance(code, int) and code else ""
-            text = f"$ {text_at(message, 'command')}\n{text_at(message, 'output')}{exit_note}"
+            exit_line = f"\n(exit code {code})" if isinstance(code, int) and code else ""
+            text = f"$ {text_at(message, 'command')}\n{text_at(message, 'output')}{exit_line}"
             self._put_user(draft, record, text, entry_id, "shell command")
         elif role in ("custom", "hookMessage"):
             self._put_user(draft, record, message.get("content"), entry_id, text_at(message, "customType") or "extension")
@@ -179,10 +179,10 @@ class _PiEntryReader:
 
     def _put_user(self, draft: Draft, record: Record, content: object, entry_id: str, source: str | None) -> None:
         """Put a message in the user's role, with its source if the tool wrote it."""
-        notes: list[str] = []
-        if parts := _parts(content, notes):
+        reasons: list[str] = []
+        if parts := _parts(content, reasons):
             draft.put_user(record, parts, entry_id, self._clock.now, source)
-        draft.add_notes(record, notes)
+        draft.add_reasons(record, reasons)
 
     def _read_response(self, draft: Draft, record: Record, message: JsonObject, entry_id: str) -> None:
         stop_reason = text_at(message, "stopReason")
@@ -192,7 +192,7 @@ class _PiEntryReader:
         provider, response = text_at(message, "provider"), f"L{record.number}-{self._index}"
         draft.describe(model=text_at(message, "model"), provider=provider)
         content = message.get("content")
-        notes: list[str] = []
+        reasons: list[str] = []
         for block in content if isinstance(content, list) else [content]:
             kind = text_at(block, "type") if isinstance(block, dict) else "text"
             text = text_at(block, "text") if isinstance(block, dict) else block
@@ -206,8 +206,8 @@ class _PiEntryReader:
                 if text:
                     draft.put(record, Message("assistant", text, **fields), response)
             else:
-                notes.append(f"left out a block of unknown type {short(kind)}")
-        draft.add_notes(record, notes)
+                reasons.append(f"left out a block of unknown type {short(kind)}")
+        draft.add_reasons(record, reasons)
         draft.report(response, usage_of(object_at(message, "usage")))
 
     def _call(self, block: JsonObject, fields: dict[str, Any]) -> FunctionCall:
@@ -222,11 +222,11 @@ class _PiEntryReader:
         if call is None:
             return
         call_id, tool = call
-        notes: list[str] = []
-        parts, is_error = _parts(message.get("content"), notes), message.get("isError") is True
+        reasons: list[str] = []
+        parts, is_error = _parts(message.get("content"), reasons), message.get("isError") is True
         item_id = draft.new_id(entry_id, record)
         draft.put(record, FunctionCallOutput(tool, parts, call_id, is_error=is_error, id=item_id, created_at=self._clock.now))
-        draft.add_notes(record, notes)
+        draft.add_reasons(record, reasons)
 
     def _read_compaction(self, draft: Draft, record: Record, value: JsonObject) -> None:
         """Put a summary that replaces everything before the first entry that was kept."""
@@ -243,7 +243,7 @@ class _PiEntryReader:
         draft.compact(record, item, KeepRule(start))
 
 
-def _parts(content: object, notes: list[str]) -> tuple[Part, ...]:
+def _parts(content: object, reasons: list[str]) -> tuple[Part, ...]:
     """Return the texts and images of a message's content."""
     parts: list[Part] = []
     for block in content if isinstance(content, list) else [content]:
@@ -252,11 +252,11 @@ def _parts(content: object, notes: list[str]) -> tuple[Part, ...]:
         elif isinstance(block, dict) and block.get("type") == "text":
             parts += [Text(text)] if (text := text_at(block, "text")) else []
         elif isinstance(block, dict) and block.get("type") == "image":
-            image = media_part(bytes_of(block.get("data")), text_at(block, "mimeType"), notes, kind="image")
+            image = media_part(bytes_of(block.get("data")), text_at(block, "mimeType"), reasons, kind="image")
             parts += [image] if image is not None else []
         elif block is not None:
             kind = block.get("type") if isinstance(block, dict) else type(block).__name__
-            notes.append(f"left out a block of unknown type {short(kind)}")
+            reasons.append(f"left out a block of unknown type {short(kind)}")
     return tuple(parts)
 
 

@@ -16,7 +16,7 @@ class Record:
     Attributes:
         number: The line's number, or the entry's number in the document, counted from 1.
         fate: What became of it.
-        reasons: Reasons for the fate, and notes on omitted parts.
+        reasons: Reasons for the fate, and for omitted parts.
         items: The items made from it.
     """
 
@@ -26,11 +26,11 @@ class Record:
     items: list[Item] = field(default_factory=list)
 
     def skip(self, reason: str) -> None:
-        """Note why the model never saw the record, or a part of it."""
+        """Record why the model never saw the record, or a part of it."""
         self.reasons.append(reason)
 
     def merge(self, reason: str) -> None:
-        """Note that the record's content is in another record's item."""
+        """Record that its content is in another record's item."""
         if self.fate is NOT_CONTEXT:
             self.fate = MERGED
         self.reasons.append(reason)

@@ -74,16 +74,16 @@ def test_each_band_is_as_high_as_its_amount_and_stands_on_the_one_below(chart: C
     scale = (HEIGHT - HEADROOM) / (shapes.step * shapes.steps)
     floors = [float(HEIGHT)] * len(chart.points)
     for band in shapes.bands:
-        place = chart.bands.index(band.name)
+        index = chart.bands.index(band.name)
         edges = list(levels(band.path))
         assert len(edges) == len(chart.points)
         for number, (point, (upper, lower)) in enumerate(zip(chart.points, edges, strict=True)):
             assert HEADROOM - 0.1 <= upper <= lower <= HEIGHT
             assert lower == pytest.approx(floors[number], abs=0.02)
-            assert lower - upper == pytest.approx(point.amounts[place] * scale, abs=0.02)
+            assert lower - upper == pytest.approx(point.amounts[index] * scale, abs=0.02)
             floors[number] = upper
-    left_out = [place for place, name in enumerate(chart.bands) if name not in {band.name for band in shapes.bands}]
-    assert not any(point.amounts[place] for point in chart.points for place in left_out)
+    left_out = [index for index, name in enumerate(chart.bands) if name not in {band.name for band in shapes.bands}]
+    assert not any(point.amounts[index] for point in chart.points for index in left_out)
     assert sum(float(point.width) for point in shapes.points) <= WIDTH + 0.01 * len(chart.points)
 
 
