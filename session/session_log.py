@@ -521,7 +521,7 @@ def recorded_total(session: SessionLog) -> int | None:
 def settled_after_removal(items: Sequence[Item]) -> int:
     """Return `settled` for a log that items were removed from: `len(items)` if any item carries `usage`, else 0.
 
-    Such usage counts a prompt with the removed items. So the remaining items are settled, and only later reports are of this log.
+    Such usage counts a prompt with the removed items. So the remaining items are settled, and only later reports describe this log.
     """
     return len(items) if any(item.usage is not None for item in items) else 0
 

@@ -42,7 +42,7 @@ OF_ALL = ("since", "until", "project", "model", "tool", "utc", "scheduler", "no_
 def report(context: click.Context, /, paths: tuple[str, ...], out: str, force: bool, **options: Any) -> None:
     """Write a report as an HTML page that needs no network.
 
-    With one log, the page shows that session over time: the window at each request, what it cost, and where the cache broke. With
+    With one log, the page shows that session over time: the window at each request, its cost, and where the cache broke. With
     several logs, a folder, or no PATH, it shows what all sessions have cost; the options that choose requests are those of spend.
 
     OUT is readable only by its owner. An existing file is replaced only with --force.

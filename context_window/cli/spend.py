@@ -55,7 +55,7 @@ FILTERS = (
     click.option("--tool", default="*", help="Only this assistant, such as claude_code, or a pattern with *."),
     click.option("--utc", is_flag=True, help="Days of UTC instead of the local time zone."),
     click.option("--scheduler", metavar="ADDRESS", help="Read on a Dask cluster: the address of its scheduler."),
-    click.option("--no-cache", is_flag=True, help="Read every log anew, and keep nothing for the next run."),
+    click.option("--no-cache", is_flag=True, help="Read every log again, and keep nothing for the next run."),
 )
 
 
@@ -164,7 +164,7 @@ def _csv(rows: Sequence[SpendRow]) -> str:
 
 
 def complain_of_faults(ledger: Ledger, whole_list: str = "--json") -> None:
-    """Name the first logs of which something could not be read, on standard error, and what lists all of them."""
+    """Name the first damaged logs on standard error, and the option that lists all of them."""
     for fault in ledger.faults[:FAULTS_SHOWN]:
         complain(f"{fault.path}: {fault.problem}")
     if len(ledger.faults) > FAULTS_SHOWN:

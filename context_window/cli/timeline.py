@@ -107,7 +107,7 @@ def read_timeline(path: str, settings: CommandOptions, live: LiveSession | None 
     Args:
         path: The log, or `-` for standard input.
         settings: The values of the command's options.
-        live: Keeps what was counted of the log, for a later call. Default: nothing is kept.
+        live: Keeps the log's counts for a later call. Default: nothing is kept.
         wants_why: True to work out the reasons for the cost.
 
     Raises:

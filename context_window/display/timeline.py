@@ -105,7 +105,7 @@ def _columns(points: Sequence[Point], width: int) -> list[tuple[Sequence[Point],
 def _stack(point: Point, highest: int) -> list[str]:
     """Return the names of a column's cells from the bottom up: what a prompt begins with lies at the bottom.
 
-    A cell shows what has most of its part of the prompt, so categories much smaller than a cell may be in none.
+    A cell shows the largest category in its part of the prompt, so categories much smaller than a cell may be in none.
     """
     names, amounts = zip(*_amounts(point), strict=True)
     spans = list(pairwise((0, *accumulate(amounts))))

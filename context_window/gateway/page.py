@@ -1,4 +1,4 @@
-"""The gateway's page: what its conversations' windows hold, what was taken out, and what that costs. Figures only."""
+"""The gateway's page: the contents of its conversations' windows, the trims, and their cost. Figures only."""
 
 from __future__ import annotations
 

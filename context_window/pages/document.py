@@ -1,4 +1,4 @@
-"""`document`: a whole page, with the policy by which a browser loads and runs nothing but what is in it."""
+"""`document`: a whole page, with the policy by which a browser loads and runs nothing but its own content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop of the chat: read a line, run a command or a turn. Ctrl-C stops what is under way, never the chat."""
+"""The loop of the chat: read a line, run a command or a turn. Ctrl-C stops the command or the turn, never the chat."""
 
 from __future__ import annotations
 

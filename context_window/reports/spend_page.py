@@ -49,7 +49,7 @@ def spend_page(
         title: Title of the page.
         utc: True for days of UTC. Default: the machine's time zone.
         repeated: Reports that were left out since another log has the same request.
-        faults: Logs of which something could not be read.
+        faults: Logs that could not be read in full.
     """
     days = [day for request in requests if (day := local_day(request, utc=utc)) is not None]
     period, names = period_for(days), period_names(days)

@@ -21,7 +21,7 @@ Progress = Callable[[int], AbstractContextManager[Advance]]
 
 @dataclass(frozen=True, slots=True)
 class LogFault:
-    """A log of which something could not be read.
+    """A log that could not be read in full.
 
     Attributes:
         path: The log.
@@ -40,7 +40,7 @@ class Ledger:
         requests: Each request once, by the order of the logs' names. Their ids are hashed.
         repeated: Reports left out since another log reports the same request: forks and resumed sessions copy their past.
         logs: Number of logs read.
-        faults: The logs of which something could not be read.
+        faults: The logs that could not be read in full.
     """
 
     requests: tuple[Request, ...]

@@ -52,7 +52,7 @@ def _log_file(index: int, name: str) -> LogFile:
 def _state_of(path: str | Path) -> os.stat_result | None:
     try:
         return os.stat(path)
-    except (OSError, ValueError):  # ValueError: a NUL byte in the path. Reading the log says what is wrong
+    except (OSError, ValueError):  # ValueError: a NUL byte in the path. Reading the log names the fault
         return None
 
 

@@ -23,7 +23,7 @@ from session.transcripts.reported_requests import Request, read_requests
 from .remote import is_remote, local_copy
 
 FORMAT = 2
-"""Number of the format. Raise it when a reader's figures change: rows of another format are read anew."""
+"""Number of the format. Raise it when a reader's figures change: logs with rows of another format are read again."""
 WORTH_COMPRESSING = 4_000
 """Bytes of rows that are compressed. Most logs are small, and setting up the compression takes as long as their rows."""
 ID_BYTES = 16
@@ -36,7 +36,7 @@ class LogRows:
 
     Attributes:
         requests: Each request once.
-        damaged_lines: Lines of which something could not be read.
+        damaged_lines: Lines that could not be read in full.
         problem: The reason why the log could not be read at all, in words; None if it could.
     """
 

@@ -1,4 +1,4 @@
-"""The window at each request of one session: tokens by category, what the provider reported, what it cost, and where it lost something.
+"""The window at each request of one session: tokens by category, reported tokens, cost, and where it lost something.
 
     reports = log_reports("session.jsonl", account)
     timeline = ContextWindowManager().timeline(account.sessions[0], reports)

@@ -218,7 +218,7 @@ def _enter(lifetimes: Lifetimes, walk: WindowWalk, state: WindowState, start: in
 
 
 def _charge(lifetimes: Lifetimes, state: WindowState, request: Request, rates: Rates, scale: float) -> float:
-    """Charge the items of a request, and return the cost of what is in its prompt besides them."""
+    """Charge the items of a request, and return the cost of the rest of its prompt."""
     prompt, items = request.total - request.output_tokens, sum(state.tokens)
     is_scaled = prompt < state.counted
     factor = prompt / state.counted if is_scaled else 1.0

@@ -11,7 +11,7 @@ A row has a kind and a body of JSON:
     metadata   the metadata; written when it changes
 
 Example: pinning the first of two items adds `new` (its pinned twin) and `edit {"of": [2, 1], "runs": [[2, 3], [1, 2]]}`. So the
-size of an edit depends on what it changes, not on the length of the log.
+size of an edit depends on its changes, not on the length of the log.
 
 Images are base64 inside their item, a third larger than as blobs. In exchange one row is one complete item under one checksum, in the
 same form as in every saved session.

@@ -22,7 +22,7 @@ class JournalReplay:
     Attributes:
         session_id: The id in the first row; not checked before `session`.
         items: Items of the log so far, as JSON values.
-        pending: New items that wait for their edit row, likewise.
+        pending: New items that wait for their edit row, as JSON values.
         edit_count: Edit rows so far.
         row_count: Rows so far.
     """

@@ -30,7 +30,7 @@ class ReadLog:
 
     Attributes:
         requests: Each request once, in the order in which the log first reports them.
-        damaged_lines: Lines of which something could not be read. Neither a last line that is still being written counts, nor one that
+        damaged_lines: Lines that could not be read in full. Neither a last line that is still being written counts, nor one that
             looks whole and has nothing to do with usage: it is not parsed.
     """
 
@@ -98,7 +98,7 @@ MARKS: dict[type[RequestReader], tuple[bytes, ...]] = {
     GeminiReader: (b'"tokens"', b'"sessionId"', b'"projectHash"'),
     PiReader: (b'"usage"', b'"session"'),
 }
-"""Bytes of which each line that a reader needs has at least one. Other readers need all lines."""
+"""Byte strings; each line that a reader needs has at least one of them. Other readers need all lines."""
 
 
 def _needed_by(reader: RequestReader) -> Callable[[bytes], bool] | None:

@@ -243,7 +243,7 @@ class PiReader:
 
 
 class ClineReader:
-    """Cline reports metrics of each answer. Their input includes what was read from the cache or written to it."""
+    """Cline reports metrics of each answer. Their input includes cache reads and writes."""
 
     def read(self, value: JsonObject) -> Iterator[Request]:
         """Yield the requests of a file of messages."""
@@ -321,6 +321,6 @@ READERS: dict[str, type[RequestReader]] = {
 
 
 def _since(before: JsonObject, totals: JsonObject) -> JsonObject:
-    """Return the growth of Codex's totals between two reports; empty if there is none before, or if the totals began anew."""
+    """Return the growth of Codex's totals between two reports; empty if there is none before, or if the totals began again."""
     growth = {name: count_at(totals, name) - count_at(before, name) for name in totals}
     return dict(growth) if before and min(growth.values(), default=-1) >= 0 else {}

@@ -101,7 +101,7 @@ class _Total(NamedTuple):
     cost: Decimal | None
 
     def since(self, before: _Total) -> _Total:
-        """Return what was used after an earlier report; all of it if the totals have begun anew."""
+        """Return the usage after an earlier report; all of it if the totals have begun again."""
         counts = Counts(*(count - then for count, then in zip(self.counts, before.counts, strict=True)))
         if min(counts) < 0:
             return self

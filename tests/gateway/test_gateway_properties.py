@@ -135,7 +135,7 @@ def test_every_view_is_valid_and_the_same_in_every_worker(
 ) -> None:
     """Whatever the conversation, the window and the strategy: the request is valid, all fields but the messages are the client's, the
     client's objects do not change, a request begins with the one before it if that one has room for the new messages, and a worker that
-    sees only the last request sends the same as one that has seen all of them. Once a view lacks something, so that the recall tool is due, all
+    sees only the last request sends the same as one that saw all of them. Once a view lacks something, so that the recall tool is due, all
     later ones do. Placeholders name ids only if the model has that tool."""
     wire, path, body_of, validate = case
     field = wire.field

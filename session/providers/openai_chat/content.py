@@ -119,7 +119,7 @@ def media_in(
 ) -> dict[tuple[int, ...], Image | Document]:
     """Return the images and documents in a request by their places: (message, part of its content), each counted from 0.
 
-    A part is recognised by what is sent for it, so of two equal images either may be returned.
+    A part is recognised by its content in the request, so of two equal images either may be returned.
 
     Args:
         contents: The contents of the messages; only lists can hold images and documents.

@@ -65,7 +65,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "input_image": ("image_url", "file_id"),
     "input_file": ("file_data", "file_url", "file_id"),
 }
-"""For each type of part: the fields of which it must have one, as a text."""
+"""For each type of part: the fields of texts. It must have one of them."""
 _MAY_BE_BLANK = ("text", "refusal")
 _USER_PARTS = {"input_text", "input_image", "input_file"}
 _ROLE_PARTS = {"assistant": {"output_text", "refusal"}, "system": {"input_text"}, "developer": {"input_text"}}

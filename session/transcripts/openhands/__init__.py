@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from session.transcripts.account import TranscriptAccount
 from session.transcripts.draft import Draft, finish
-from session.transcripts.record_feed import ReadRecord, feed, feed_entries, note_unread
+from session.transcripts.record_feed import ReadRecord, feed, feed_entries, record_unread
 from session.transcripts.source import Line, Source
 from session.transcripts.usage import usage_of
 from session.transcripts.values import JsonObject, carried, id_at, list_at, object_at, objects_at, text_at
@@ -92,7 +92,7 @@ def _drafts_of_lines(source: Source, lines: Iterator[Line]) -> list[Draft]:
             else:
                 read_event = read_event or _reader(events_draft, value)
                 feed(events_draft, events_draft.record(line.number), value, read_event)
-        note_unread(line, events_draft)
+        record_unread(line, events_draft)
     return drafts
 
 
