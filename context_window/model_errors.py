@@ -105,7 +105,7 @@ class PartRefusedError(ModelError):
 
     Attributes:
         part_kind: `image` or `document`; None if the provider's message fits either.
-        place: Indices into the request, each from 0: (message, block); for Anthropic also (message, tool result, block in it); for OpenAI's
+        place: Indices into the request: (message, block); for Anthropic also (message, tool result, block in it); for OpenAI's
             Responses API (item, part of its content or output). None if the provider named no place.
         api: The API whose request has this place; None if there is no place.
     """

@@ -97,14 +97,14 @@ def _item(session: Session, id: str) -> Item | None:
 
 
 def _medium(session: Session, id: str) -> Image | Document | None:
-    item_id, mark, place = id.rpartition("#")
-    if not (mark and place.isascii() and place.isdecimal() and len(place) < 10 and str(int(place)) == place):
+    item_id, mark, index = id.rpartition("#")
+    if not (mark and index.isascii() and index.isdecimal() and len(index) < 10 and str(int(index)) == index):
         return None
     item = _original(session, _item_id(session, item_id))
     if item is not None and _is_taken_out(item):  # its parts may have moved
         raise RecallError(id, _NOT_AVAILABLE)
     parts = () if item is None else parts_of_item(item)
-    part = parts[int(place)] if int(place) < len(parts) else None
+    part = parts[int(index)] if int(index) < len(parts) else None
     return part if isinstance(part, Image | Document) else None
 
 

@@ -106,9 +106,9 @@ def _fill(filled: int, size: int, *, colours: bool) -> str:
 
 def _forecast(requests: list[StatusRequest], room: int) -> str:
     newest = requests[-REQUESTS_LOOKED_AT:]
-    for place in range(len(newest) - 1, 0, -1):
-        if newest[place].input < newest[place - 1].input:  # a compaction, or a step back
-            newest = newest[place:]
+    for index in range(len(newest) - 1, 0, -1):
+        if newest[index].input < newest[index - 1].input:  # a compaction, or a step back
+            newest = newest[index:]
             break
     steps = len(newest) - 1
     if steps < STEPS_FOR_FORECAST or newest[-1].input == newest[0].input:

@@ -15,7 +15,7 @@ from typing import Any
 from .errors import FormatError, short
 from .items import new_id
 
-NOTES = "videosdk"
+FOREIGN_FIELDS = "videosdk"
 """Key of `extra` for the fields of an item that ours have no place for, such as `confidence` and `metrics`."""
 
 
@@ -39,9 +39,9 @@ def item_values(data: Mapping[str, Any], field_names: AbstractSet[str], where: s
     for name in ("content", "output"):
         if name in values:
             values[name] = _part_values(values[name], f"{where}.{name}")
-    notes = {name: values.pop(name) for name in list(values) if name not in field_names}
-    if notes and isinstance(values.get("extra", {}), Mapping):
-        values["extra"] = {**values.get("extra", {}), NOTES: notes}
+    foreign = {name: values.pop(name) for name in list(values) if name not in field_names}
+    if foreign and isinstance(values.get("extra", {}), Mapping):
+        values["extra"] = {**values.get("extra", {}), FOREIGN_FIELDS: foreign}
     values.setdefault("created_at", time())
     return values
 

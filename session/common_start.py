@@ -1,4 +1,4 @@
-"""`common_start`: how far two lists have the same objects. Knows nothing of what they hold."""
+"""`common_start`: how far two lists have the same objects. Knows nothing of their contents."""
 
 from __future__ import annotations
 

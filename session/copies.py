@@ -14,7 +14,7 @@ from .items import AgentConfigUpdate, AgentHandoff, FunctionCall, FunctionCallOu
 from .parts import Text
 from .rewrite import IndexedLog
 from .sanitize import clean
-from .units import Log, prompt_text, prompts_in_force
+from .units import ReadableLog, prompt_text, prompts_in_force
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def remaining_positions(log: IndexedLog, is_excluded: Callable[[int], bool]) -> 
     ]
 
 
-def active_config(session: Log, target: str | int | None) -> tuple[str | None, tuple[str, ...] | None]:
+def active_config(session: ReadableLog, target: str | int | None) -> tuple[str | None, tuple[str, ...] | None]:
     """Return the instructions and tools in force just after the item at a position.
 
     Args:
@@ -141,7 +141,7 @@ def active_config(session: Log, target: str | int | None) -> tuple[str | None, t
     return ("\n\n".join(text for text in texts if text.strip()) if texts else None), tools
 
 
-def _position(session: Log, target: str | int | None) -> int:
+def _position(session: ReadableLog, target: str | int | None) -> int:
     length = len(session.items)
     if target is None:
         return length - 1

@@ -10,7 +10,7 @@ from .errors import DuplicateItemError, FormatError, short
 from .estimate import estimate_item
 from .items import ITEM_TYPES, AgentConfigUpdate, AgentHandoff, Item, checked_iterable
 from .rewrite import Excerpt, IndexedLog, Piece, assemble, checked_count, index_log
-from .units import FREE, NONE, Log, is_answer
+from .units import FREE, NONE, ReadableLog, is_answer
 
 
 def earliest_times(items: Iterable[Item]) -> list[float]:
@@ -25,7 +25,7 @@ def earliest_times(items: Iterable[Item]) -> list[float]:
     return times
 
 
-def check_new_items(session: Log, items: Iterable[Item]) -> list[Item]:
+def check_new_items(session: ReadableLog, items: Iterable[Item]) -> list[Item]:
     """Return the items as a list, if the session can accept all of them.
 
     Raises:
@@ -45,10 +45,10 @@ def check_new_items(session: Log, items: Iterable[Item]) -> list[Item]:
     return new
 
 
-def insert_by_time(session: Log, new: list[Item]) -> Excerpt:
+def insert_by_time(session: ReadableLog, new: list[Item]) -> Excerpt:
     """Return the log with new items inserted, each after the last item that is not younger.
 
-    If that place is inside a response, the item goes after the response. An item inserted before it may be part of that response. The
+    If that position is inside a response, the item goes after the response. An item inserted before it may be part of that response. The
     cost is linear, plus one binary search for each new item.
 
     Args:
@@ -76,7 +76,7 @@ def _continues_response(item: Item, before: Item, breaks: frozenset[str]) -> boo
     return is_answer(before) and is_answer(item) and before.agent_id == item.agent_id and item.id not in breaks
 
 
-def truncate_log(session: Log, max_items: int | None, max_tokens: int | None) -> Excerpt | None:
+def truncate_log(session: ReadableLog, max_items: int | None, max_tokens: int | None) -> Excerpt | None:
     """Return the log without its oldest units, as many as must go to meet the limits; None if nothing must or can go.
 
     O(n). Protected units stay: see `Session.truncate`.

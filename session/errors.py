@@ -158,8 +158,8 @@ class TranscriptError(SessionError):
         self.path = os.fspath(path)
         self.line = line
         self.problem = problem
-        place = self.path if line is None else f"{self.path}:{line}"
-        super().__init__(f"{place}: {problem}")
+        location = self.path if line is None else f"{self.path}:{line}"
+        super().__init__(f"{location}: {problem}")
 
 
 class StoreError(SessionError):

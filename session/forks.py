@@ -10,10 +10,10 @@ from .errors import FormatError, short
 from .items import AgentConfigUpdate, AgentHandoff, FunctionCall, Message
 from .rewrite import Excerpt, IndexedLog, Piece, assemble, checked_count, index_log, last_turns_start
 from .summary import SUB_AGENT_HEADER
-from .units import Log, is_summary, prompts_in_force
+from .units import ReadableLog, is_summary, prompts_in_force
 
 
-def filtered_fork(session: Log, recent_turns: int, tools: Iterable[str | Callable[..., object]] | None) -> Excerpt:
+def filtered_fork(session: ReadableLog, recent_turns: int, tools: Iterable[str | Callable[..., object]] | None) -> Excerpt:
     """Return instructions, the config in force, handoffs, the summary, and the last turns.
 
     Config updates come after the leading instructions, without those that are no longer in force. A tool unit that reaches into the last
@@ -37,7 +37,7 @@ def filtered_fork(session: Log, recent_turns: int, tools: Iterable[str | Callabl
     return assemble(pieces, log.breaks)
 
 
-def brief_fork(session: Log, instructions: str, task_brief: str | None, agent_id: str | None, recent_turns: int) -> Excerpt:
+def brief_fork(session: ReadableLog, instructions: str, task_brief: str | None, agent_id: str | None, recent_turns: int) -> Excerpt:
     """Return new instructions, the last turns if requested, and the task as a user message.
 
     The last turns come without instructions, config updates and unanswered calls, which the task would interrupt. An earlier handoff
@@ -96,7 +96,7 @@ def _handoff(log: IndexedLog, agent_id: str | None) -> set[int]:
     return set()
 
 
-def _config_in_force(session: Log) -> list[tuple[int, AgentConfigUpdate]]:
+def _config_in_force(session: ReadableLog) -> list[tuple[int, AgentConfigUpdate]]:
     """Return the updates whose instructions are in force, each after the position it had, in order.
 
     The log's last update is among them, completed by the instructions of its agent and the tools that earlier ones left in force. It

@@ -22,7 +22,7 @@ DIGEST = VIEW_CHANGES[4]
 """The value of a digest: a message in the user's voice with lines of earlier items. It has the id of the first of them."""
 PLACEHOLDER = "recall id "
 """A text in every placeholder of a view."""
-VIEW_NOTE = "context_window_was"
+VIEW_RECORD = "context_window_was"
 """Key under which a view records the item before the change."""
 ORIGINAL_ID = "merged_id"
 """Key in `extra` that holds the original id of an item that got another one in a merge."""
@@ -66,7 +66,7 @@ def is_digest(item: Item) -> bool:
 
 
 def digest_record(items: Sequence[Item]) -> list[dict[str, str]]:
-    """Return what a digest records of its items under `VIEW_NOTE`: type and id of each, and the tool and call id of calls and outputs."""
+    """Return what a digest records of its items under `VIEW_RECORD`: type and id of each, and the tool and call id of calls and outputs."""
     return [
         {"type": item.type, "id": item.id}
         | ({"name": item.name, "call_id": item.call_id} if isinstance(item, FunctionCall | FunctionCallOutput) else {})
@@ -76,7 +76,7 @@ def digest_record(items: Sequence[Item]) -> list[dict[str, str]]:
 
 def digested(digest: Item) -> list[Mapping[str, object]]:
     """Return what a digest records of its items. It may come from a file: anything else there is left out."""
-    record = digest.extra.get(VIEW_NOTE)
+    record = digest.extra.get(VIEW_RECORD)
     return [entry for entry in record if isinstance(entry, Mapping)] if isinstance(record, Sequence) and not isinstance(record, str) else []
 
 
@@ -112,7 +112,7 @@ def _is_changed_by_view(item: Item) -> bool:
 
 
 def _own_extra(item: Item) -> dict[str, Any]:
-    view_keys = (VIEW_MARK, VIEW_NOTE, ORIGINAL_ID) if _is_changed_by_view(item) else (ORIGINAL_ID,)
+    view_keys = (VIEW_MARK, VIEW_RECORD, ORIGINAL_ID) if _is_changed_by_view(item) else (ORIGINAL_ID,)
     return {key: value for key, value in item.extra.items() if key not in view_keys}
 
 

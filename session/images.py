@@ -1,9 +1,9 @@
-"""Reads an image's dimensions from its header. It decodes nothing: in four formats the two numbers are at known places.
+"""Reads an image's dimensions from its header. It decodes nothing: in four formats the two numbers are at known offsets.
 
 The format is recognized by the first bytes, whatever the label says. Truncated, mislabelled and hostile files cost a limited number of
 small reads, and give None if their header is not credible.
 
-Places are from the PNG specification (third edition, 5 and 11.3.3.4), ITU-T T.81 annex B for JPEG, the GIF89a
+Offsets are from the PNG specification (third edition, 5 and 11.3.3.4), ITU-T T.81 annex B for JPEG, the GIF89a
 specification (18), RFC 9649 for WebP, and TIFF 6.0 (section 2) for the orientation in EXIF data.
 """
 

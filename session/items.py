@@ -349,7 +349,7 @@ class AgentHandoff(ItemBase):
 class AgentConfigUpdate(ItemBase):
     """From here on an agent has other instructions or other tools (by name); None leaves them unchanged.
 
-    The instructions become the system prompt: `Session.active_config_at` says what they replace.
+    The instructions become the system prompt: `Session.active_config_at` lists the instructions that they replace.
     """
 
     type: ClassVar[Literal["agent_config_update"]] = "agent_config_update"

@@ -17,7 +17,7 @@ def lazy_names(
     Args:
         package: The package's full name.
         names: By module, the names that the package takes from it, separated by spaces. `.errors` is a module of the package itself.
-        renamed: By a name of another library, what has its place here. Its import fails with that advice.
+        renamed: By a name of another library, the name to use here. Its import fails with that advice.
     """
     module_of = {name: module for module, group in names.items() for name in group.split()}
     namespace = vars(modules[package])

@@ -19,14 +19,14 @@ from .rewrite import Excerpt, IndexedLog, Piece, assemble, index_log
 from .serial import item_to_dict
 from .session_log import SessionLog
 from .stack import with_room
-from .units import KIND_OUTPUT, NONE, Log
+from .units import KIND_OUTPUT, NONE, ReadableLog
 
 _Block: TypeAlias = tuple[list[int], float]
 """Positions that stay together, and the earliest time from the first of them on."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _Insertion:
     """New items that are inserted together, and where.
 
     Attributes:
@@ -52,7 +52,7 @@ def check_session(other: object, where: str) -> None:
         raise FormatError(where, f"{short(other)} is not a session")
 
 
-def merge_logs(mine: Log, theirs: Log) -> Excerpt | None:
+def merge_logs(mine: ReadableLog, theirs: ReadableLog) -> Excerpt | None:
     """Return both logs as one, or None if the other has nothing new. O(n log n).
 
     1. Each log keeps its order, and at equal times our items come first. An item's time is the earliest one from it on: so a summary or
@@ -107,16 +107,16 @@ def _common_prefix(order: list[tuple[IndexedLog, int]], other: IndexedLog, share
         other: The other log.
         shared: Our position of each item that both logs have, by its position in the other log.
     """
-    other_places = {our_place: index for index, our_place in shared.items()}
+    other_positions = {our_position: index for index, our_position in shared.items()}
     length = 0
     for log, index in order:
-        if (index if log is other else other_places.get(index)) != length:
+        if (index if log is other else other_positions.get(index)) != length:
             break
         length += 1
     return length
 
 
-def _match(mine: Log, other: IndexedLog) -> tuple[dict[int, int], dict[str, str]]:
+def _match(mine: ReadableLog, other: IndexedLog) -> tuple[dict[int, int], dict[str, str]]:
     """Return (other position -> our position of the same item, other id -> our id where they differ)."""
     ids = {item.id for item in other.items}
     shared: dict[int, int] = {}
@@ -126,12 +126,12 @@ def _match(mine: Log, other: IndexedLog) -> tuple[dict[int, int], dict[str, str]
         if item_id != item.id:
             new_ids[item.id] = item_id
             ids.add(item_id)
-        if (our_place := mine.position(item_id)) is not None:
-            shared[index] = our_place
+        if (our_position := mine.position(item_id)) is not None:
+            shared[index] = our_position
     return shared, new_ids
 
 
-def local_id(mine: Log, item: Item, reserved: Container[str] = ()) -> str:
+def local_id(mine: ReadableLog, item: Item, reserved: Container[str] = ()) -> str:
     """Return the id that another log's item has in this session, or would get: its own, unless a different item here has that id.
 
     Args:
@@ -183,7 +183,7 @@ def _with_new_ids(item: Item, new_ids: Mapping[str, str]) -> Item:
     return with_id(item, new_ids.get(item.id, item.id))
 
 
-def final_message(theirs: Log, agent_id: str | None) -> Message | None:
+def final_message(theirs: ReadableLog, agent_id: str | None) -> Message | None:
     """Return the last assistant message with content, assigned to `agent_id` if that is given; None if there is no such message.
 
     Its usage is removed: it counts the other session's prompt.
@@ -194,7 +194,7 @@ def final_message(theirs: Log, agent_id: str | None) -> Message | None:
     return None
 
 
-def insert_while_calls_run(mine: Log, message: Message) -> Excerpt | None:
+def insert_while_calls_run(mine: ReadableLog, message: Message) -> Excerpt | None:
     """Return the log with a message added at the end of its last response. None if no call of this agent waits there.
 
     At the end of the log the message would be a response of its own, and the calls before it would count as interrupted.
@@ -238,7 +238,7 @@ def _blocks(log: IndexedLog, common_call_ids: set[str]) -> list[_Block]:
     return blocks
 
 
-def _runs(log: IndexedLog, blocks: list[_Block], shared: dict[int, int], fresh: set[int], our_blocks: list[_Block]) -> Iterator[_Run]:
+def _runs(log: IndexedLog, blocks: list[_Block], shared: dict[int, int], fresh: set[int], our_blocks: list[_Block]) -> Iterator[_Insertion]:
     """Yield the new items of the other log in its order, in runs separated by the items that both logs have."""
     block_of = {index: block for block, (positions, _) in enumerate(our_blocks) for index in positions}
     low = 0
@@ -258,7 +258,7 @@ def _runs(log: IndexedLog, blocks: list[_Block], shared: dict[int, int], fresh: 
                 starts[-1][0].append(index)
     highs += [len(our_blocks)] * (len(starts) - len(highs))
     for (run, time, least), high in zip(starts, highs, strict=True):
-        yield _Run(run, time, least, high)
+        yield _Insertion(run, time, least, high)
 
 
 def _response_names(ours: IndexedLog, other: IndexedLog, shared: dict[int, int]) -> dict[Hashable, Hashable]:

@@ -147,9 +147,9 @@ def parts_of(content: object, where: str) -> tuple[Part, ...]:
     if isinstance(content, bytes | bytearray | Mapping) or not isinstance(content, Iterable):
         raise FormatError(where, f"{short(content)}; pass a text, or parts (Text, Image, Document)")
     parts = tuple(Text(part) if isinstance(part, str) else part for part in content)
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if type(part) not in _PARTS:
-            raise FormatError(f"{where}[{place}]", f"{short(part)}; pass a text, or a part (Text, Image, Document)")
+            raise FormatError(f"{where}[{index}]", f"{short(part)}; pass a text, or a part (Text, Image, Document)")
     return parts
 
 

@@ -72,8 +72,8 @@ class ReadOnlySession(Session):
         return self._source._length
 
     @property
-    def _places(self) -> dict[str, int]:  # type: ignore[override]
-        return self._source._place_map()
+    def _positions(self) -> dict[str, int]:  # type: ignore[override]
+        return self._source._position_map()
 
     @property
     def _breaks(self) -> frozenset[str]:  # type: ignore[override]

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from .errors import FormatError, short
 from .items import FunctionCall, Item, Message, MessageCategory
-from .units import KIND_OUTPUT, NONE, Grouping, Log
+from .units import KIND_OUTPUT, NONE, Grouping, ReadableLog
 
 
 class Excerpt(NamedTuple):
@@ -62,7 +62,7 @@ class IndexedLog:
         return [index for index in range(first, len(groups)) if isinstance(self.items[index], FunctionCall) and not groups.answered[index]]
 
 
-def index_log(session: Log) -> IndexedLog:
+def index_log(session: ReadableLog) -> IndexedLog:
     """Read the log from its start. O(n)."""
     groups, calls = Grouping(), {}
     items, breaks, ends = session.items, session.response_breaks, session.request_ends

@@ -53,7 +53,7 @@ def clean_json(value: object, where: str, depth: int = 0, *, encode: Callable[[b
     try:
         return _copied(value, levels, MAX_DEPTH - depth, encode)
     except _Refused as refused:
-        raise FormatError(where + "".join(level.place for level in levels), refused.problem) from None
+        raise FormatError(where + "".join(level.step for level in levels), refused.problem) from None
 
 
 class _Refused(Exception):  # noqa: N818 - never seen outside
@@ -81,7 +81,7 @@ class _Level:
         self.key: object = NONE
 
     @property
-    def place(self) -> str:
+    def step(self) -> str:
         """The member that is being copied, in the notation of `FormatError.where`."""
         if self.key is NONE:
             return ""
@@ -193,9 +193,9 @@ def clean_texts(value: object, name: str) -> None:
     if isinstance(field, str | Mapping) or not isinstance(field, Iterable):
         raise FormatError(_place(value, name), f"expected a list of texts, got {short(field)}")
     texts = tuple(field)
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         if not isinstance(text, str):
-            raise FormatError(f"{_place(value, name)}[{place}]", f"{short(text)} is not a text")
+            raise FormatError(f"{_place(value, name)}[{index}]", f"{short(text)} is not a text")
     object.__setattr__(value, name, tuple(map(clean, texts)))
 
 

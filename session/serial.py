@@ -68,11 +68,11 @@ def session_to_dict(session: SessionLog) -> dict[str, Any]:
         FormatError: `metadata` or an item's `extra` holds a value that JSON cannot.
     """
     items = []
-    for place, item in enumerate(session.items):
+    for position, item in enumerate(session.items):
         try:
             items.append(item_to_dict(item))
         except FormatError as error:
-            _raise_at(f"items[{place}]", error)
+            _raise_at(f"items[{position}]", error)
     data: dict[str, Any] = {"version": VERSION, "id": session.id, "metadata": clean_json(session.metadata, "metadata"), "items": items}
     if session.response_breaks:
         data["breaks"] = [item.id for item in session.items if item.id in session.response_breaks]
@@ -202,8 +202,8 @@ def _append(session: SessionLog, items: list[Item]) -> None:
 def _from_chat_context(kind: type[LogT], items: list[Any], folder: Folder | None) -> LogT:
     session = kind()
     ids: dict[str, Mapping[str, Any]] = {}
-    for place, data in enumerate(items):
-        where = f"items[{place}]"
+    for index, data in enumerate(items):
+        where = f"items[{index}]"
         item_kind = _kind(_ITEMS, _mapping(data, where), where)
         values = without_repeated_id(item_values(data, _FIELDS[item_kind].names | {"type"}, where), ids)
         if values is not None:
@@ -213,9 +213,9 @@ def _from_chat_context(kind: type[LogT], items: list[Any], folder: Folder | None
 
 def _item_ids(data: object, name: str, session: SessionLog) -> frozenset[str]:
     item_ids = _list(data, name)
-    for place, item_id in enumerate(item_ids):
+    for index, item_id in enumerate(item_ids):
         if not isinstance(item_id, str) or session.position(item_id) is None:
-            raise FormatError(f"{name}[{place}]", f"{short(item_id)} is the id of no item")
+            raise FormatError(f"{name}[{index}]", f"{short(item_id)} is the id of no item")
     return frozenset(item_ids)
 
 
@@ -249,7 +249,7 @@ def item_from_dict(data: object, where: str = "item", folder: Folder | None = No
     for name in ("content", "output"):
         if name in values:
             parts = _list(values[name], f"{where}.{name}")
-            values[name] = [_part(part, f"{where}.{name}[{place}]", folder) for place, part in enumerate(parts)]
+            values[name] = [_part(part, f"{where}.{name}[{index}]", folder) for index, part in enumerate(parts)]
     item: Item = _build(kind, values, where)
     return item
 

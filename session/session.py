@@ -50,7 +50,9 @@ class Session(SessionLog):
 
     @classmethod
     def view_of(cls, session: Session, length: int | None = None) -> Session:
-        """Return a read-only view of all that the session holds now, in O(1), or of its first items. Of a view, it is a view of the same log.
+        """Return a read-only view of all that the session holds now, in O(1), or of its first `length` items.
+
+        Of a view, it is a view of the same log.
 
         view = Session.view_of(session)
         session.add_message("user", "more")  # the view does not show it
@@ -151,7 +153,7 @@ class Session(SessionLog):
     def insert(self, item: AnyItem) -> AnyItem:
         """Insert an item after the last one that is not younger, and return it. A log need not be ordered by time: see `merge`.
 
-        Nothing is inserted into a response: if the place is inside one, the item goes right after the response.
+        Nothing is inserted into a response: if the position is inside one, the item goes right after the response.
 
         Raises:
             DuplicateItemError: Its id is in use.

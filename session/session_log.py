@@ -58,7 +58,7 @@ class SessionLog:
         "_length",
         "_metadata",
         "_origin",
-        "_places",
+        "_positions",
         "_settled",
         "_settled_tokens",
         "id",
@@ -85,7 +85,7 @@ class SessionLog:
         self._items: list[Item] = []
         self._length = 0
         self._origin: Session | None = None
-        self._places: dict[str, int] | None = {}
+        self._positions: dict[str, int] | None = {}
         self._by_call: CallIndex | None = None
         self._breaks: frozenset[str] = frozenset()
         self._ends: frozenset[str] = frozenset()
@@ -131,7 +131,7 @@ class SessionLog:
         view._items = items
         view._length = len(items) if length is None else length
         view._origin = origin
-        view._places = None
+        view._positions = None
         view._by_call = None
         view._breaks = breaks
         view._ends = ends
@@ -275,16 +275,16 @@ class SessionLog:
 
     def get_by_id(self, id: str) -> Item | None:
         """Return the item with this id, or None."""
-        place = self.position(id)
-        return None if place is None else self._items[place]
+        position = self.position(id)
+        return None if position is None else self._items[position]
 
     def position(self, id: str) -> int | None:
         """Return the position in the log of the item with this id, or None."""
-        return self._place_map().get(id) if isinstance(id, str) else None
+        return self._position_map().get(id) if isinstance(id, str) else None
 
     def positions(self, ids: Iterable[str]) -> list[int]:
         """Return the positions of the items with these ids, in order. Ids that are not in the log are left out."""
-        positions = set(map(self._place_map().get, ids))
+        positions = set(map(self._position_map().get, ids))
         positions.discard(None)
         return sorted(cast("set[int]", positions))
 
@@ -303,7 +303,7 @@ class SessionLog:
             raise FormatError(
                 "Session.append", f"{short(item)} is not an item; pass a Message, a FunctionCall or another of the item classes"
             )
-        positions = self._place_map()
+        positions = self._position_map()
         if item.id in positions:
             raise DuplicateItemError(item.id)
         positions[item.id] = self._length
@@ -364,7 +364,7 @@ class SessionLog:
         if role != "system":
             raise FormatError("add_message.replace", f"only the system message can be replaced, not role {role!r}")
         log = index_log(self)
-        rest = log.excerpt(place for place, item in enumerate(log.items) if not (isinstance(item, Message) and item.role == "system"))
+        rest = log.excerpt(position for position, item in enumerate(log.items) if not (isinstance(item, Message) and item.role == "system"))
         if any(item.id == message.id for item in rest.items):
             raise DuplicateItemError(message.id)
         self._rewrite([message, *rest.items])
@@ -470,10 +470,10 @@ class SessionLog:
         if self._is_view:
             raise ReadOnlyError(operation, is_view=True)
 
-    def _place_map(self) -> dict[str, int]:
-        if self._places is None:
-            self._places = {item.id: place for place, item in enumerate(self.items)}
-        return self._places
+    def _position_map(self) -> dict[str, int]:
+        if self._positions is None:
+            self._positions = {item.id: position for position, item in enumerate(self.items)}
+        return self._positions
 
     def _rewrite(self, items: list[Item]) -> None:
         """Replace the list. Every edit except growth ends here: the new list object tells trackers of the log to start over.
@@ -482,11 +482,11 @@ class SessionLog:
         """
         if self._settled:
             decided = {item.id for item in self._items[: self._settled]}
-            self._settled = next((place for place in range(len(items), 0, -1) if items[place - 1].id in decided), 0)
+            self._settled = next((length for length in range(len(items), 0, -1) if items[length - 1].id in decided), 0)
         self._settled_tokens = None
         self._items = items
         self._length = len(items)
-        self._places = None
+        self._positions = None
         self._by_call = None
 
     def _calls(self) -> CallIndex:
@@ -501,10 +501,10 @@ def fill(session: SessionLog, items: list[Item]) -> None:
     Raises:
         DuplicateItemError: Two of them have the same id. The session then holds the items before the second.
     """
-    positions = {item.id: place for place, item in enumerate(items)}
+    positions = {item.id: position for position, item in enumerate(items)}
     if len(positions) == len(items):
         session._items += items
-        session._length, session._places = len(items), positions
+        session._length, session._positions = len(items), positions
     else:
         for item in items:
             session.append(item)
@@ -521,7 +521,7 @@ def recorded_total(session: SessionLog) -> int | None:
 def settled_after_removal(items: Sequence[Item]) -> int:
     """Return `settled` for a log that items were removed from: `len(items)` if any item carries `usage`, else 0.
 
-    Such usage counts a prompt with the removed items. So the remaining items are settled, and only later reports are of this log.
+    Such usage counts a prompt with the removed items. So the remaining items are settled, and only later reports describe this log.
     """
     return len(items) if any(item.usage is not None for item in items) else 0
 

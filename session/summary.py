@@ -1,4 +1,4 @@
-"""Replaces items by a summary: which items, the prompt for the summarizer, and the place of its answer.
+"""Replaces items by a summary: which items, the prompt for the summarizer, and where its answer stands.
 
 An earlier summary is merged into the new one. To the summarizer the conversation is data, not instructions: it stands between fences.
 """
@@ -19,7 +19,7 @@ from .errors import FormatError, SummaryError, short
 from .items import AgentConfigUpdate, Item, Message
 from .rewrite import Excerpt, IndexedLog, assemble, checked_count, index_log, last_turns_start
 from .summarizers import Summarizer, as_summarizer
-from .units import HELD, NONE, Log, is_summary
+from .units import HELD, NONE, ReadableLog, is_summary
 
 HEADER = "[Conversation Summary]"
 SUB_AGENT_HEADER = "[Sub-agent Summary]"
@@ -52,7 +52,7 @@ class EmptySummaryError(SummaryError):
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryTask:
+class PlannedSummary:
     """A summary to be written.
 
     Attributes:
@@ -64,7 +64,7 @@ class SummaryTask:
     ids: frozenset[str]
 
 
-def plan_summary(session: Log, keep_recent_turns: int) -> SummaryTask | None:
+def plan_summary(session: ReadableLog, keep_recent_turns: int) -> PlannedSummary | None:
     """Return the summary to write for everything before the last turns, or None if there is nothing to summarize.
 
     Raises:
@@ -79,10 +79,10 @@ def plan_summary(session: Log, keep_recent_turns: int) -> SummaryTask | None:
     items = [log.items[index] for index in sorted(older | recent_summaries)]
     if all(map(is_summary, items)) and len(items) < 2:
         return None
-    return SummaryTask(summary_prompt(items), frozenset(item.id for item in items))
+    return PlannedSummary(summary_prompt(items), frozenset(item.id for item in items))
 
 
-def replace_with_summary(session: Log, task: SummaryTask, text: str) -> Excerpt:
+def replace_with_summary(session: ReadableLog, task: PlannedSummary, text: str) -> Excerpt:
     """Return the log with the summary in place of the items that it covers. Items appended since the task was planned stay.
 
     Raises:
@@ -104,7 +104,7 @@ def replace_with_summary(session: Log, task: SummaryTask, text: str) -> Excerpt:
     return assemble((*before, (message, None), *after), log.breaks)
 
 
-def sub_agent_prompt(session: Log) -> str | None:
+def sub_agent_prompt(session: ReadableLog) -> str | None:
     """Return the prompt to summarize another agent's session without its instructions; None if nothing is left to summarize."""
     items = [item for item in session.items if not (is_instruction(item) or isinstance(item, AgentConfigUpdate))]
     return summary_prompt(items) if items else None

@@ -52,7 +52,7 @@ SYSTEM, CONTEXT, DIALOG, SYSTEM_OUTPUT = range(len(PRIORITY))
 NONE = -1
 
 
-class Log(Protocol):
+class ReadableLog(Protocol):
     """A session, as the code that only reads it sees it."""
 
     @property
@@ -78,9 +78,9 @@ class Log(Protocol):
         """Return the item with this id, or None."""
 
 
-KIND_OTHER, KIND_SILENT, KIND_USER, KIND_REASONING, KIND_CALL, KIND_OUTPUT, KIND_ORPHAN, KIND_NOTE = range(8)
+KIND_OTHER, KIND_SILENT, KIND_USER, KIND_REASONING, KIND_CALL, KIND_OUTPUT, KIND_ORPHAN, KIND_NOTICE = range(8)
 """Kinds of items, as far as units depend on them. Silent items never become a message: system messages, config updates, blank messages. A
-note is sent in the user's voice, but is not the user's message: a handoff, or a digest of earlier items."""
+notice is sent in the user's voice, but is not the user's message: a handoff, or a digest of earlier items."""
 FREE, SUMMARY, HELD = range(3)
 """Degrees of protection from trims, the weakest first (rule 6)."""
 
@@ -197,14 +197,14 @@ class Grouping:
     @property
     def unanswered_calls(self) -> list[int]:
         """The positions of calls without an output."""
-        return [place for calls in self._open_calls.values() for place in calls]
+        return [position for calls in self._open_calls.values() for position in calls]
 
     def members(self, head: int) -> Iterator[int]:
         """Yield the positions of a unit, in order."""
-        place = head
-        while place != NONE:
-            yield place
-            place = self.next_member[place]
+        position = head
+        while position != NONE:
+            yield position
+            position = self.next_member[position]
 
     def feed(self, item: Item, breaks: bool = False, *, ends: bool = False, is_moved: bool = False) -> list[tuple[int, int]]:
         """Take the next item of the log.
@@ -278,7 +278,7 @@ class Grouping:
         if isinstance(item, FunctionCallOutput):
             self._feed_output(item, position)
         elif is_digest(item):
-            self.kind[position] = KIND_NOTE
+            self.kind[position] = KIND_NOTICE
             self.is_turn_open = False
         elif isinstance(item, Message) and item.role == "user":
             self.kind[position] = KIND_SILENT if is_blank(item) else KIND_USER
@@ -289,7 +289,7 @@ class Grouping:
                 self._last_user = position
                 self.user_messages.append(position)
         elif isinstance(item, AgentHandoff):
-            self.kind[position] = KIND_NOTE
+            self.kind[position] = KIND_NOTICE
             self.is_turn_open = False
             self._handed_to = item.to_agent
         elif isinstance(item, AgentConfigUpdate) or (isinstance(item, Message) and item.role in ("system", "developer")):
@@ -308,7 +308,7 @@ class Grouping:
                 replaced, self._instructions = [*self._instructions.values()], {}
             else:
                 replaced = [self._instructions.pop(agent, []) for agent in (None, item.agent_id)]
-            self.replaced += sorted(place for places in replaced for place in places)
+            self.replaced += sorted(earlier for positions in replaced for earlier in positions)
         if not item.pinned:
             self._instructions.setdefault(item.agent_id, []).append(position)
 
@@ -345,35 +345,35 @@ class Grouping:
             return reranked
         # The first call of its response: the reasoning before it joins it, and each text becomes a unit by itself.
         start = self.response_starts[-1]
-        thoughts = [place for place in range(start, position) if self.kind[place] == KIND_REASONING]
-        reranked = [(place, self.rank[place]) for place in thoughts if self.rank[place] != rank]
-        for place in range(start, position):
-            self.head[place] = self.last[place] = place
-            self.next_member[place] = NONE
-            self.unit_protection[place] = self.protection[place]
+        thoughts = [member for member in range(start, position) if self.kind[member] == KIND_REASONING]
+        reranked = [(member, self.rank[member]) for member in thoughts if self.rank[member] != rank]
+        for member in range(start, position):
+            self.head[member] = self.last[member] = member
+            self.next_member[member] = NONE
+            self.unit_protection[member] = self.protection[member]
         self._tool_unit, *later = [*thoughts, position]
         self.rank[self._tool_unit] = rank
         self.last_call[self._tool_unit] = position
-        for place in later:
-            self._join(place, self._tool_unit)
+        for member in later:
+            self._join(member, self._tool_unit)
         return reranked
 
-    def _join(self, place: int, unit: int) -> None:
-        self.next_member[self.last[unit]] = place
-        self.last[unit] = place
-        self.head[place] = unit
-        self.rank[place] = self.rank[unit]
-        if self.protection[place] > self.unit_protection[unit]:  # noqa: PLR1730 - `max` takes four times as long, for every item
-            self.unit_protection[unit] = self.protection[place]
+    def _join(self, position: int, unit: int) -> None:
+        self.next_member[self.last[unit]] = position
+        self.last[unit] = position
+        self.head[position] = unit
+        self.rank[position] = self.rank[unit]
+        if self.protection[position] > self.unit_protection[unit]:  # noqa: PLR1730 - `max` takes four times as long, for every item
+            self.unit_protection[unit] = self.protection[position]
 
     def _rerank(self, unit: int, rank: int) -> list[tuple[int, int]]:
         """Give the unit another rank, and return its positions with their old rank if that changes anything."""
         old_rank = self.rank[unit]
         if old_rank == rank:
             return []
-        reranked = [(place, old_rank) for place in self.members(unit)]
-        for place, _ in reranked:
-            self.rank[place] = rank
+        reranked = [(position, old_rank) for position in self.members(unit)]
+        for position, _ in reranked:
+            self.rank[position] = rank
         return reranked
 
 
@@ -390,7 +390,7 @@ class Unit:
     category: MessageCategory
 
 
-def grouping(session: Log) -> Grouping:
+def grouping(session: ReadableLog) -> Grouping:
     """Return the grouping of the whole log."""
     groups = Grouping()
     breaks, ends = session.response_breaks, session.request_ends
@@ -405,22 +405,23 @@ def prompts_in_force(items: Sequence[Item]) -> list[int]:
     for item in items:
         groups.feed(item)
     replaced = set(groups.replaced)
-    return [place for place, item in enumerate(items) if place not in replaced and prompt_text(item) is not None]
+    return [position for position, item in enumerate(items) if position not in replaced and prompt_text(item) is not None]
 
 
-def units(session: Log) -> list[Unit]:
+def units(session: ReadableLog) -> list[Unit]:
     """Return the units of the log, in order of their first items."""
     groups = grouping(session)
-    return [Unit(tuple(groups.members(place)), PRIORITY[groups.rank[place]]) for place in range(len(groups)) if groups.head[place] == place]
+    heads = [position for position, head in enumerate(groups.head) if head == position]
+    return [Unit(tuple(groups.members(head)), PRIORITY[groups.rank[head]]) for head in heads]
 
 
-def request_points(session: Log) -> list[int]:
+def request_points(session: ReadableLog) -> list[int]:
     """Return the positions before which the model was called: the starts of responses, and the end if the log does not end in one."""
     groups = grouping(session)
     return [*groups.response_starts, *([] if groups.in_response else [len(groups)])]
 
 
-def frontier(session: Log) -> list[int]:
+def frontier(session: ReadableLog) -> list[int]:
     """Return the positions of the frontier (rule 7), in order."""
     groups = grouping(session)
     first = groups.frontier

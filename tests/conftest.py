@@ -49,7 +49,7 @@ _leave_out_local_constants()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collects with the garbage collector at rest, and puts what was collected out of its sight.
+    """Collects with the garbage collector at rest, and puts the collected tests out of its sight.
 
     Modules and tests stay until the end; to walk through them again and again took a third of the collection and a seventh of the tests.
     """
@@ -109,7 +109,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out long tests unless `--long` asks for them, and has coverage count what is the same on every run and everywhere.
+    """Leaves out long tests unless `--long` asks for them, and has coverage count only code that runs in the same way everywhere.
 
     Drawn examples and recordings are not counted. They run all the same, in half the time.
     """
@@ -127,7 +127,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Runs what is marked `no_cover` without coverage's tracer, in the workers of `-n` too.
+    """Runs tests marked `no_cover` without coverage's tracer, in the workers of `-n` too.
 
     There pytest-cov starts coverage twice, and its own pause of the one, which is around this, lets the other go on.
     """

@@ -21,7 +21,7 @@ counts by at most a tenth of the scale, which is 100 + 1,200/20 + 20 = 180 here.
     are known, their average cost of a local token tells instead, less a margin.
 6.  A report is used only if it can be of the view (`PlausibilityCheck`). A log may have been sent untrimmed, or trimmed by other limits. If
     the local count of the request that was really sent is known (`extra["counted"]`), the report tells how the provider's count differs
-    from the local one, whatever the view. A report that is of the log and not of its view is the anchor of the total of the log.
+    from the local one, whatever the view. A report on the log, not on its view, is the anchor of the total of the log.
 7.  Reports are forgotten when another agent or model reports, or when instructions or tools change.
 8.  A view records its own cost (`session.session_log.recorded_total`), because the usage in its items is about other requests. Totals start
     from that until its own request is reported.

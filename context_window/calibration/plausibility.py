@@ -34,7 +34,7 @@ class RequestCounts(NamedTuple):
     edits: int = 0
 
 
-class _Cost(NamedTuple):
+class _RequestFigures(NamedTuple):
     """The reported tokens of a request, and its local count."""
 
     tokens: int
@@ -60,9 +60,9 @@ class PlausibilityCheck:
 
     def __init__(self) -> None:
         self._balance = 0  # tokens that views had lost: those missing from the reports, less those still in them
-        self._sure: _Cost | None = None
-        self._latest: tuple[_Cost, int] | None = None  # with the local count of the untrimmed request
-        self._small: _Cost | None = None  # the latest report, if it was below a fourth of the count
+        self._sure: _RequestFigures | None = None
+        self._latest: tuple[_RequestFigures, int] | None = None  # with the local count of the untrimmed request
+        self._small: _RequestFigures | None = None  # the latest report, if it was below a fourth of the count
 
     def accepts(self, tokens: int, request: RequestCounts, sent_count: int | None = None) -> bool:
         """True if a report should be used.
@@ -76,7 +76,7 @@ class PlausibilityCheck:
             sent_count: Local count of the request that was really sent, if that is known.
         """
         local = request.local if sent_count is None else sent_count
-        before, self._small = self._small, _Cost(tokens, local) if is_small(tokens, local) else None
+        before, self._small = self._small, _RequestFigures(tokens, local) if is_small(tokens, local) else None
         if self._small is not None and not self._grows(before, self._small):
             self._skip(request)
             return False
@@ -94,25 +94,25 @@ class PlausibilityCheck:
             self._balance = max(-little, min(little, self._balance + evidence))
         elif self._sure is None and self._balance < little and missing > local and 2 * tokens > local + request.untrimmed:
             self._balance = -little
-        self._latest = _Cost(tokens, local), request.untrimmed
+        self._latest = _RequestFigures(tokens, local), request.untrimmed
         if self._sure is None:
             is_accepted, balance_min = self._balance >= 0, little
         else:
             base = self._sure.tokens + request.unlogged
-            sure = _Cost(base, self._sure.local)
+            sure = _RequestFigures(base, self._sure.local)
             predicted = base + sure.reported_worth(local - sure.local)
             tolerance = sure.reported_worth(missing) // 2 if self._balance >= 0 else max(2 * little, predicted // PART)
             is_accepted = missing <= little or self._balance >= little or tokens - predicted <= tolerance
             if not is_accepted:  # cap unlogged output at what the report can account for
                 base = max(self._sure.tokens, min(base, tokens - (request.untrimmed - sure.local)))
-            self._sure, balance_min = _Cost(base, sure.local), 0
+            self._sure, balance_min = _RequestFigures(base, sure.local), 0
         if is_accepted and (missing <= 0 or self._balance >= balance_min):
-            self._sure = _Cost(tokens, local)
+            self._sure = _RequestFigures(tokens, local)
         return is_accepted
 
     def trust(self, tokens: int, local: int) -> None:
         """Start predictions from a request with this local count that surely cost `tokens`."""
-        self._sure, self._latest = _Cost(tokens, local), None
+        self._sure, self._latest = _RequestFigures(tokens, local), None
 
     def forget(self) -> None:
         """Forget reports of another model, agent or tools. The balance stays: how a log is sent does not depend on those."""
@@ -122,7 +122,7 @@ class PlausibilityCheck:
         """Return the tokens of a request with this local count, from the last sure report; None if there is none."""
         return None if self._sure is None else self._sure.tokens + self._sure.reported_worth(local - self._sure.local)
 
-    def _grows(self, before: _Cost | None, report: _Cost) -> bool:
+    def _grows(self, before: _RequestFigures | None, report: _RequestFigures) -> bool:
         """True if a small report has at least half of what the request gained since the small report before it."""
         if before is None or self._sure is None or report.tokens < self._sure.tokens:
             return False
@@ -132,10 +132,10 @@ class PlausibilityCheck:
         """Pass over a report that cannot be of the whole request."""
         self._latest = None
         if self._sure is not None:
-            self._sure = _Cost(self._sure.tokens + request.unlogged, self._sure.local)
+            self._sure = _RequestFigures(self._sure.tokens + request.unlogged, self._sure.local)
 
     @staticmethod
-    def _evidence(latest: _Cost, latest_untrimmed: int, tokens: int, request: RequestCounts) -> int:
+    def _evidence(latest: _RequestFigures, latest_untrimmed: int, tokens: int, request: RequestCounts) -> int:
         """Return the tokens that the view has lost since the latest report: those missing from this one, less those still in it."""
         grown = request.local - latest.local
         lost_tokens = latest.reported_worth(request.untrimmed - latest_untrimmed - grown)

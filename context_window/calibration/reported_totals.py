@@ -54,7 +54,7 @@ class ReportedTotals:
         """
         Args:
             rule: The constants. With None, reports are ignored, but an anchor can be adopted from other totals.
-            decides_from: Reports of responses before this position are of no view.
+            decides_from: Reports of responses before this position belong to no view.
         """
         self._decides_from = decides_from
         self.anchor: Anchor | None = None

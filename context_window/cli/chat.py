@@ -109,14 +109,14 @@ async def _talk(
         with screen.working(f"loading the client of {model}"):
             state.llm = connect(model, provider, base_url, stack)
         names = ", ".join(definition["name"] for definition in toolbox.definitions[:-1])
-        screen.note(f"{model}{f' with {names}' if names else ''}. /help lists the commands, Ctrl-D leaves.")
+        screen.inform(f"{model}{f' with {names}' if names else ''}. /help lists the commands, Ctrl-D leaves.")
         if session.turn_count():
             state.paid = state.cost()
             show_last_turn(state)
         screen.console.print()
         await talk(state, ModelTurns(state, toolbox), folder / "history")
         if state.session.turn_count():
-            screen.note(f"saved as {state.session.id}; `context-window chat --continue` goes on with it")
+            screen.inform(f"saved as {state.session.id}; `context-window chat --continue` goes on with it")
 
 
 async def _replay(log: str, session_id: str | None, settings: CommandOptions, *, auto: bool) -> None:
@@ -140,7 +140,7 @@ async def _replay(log: str, session_id: str | None, settings: CommandOptions, *,
         await replay.take("")
         screen.console.print()
     if not auto:
-        screen.note("Enter shows the next turn, /help lists the commands, Ctrl-D leaves.")
+        screen.inform("Enter shows the next turn, /help lists the commands, Ctrl-D leaves.")
         screen.console.print()
         await talk(state, replay)
 

@@ -174,7 +174,7 @@ def _refusals(address: str | None) -> SharedRefusals | None:
         check_address(address)
     except ModuleNotFoundError as error:
         raise BadInputError("a store on a server needs more packages: pip install 'context-window[postgres]'") from error
-    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it says again and again what is said once
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it repeats one message again and again
     return SharedRefusals(address)
 
 

@@ -164,7 +164,7 @@ def tolerate_closed_pipe() -> Iterator[None]:
 
 
 def _discard_output() -> None:
-    """Discard what is still to be written, so that it does not fail again when the interpreter exits, which would change the exit code."""
+    """Discard the rest of the output, so that it does not fail again when the interpreter exits, which would change the exit code."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

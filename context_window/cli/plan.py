@@ -63,7 +63,7 @@ def plan(path: str, one_shot: bool, list_all: bool, as_json: bool, **options: An
 
 
 def _largest_extract(plan: Plan, view: Session) -> str:
-    """Return what a digest shows of the item of which most was left out, as the model sees it; empty if there is no digest."""
+    """Return the digest of the item that lost most, as the model sees it; empty if there is no digest."""
     extracts = [decision for decision in plan if decision.action is Action.EXTRACT]
     if not extracts:
         return ""

@@ -18,7 +18,7 @@ from .spend_reading import read_logs
 from .timeline import read_timeline
 
 if TYPE_CHECKING:
-    from ..pages import Document
+    from ..pages import HtmlPage
 
 EPILOG = """\b
 Examples:
@@ -42,7 +42,7 @@ OF_ALL = ("since", "until", "project", "model", "tool", "utc", "scheduler", "no_
 def report(context: click.Context, /, paths: tuple[str, ...], out: str, force: bool, **options: Any) -> None:
     """Write a report as an HTML page that needs no network.
 
-    With one log, the page shows that session over time: the window at each request, what it cost, and where the cache broke. With
+    With one log, the page shows that session over time: the window at each request, its cost, and where the cache broke. With
     several logs, a folder, or no PATH, it shows what all sessions have cost; the options that choose requests are those of spend.
 
     OUT is readable only by its owner. An existing file is replaced only with --force.
@@ -68,14 +68,14 @@ def _refuse(context: click.Context, names: Sequence[str], reason: str) -> None:
         raise click.UsageError(f"{', '.join(flags)}: such options {reason}.")
 
 
-def _session_report(path: str, options: dict[str, Any]) -> Document:
+def _session_report(path: str, options: dict[str, Any]) -> HtmlPage:
     from ..reports import session_page
 
     result = read_timeline(path, CommandOptions(**options))
     return session_page(result.timeline, title=result.name)
 
 
-def _spend_report(paths: Sequence[str], *, utc: bool, scheduler: str | None, no_cache: bool, **filters: Any) -> Document:
+def _spend_report(paths: Sequence[str], *, utc: bool, scheduler: str | None, no_cache: bool, **filters: Any) -> HtmlPage:
     from ..reports import spend_page
     from ..spend import choose
 

@@ -83,7 +83,7 @@ class Target:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file beside the old one, then rename it."""
+    """Write a file next to the old one, then rename it."""
     descriptor, name = tempfile.mkstemp(".tmp", ".context-window-", path.parent)  # readable only by the owner
     temporary = Path(name)
     try:

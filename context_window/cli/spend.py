@@ -55,7 +55,7 @@ FILTERS = (
     click.option("--tool", default="*", help="Only this assistant, such as claude_code, or a pattern with *."),
     click.option("--utc", is_flag=True, help="Days of UTC instead of the local time zone."),
     click.option("--scheduler", metavar="ADDRESS", help="Read on a Dask cluster: the address of its scheduler."),
-    click.option("--no-cache", is_flag=True, help="Read every log anew, and keep nothing for the next run."),
+    click.option("--no-cache", is_flag=True, help="Read every log again, and keep nothing for the next run."),
 )
 
 
@@ -134,18 +134,18 @@ def _target(name: str, paths: Sequence[str], *, force: bool) -> Target:
 def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, ledger: Ledger) -> None:
     from ..display.spend import spend_lines
 
-    notes = []
+    footnotes = []
     if ledger.requests and not total.requests:
         count = f"{len(ledger.requests):,} requests were"
-        notes.append(f"{'1 request was' if len(ledger.requests) == 1 else count} read; none passes the filters.")
+        footnotes.append(f"{'1 request was' if len(ledger.requests) == 1 else count} read; none passes the filters.")
     if total.unpriced:
-        notes.append(f"The price of {total.unpriced:,} of {total.requests:,} requests is unknown; sums marked + lack it.")
+        footnotes.append(f"The price of {total.unpriced:,} of {total.requests:,} requests is unknown; sums marked + lack it.")
     if ledger.repeated:
         repeated = (
             "1 request is in several logs and was" if ledger.repeated == 1 else f"{ledger.repeated:,} reports repeat other logs and were"
         )
-        notes.append(f"{repeated} {'counted once' if ledger.repeated == 1 else 'left out'}.")
-    show(lambda width, glyphs: spend_lines(grouping, rows, total, notes, width, glyphs))
+        footnotes.append(f"{repeated} {'counted once' if ledger.repeated == 1 else 'left out'}.")
+    show(lambda width, glyphs: spend_lines(grouping, rows, total, footnotes, width, glyphs))
 
 
 def _csv(rows: Sequence[SpendRow]) -> str:
@@ -164,7 +164,7 @@ def _csv(rows: Sequence[SpendRow]) -> str:
 
 
 def complain_of_faults(ledger: Ledger, whole_list: str = "--json") -> None:
-    """Name the first logs of which something could not be read, on standard error, and what lists all of them."""
+    """Name the first damaged logs on standard error, and the option that lists all of them."""
     for fault in ledger.faults[:FAULTS_SHOWN]:
         complain(f"{fault.path}: {fault.problem}")
     if len(ledger.faults) > FAULTS_SHOWN:

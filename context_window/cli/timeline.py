@@ -79,7 +79,7 @@ def _show(path: str, result: ReadTimeline, *, as_json: bool) -> None:
     elif result.why is not None:
         show(why_draw(result.why, result.name))
     else:
-        show(timeline_draw(result.timeline, result.name, _notes(result.timeline)))
+        show(timeline_draw(result.timeline, result.name, _footnotes(result.timeline)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def read_timeline(path: str, settings: CommandOptions, live: LiveSession | None 
     Args:
         path: The log, or `-` for standard input.
         settings: The values of the command's options.
-        live: Keeps what was counted of the log, for a later call. Default: nothing is kept.
+        live: Keeps the log's counts for a later call. Default: nothing is kept.
         wants_why: True to work out the reasons for the cost.
 
     Raises:
@@ -128,24 +128,24 @@ def read_timeline(path: str, settings: CommandOptions, live: LiveSession | None 
         return ReadTimeline("standard input" if path == STDIN else transcript.name, transcript, manager, points, why)
 
 
-def _notes(timeline: Timeline) -> list[str]:
+def _footnotes(timeline: Timeline) -> list[str]:
     """Return sentences about what the figures are."""
-    notes: list[str] = []
+    footnotes: list[str] = []
     if not timeline.is_reported:
-        notes.append(f"The log reports no prompt tokens: all prompts are counted with {timeline.counter}.")
+        footnotes.append(f"The log reports no prompt tokens: all prompts are counted with {timeline.counter}.")
     elif timeline.points[-1].overhead:
-        notes.append("Overhead is what the provider reported and the log does not hold: the system prompt, tool definitions, framing.")
+        footnotes.append("Overhead is what the provider reported and the log does not hold: the system prompt, tool definitions, framing.")
     elsewhere = timeline.spent_elsewhere
     if elsewhere.requests:
         requests = "1 report" if elsewhere.requests == 1 else f"{elsewhere.requests:,} reports"
-        notes.append(
+        footnotes.append(
             f"The log has {requests} more of {elsewhere.total:,} tokens: of sub-agents or other sessions, or sums in place of requests."
         )
     unanswered = sum(not point.is_in_log for point in timeline.points)
     if unanswered:
         requests = "1 request has" if unanswered == 1 else f"{unanswered:,} requests have"
-        notes.append(f"{requests} no answer in the log, for example because it broke off.")
+        footnotes.append(f"{requests} no answer in the log, for example because it broke off.")
     unpriced = timeline.spent.unpriced
     if unpriced and timeline.spent.requests:
-        notes.append(f"The price of {unpriced:,} of {timeline.spent.requests:,} requests is unknown.")
-    return notes
+        footnotes.append(f"The price of {unpriced:,} of {timeline.spent.requests:,} requests is unknown.")
+    return footnotes

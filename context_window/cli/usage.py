@@ -189,25 +189,25 @@ def _show_report(result: ReadReport) -> None:
 
     report, other_sizes, transcript = result.report, result.other_sizes, result.transcript
     show(usage_draw(report))
-    notes = _notes(report, transcript)
-    if notes:
-        show(lambda width, glyphs: [[Span(line, QUIET)] for note in notes for line in wrapped(note, min(width, WIDEST), glyphs)])
+    footnotes = _footnotes(report, transcript)
+    if footnotes:
+        show(lambda width, glyphs: [[Span(line, QUIET)] for text in footnotes for line in wrapped(text, min(width, WIDEST), glyphs)])
     if other_sizes:
         say()
         show(lambda width, glyphs: other_session_lines(other_sizes, transcript.main_count, width, glyphs))
 
 
-def _notes(report: UsageReport, transcript: Transcript) -> list[str]:
+def _footnotes(report: UsageReport, transcript: Transcript) -> list[str]:
     """Return warnings about parts of requests that the numbers do not include."""
-    notes: list[str] = []
+    footnotes: list[str] = []
     orphans = len(transcript.session.items) - report.items - report.compacted_items
     if orphans > 0:
         orphan_text = "1 tool output has no call" if orphans == 1 else f"{orphans:,} tool outputs have no call"
-        notes.append(f"{orphan_text} in the log; providers refuse such outputs, so {'it is' if orphans == 1 else 'they are'} left out")
+        footnotes.append(f"{orphan_text} in the log; providers refuse such outputs, so {'it is' if orphans == 1 else 'they are'} left out")
     if transcript.lacks_system_prompt:
         missing = "the log has no system prompt and no tool definitions, like most tools' logs"
         is_reported = report.reported_tokens is not None
-        notes.append(
+        footnotes.append(
             f"{missing}; {'their tokens, as reported by the provider, are in the overhead' if is_reported else 'real requests cost more'}"
         )
-    return notes
+    return footnotes

@@ -1,4 +1,4 @@
-"""`--watch`: draws again whenever a log has grown, until Ctrl-C. What was counted before is not counted again."""
+"""`--watch`: draws again whenever a log has grown, until Ctrl-C. Items are counted once."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class LiveSession:
         """Return the session to count, the manager, and the source of its budget in words.
 
         If the log was only appended to, that is the session of the call before with the new items, so that only these are counted.
-        Assistants also change what stands at the end of their logs; then all is counted anew.
+        Assistants also change what stands at the end of their logs; then all is counted again.
 
         Args:
             session: The session as the log has it now.

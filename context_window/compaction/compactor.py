@@ -55,7 +55,7 @@ class Compactor:
         Args:
             window: The limits and the policy, possibly with a summariser.
             active: The settings in use.
-            sessions: What is remembered of sessions.
+            sessions: The memory of sessions.
             on_event: Called with `Compacted` and `CompactionFailed`.
         """
         self._window = window

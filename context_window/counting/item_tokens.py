@@ -338,8 +338,8 @@ class Measurer:
             return _ItemCounts(self.counter, Measured(tokens), base=base, fixed_parts=added)
         counts = [self.counter.count_part(_as_sent(part)) + self._file_framing(part) for part in parts]
         notes = original_of(item).notes if isinstance(item, FunctionCallOutput) and MARK in item.extra else ()
-        images = [(place, part, counts[place]) for place, part in enumerate(parts) if isinstance(part, Image)]
-        saved = tuple((place, tokens - self.counter.count_text(image_placeholder(item, place, part))) for place, part, tokens in images)
+        images = [(index, part, counts[index]) for index, part in enumerate(parts) if isinstance(part, Image)]
+        saved = tuple((index, tokens - self.counter.count_text(image_placeholder(item, index, part))) for index, part, tokens in images)
         return _ItemCounts(
             self.counter,
             Measured(base + sum(counts) + added, saved),
@@ -347,8 +347,8 @@ class Measurer:
             fixed_parts=added
             + sum(
                 tokens
-                for place, (part, tokens) in enumerate(zip(parts, counts, strict=True))
-                if not isinstance(part, Text) or place in notes
+                for index, (part, tokens) in enumerate(zip(parts, counts, strict=True))
+                if not isinstance(part, Text) or index in notes
             ),
             images=tuple(tokens for _, _, tokens in images),
         )

@@ -39,7 +39,7 @@ class RequestOverhead:
         note: The most that the line about removed items may cost.
         deferred: Name and tokens of each tool that the model does not see before a search has found it.
         usage_note: The line that tells the model that the window is filling up.
-        digest: A digest of earlier items, besides what it shows of them.
+        digest: A digest of earlier items, without the lines that it shows of them.
     """
 
     frame: int = 0

@@ -120,7 +120,7 @@ def _boundary(text: str, index: int) -> int:
     return ends[-1] if ends else index if start else 0
 
 
-def _is_between_ascii(text: str, place: int) -> bool:
-    """True if `place` is between two ASCII characters that are not a CRLF, so that a cut there splits nothing."""
-    before, after = text[place - 1], text[place]
+def _is_between_ascii(text: str, index: int) -> bool:
+    """True if `index` is between two ASCII characters that are not a CRLF, so that a cut there splits nothing."""
+    before, after = text[index - 1], text[index]
     return before.isascii() and after.isascii() and not (before == "\r" and after == "\n")

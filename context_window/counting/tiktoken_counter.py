@@ -16,7 +16,7 @@ from .vocabulary import O200K, load
 PIECE = 200_000
 """Characters passed to tiktoken at once. Its regex engine panics on runs of white space near a million characters."""
 LOOK_BACK = 1_000
-"""Characters before the end of a piece that are searched for a better place to split."""
+"""Characters before the end of a piece that are searched for a better point to split."""
 SHORT = 64
 """Longest text, in characters, whose count is remembered: tool names, mostly."""
 
@@ -104,14 +104,14 @@ def pieces(text: str, size: int = PIECE) -> list[str]:
 
 
 def _seam(text: str, start: int, end: int) -> int:
-    """Return the last good place to split up to `end`: the end of a word or number, else after a newline, else `end`.
+    """Return the last good point to split up to `end`: the end of a word or number, else after a newline, else `end`.
 
     The patterns never join an ASCII letter or digit to the ASCII character after it, unless that is another letter or digit or
     the apostrophe of a contraction. And no earlier match looks beyond its own end, except at white space.
     """
-    for place in range(end, max(start, end - LOOK_BACK), -1):
-        before, after = text[place - 1], text[place]
+    for index in range(end, max(start, end - LOOK_BACK), -1):
+        before, after = text[index - 1], text[index]
         if before.isascii() and before.isalnum() and after.isascii() and not after.isalnum() and after != "'":
-            return place
+            return index
     newline = text.rfind("\n", start, end)
     return end if newline < start else newline + 1

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 
-from session.units import CONTEXT, FREE, KIND_CALL, KIND_NOTE, KIND_OTHER, KIND_OUTPUT, KIND_SILENT, KIND_USER, NONE
+from session.units import CONTEXT, FREE, KIND_CALL, KIND_NOTICE, KIND_OTHER, KIND_OUTPUT, KIND_SILENT, KIND_USER, NONE
 
 from .images import older_images
 from .limits import portion
@@ -68,7 +68,7 @@ def drop_context(view: View) -> None:
     """
     groups, frontier = view.log.groups, range(view.log.groups.frontier, len(view))
     candidates = [at for at in frontier if _is_free_context(view, at)]
-    voices = [at for at in frontier if groups.kind[at] in (KIND_USER, KIND_NOTE) and view.shown[at]]
+    voices = [at for at in frontier if groups.kind[at] in (KIND_USER, KIND_NOTICE) and view.shown[at]]
     last_voice = voices[-1] if set(voices) <= set(candidates) and voices else NONE
     for at in candidates:
         if view.total <= view.limits.budget:
@@ -79,7 +79,7 @@ def drop_context(view: View) -> None:
 
 def _is_free_context(view: View, index: int) -> bool:
     groups = view.log.groups
-    is_message = groups.kind[index] in (KIND_USER, KIND_NOTE, KIND_SILENT, KIND_OTHER) and groups.response[index] == NONE
+    is_message = groups.kind[index] in (KIND_USER, KIND_NOTICE, KIND_SILENT, KIND_OTHER) and groups.response[index] == NONE
     is_free = groups.rank[index] == CONTEXT and groups.protection[index] == FREE and index != groups.last_user
     return is_message and is_free and bool(view.costs[index])
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from session.items import Item
 from session.removed import Removed
-from session.units import FREE, HELD, KIND_CALL, KIND_NOTE, KIND_SILENT, KIND_USER, NONE, PRIORITY
+from session.units import FREE, HELD, KIND_CALL, KIND_NOTICE, KIND_SILENT, KIND_USER, NONE, PRIORITY
 
 from ..errors import Culprit
 from .decide import RULES
@@ -210,7 +210,7 @@ def _untrimmed_overhead(view: View, decisions: Sequence[Decision]) -> int:
     costs = [NONE if decision.reason in NEVER_SENT else decision.before for decision in decisions]
     sent = [at for at, cost in enumerate(costs) if cost != NONE]
     spoken = [(log.moved.get(at, at), at not in log.moved, at) for at in sent if groups.kind[at] != KIND_SILENT]
-    is_headless = bool(spoken) and groups.kind[min(spoken)[2]] not in (KIND_USER, KIND_NOTE)
+    is_headless = bool(spoken) and groups.kind[min(spoken)[2]] not in (KIND_USER, KIND_NOTICE)
     opening = limits.note if log.had_note else limits.preamble if is_headless else 0
     waiting = sum(groups.kind[at] == KIND_CALL and not groups.answered[at] for at in sent)
     usage_note = limits.usage_note if view.usage_noted != NONE else 0

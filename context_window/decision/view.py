@@ -13,7 +13,7 @@ from itertools import compress
 from typing import Protocol
 
 from session.items import Item
-from session.units import HELD, KIND_CALL, KIND_NOTE, KIND_ORPHAN, KIND_REASONING, KIND_SILENT, KIND_USER, NONE, PRIORITY, prompt_text
+from session.units import HELD, KIND_CALL, KIND_NOTICE, KIND_ORPHAN, KIND_REASONING, KIND_SILENT, KIND_USER, NONE, PRIORITY, prompt_text
 
 from .edits import NOT_TOLD, Edit
 from .limits import Limits
@@ -259,7 +259,7 @@ class View:
             return True
         if summary is not None and summary[0] <= first:
             return False
-        return first >= len(self) or kind[first] in (KIND_USER, KIND_NOTE)
+        return first >= len(self) or kind[first] in (KIND_USER, KIND_NOTICE)
 
     def speaks_before(self, index: int) -> bool:
         """True if an item of the view that becomes a message stands before this position."""

@@ -17,7 +17,7 @@ WIDEST = 120
 MAKERS = {"claude": "Anthropic", "openai": "OpenAI", "google": "Google", "other": "Other"}
 
 UNITS = "Amounts are in tokens, prices in US dollars per million tokens as of {day}."
-NOTES = {
+LEGENDS = {
     "cliff": "Cliff: prompt size above which the whole prompt costs the given multiple.",
     "tokenizer": "Tokenizer: with the usual error of our count.",
     "images": "Images: side of a patch or tile in pixels and its price in tokens, or the maximum per image.",
@@ -43,7 +43,7 @@ def model_lines(models: Sequence[ModelFacts], priced_on: datetime, width: int, g
         lines.append([Span(MAKERS[family], STRONG)])
         lines += [next(remaining_rows) for _ in block]
     titles = {span.text for span in head}
-    legend = " ".join([UNITS.format(day=f"{priced_on:%Y-%m-%d}"), *(note for title, note in NOTES.items() if title in titles)])
+    legend = " ".join([UNITS.format(day=f"{priced_on:%Y-%m-%d}"), *(legend for title, legend in LEGENDS.items() if title in titles)])
     return [*lines, [], *([Span(line, QUIET)] for line in wrapped(legend, width, glyphs))]
 
 

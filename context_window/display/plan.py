@@ -44,7 +44,7 @@ class PlanDisplay:
     Attributes:
         plan: The plan.
         title: Name of the session that it is a plan for.
-        notes: Lines printed at the end: the budget's source, the counter.
+        footnotes: Lines printed at the end: the budget's source, the counter.
         most: Maximum number of runs of changes to list; None for all.
         brief: True to leave out the list of changes.
         example: An extract as the model sees it; empty for none.
@@ -52,7 +52,7 @@ class PlanDisplay:
 
     plan: Plan
     title: str = ""
-    notes: tuple[str, ...] = ()
+    footnotes: tuple[str, ...] = ()
     most: int | None = RUNS_LISTED
     brief: bool = False
     example: str = ""
@@ -86,8 +86,8 @@ def plan_lines(display: PlanDisplay, width: int, glyphs: Glyphs) -> list[Line]:
         rows = [*example[:EXAMPLE_LINES], *([glyphs.ellipsis] if len(example) > EXAMPLE_LINES else [])]
         lines += [[], [Span("The largest extract, as the model sees it:", STRONG)]]
         lines += [[Span("  " + fit(glyphs.safe(row), max(4, width - 2), glyphs), QUIET)] for row in rows]
-    notes = [line for note in display.notes for line in _wrapped(note, width, glyphs, QUIET)]
-    return [*lines, [], *notes] if notes else lines
+    footnotes = [line for footnote in display.footnotes for line in _wrapped(footnote, width, glyphs, QUIET)]
+    return [*lines, [], *footnotes] if footnotes else lines
 
 
 def _headline(plan: Plan, glyphs: Glyphs) -> Iterator[Span]:

@@ -16,14 +16,14 @@ PARTS = ("input", "cache read", "cache write", "output")
 """The columns that add up to the total."""
 
 
-def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, notes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
+def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, footnotes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
     """Return the lines of the table, none wider than `width` columns.
 
     Args:
         title: Head of the first column.
         rows: The rows.
         total: Their sum, the last row.
-        notes: Sentences below the table.
+        footnotes: Sentences below the table.
         width: Columns.
         glyphs: Characters to draw with.
     """
@@ -47,8 +47,8 @@ def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, notes: Se
     heads = "".join(span.text for span in lines[0])
     hidden = [head for head in PARTS if head not in heads and any(amounts[head][0])]
     if hidden:
-        notes = [f"The total includes columns for which there is no room here: {', '.join(hidden)}.", *notes]
-    return [*lines, *([Span(line, QUIET)] for note in notes for line in wrapped(note, width, glyphs))]
+        footnotes = [f"The total includes columns for which there is no room here: {', '.join(hidden)}.", *footnotes]
+    return [*lines, *([Span(line, QUIET)] for footnote in footnotes for line in wrapped(footnote, width, glyphs))]
 
 
 def money(row: SpendRow) -> str:

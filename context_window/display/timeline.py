@@ -27,13 +27,13 @@ SIGNS = {MarkerKind.COMPACTION: "C", MarkerKind.TRIM: "T", MarkerKind.CACHE_BREA
 """Sign of each marker below the chart. Of several in one column, the first of these is shown."""
 
 
-def timeline_lines(timeline: Timeline, title: str, notes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
+def timeline_lines(timeline: Timeline, title: str, footnotes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
     """Return the lines of the timeline, none wider than `width` columns.
 
     Args:
         timeline: The timeline.
         title: Its title.
-        notes: Sentences below it.
+        footnotes: Sentences below it.
         width: Columns.
         glyphs: Characters to draw with.
     """
@@ -43,7 +43,7 @@ def timeline_lines(timeline: Timeline, title: str, notes: Sequence[str], width: 
         lines += [[], *_chart(timeline, width, glyphs), [], *flow(_legend(timeline, glyphs), width, glyphs)]
     for block in (_jumps(timeline, width, glyphs), _marker_table(timeline, width, glyphs)):
         lines += [[], *block] if block else []
-    texts = [text for note in notes for text in wrapped(note, width, glyphs)]
+    texts = [text for footnote in footnotes for text in wrapped(footnote, width, glyphs)]
     return [*lines, *([[]] if texts else []), *([Span(text, QUIET)] for text in texts)]
 
 
@@ -98,14 +98,14 @@ def _columns(points: Sequence[Point], width: int) -> list[tuple[Sequence[Point],
     """Return the points of each column of the chart, and how wide it is drawn: of many requests, a column shows the largest."""
     if len(points) <= width:
         return [([point], min(COLUMN, width // len(points))) for point in points]
-    bounds = [place * len(points) // width for place in range(width + 1)]
+    bounds = [column * len(points) // width for column in range(width + 1)]
     return [(points[start:end], 1) for start, end in pairwise(bounds)]
 
 
 def _stack(point: Point, highest: int) -> list[str]:
     """Return the names of a column's cells from the bottom up: what a prompt begins with lies at the bottom.
 
-    A cell shows what has most of its part of the prompt, so categories much smaller than a cell may be in none.
+    A cell shows the largest category in its part of the prompt, so categories much smaller than a cell may be in none.
     """
     names, amounts = zip(*_amounts(point), strict=True)
     spans = list(pairwise((0, *accumulate(amounts))))
@@ -195,6 +195,6 @@ def _name(point: Point) -> str:
     return "next request" if point.is_next else f"request {point.number:,}"
 
 
-def timeline_draw(timeline: Timeline, title: str, notes: Sequence[str] = ()) -> Callable[[int, Glyphs], list[Line]]:
+def timeline_draw(timeline: Timeline, title: str, footnotes: Sequence[str] = ()) -> Callable[[int, Glyphs], list[Line]]:
     """Return a function that draws the timeline."""
-    return lambda width, glyphs: timeline_lines(timeline, title, notes, width, glyphs)
+    return lambda width, glyphs: timeline_lines(timeline, title, footnotes, width, glyphs)

@@ -56,8 +56,8 @@ def usage_lines(report: UsageReport, width: int, glyphs: Glyphs, *, brief: bool 
     if brief:
         return lines
     lines += _lists(report, width, glyphs)
-    notes = (line for note in footnotes(report) for line in _quiet(note, width, glyphs))
-    return [*lines, [], *flow(_counts(report), width, glyphs), *notes]
+    lines_below = (line for footnote in footnotes(report) for line in _quiet(footnote, width, glyphs))
+    return [*lines, [], *flow(_counts(report), width, glyphs), *lines_below]
 
 
 def other_session_lines(sessions: Sequence[Mapping[str, Any]], main_count: int, width: int, glyphs: Glyphs) -> list[Line]:
@@ -65,7 +65,7 @@ def other_session_lines(sessions: Sequence[Mapping[str, Any]], main_count: int, 
 
     Args:
         sessions: For each session `session_id`, `agent_id`, `total` (tokens) and `items`.
-        main_count: Number of sessions in the file that could be the main one. If there are several, a note says so.
+        main_count: Number of sessions in the file that could be the main one. If there are several, a footnote says so.
         width: Columns.
         glyphs: Characters to draw with.
     """
@@ -76,10 +76,10 @@ def other_session_lines(sessions: Sequence[Mapping[str, Any]], main_count: int, 
         Column("tokens", [Span(f"{session['total']:,}") for session in sessions]),
         Column("items", [Span(f"{session['items']:,}") for session in sessions], priority=1),
     ]
-    note = "not included above; --session ID shows one of them"
+    footnote = "not included above; --session ID shows one of them"
     if main_count > 1:
-        note += f" (any of {main_count:,} sessions in this file could be the main one; the first is shown)"
-    return [*table(columns, width, glyphs), *_quiet(note, width, glyphs)]
+        footnote += f" (any of {main_count:,} sessions in this file could be the main one; the first is shown)"
+    return [*table(columns, width, glyphs), *_quiet(footnote, width, glyphs)]
 
 
 def heading(title: str, subject: str, width: int, glyphs: Glyphs) -> list[Line]:
@@ -297,5 +297,5 @@ def usage_renderable(report: UsageReport) -> Drawing:
 
 
 def usage_draw(report: UsageReport, *, brief: bool = False) -> Draw:
-    """Return a function that draws the report. A brief report has no lists and notes."""
+    """Return a function that draws the report. A brief report has no lists and footnotes."""
     return lambda width, glyphs: usage_lines(report, width, glyphs, brief=brief)

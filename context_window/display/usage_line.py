@@ -1,4 +1,4 @@
-"""The line below each turn of a chat: the window as a bar and in tokens, and what was paid. Layout only."""
+"""The line below each turn of a chat: the window as a bar and in tokens, and the price. Layout only."""
 
 from __future__ import annotations
 

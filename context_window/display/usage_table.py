@@ -10,7 +10,9 @@ from .lines import Column, Line, Span, table, wrapped
 
 WIDEST = 120
 """Maximum width in columns."""
-NOTE = "Each row is a session's window now. `context-window spend` adds up what the sessions cost; pass a single path for the whole report."
+FOOTNOTE = (
+    "Each row is a session's window now. `context-window spend` adds up what the sessions cost; pass a single path for the whole report."
+)
 
 
 def usage_table(reports: Sequence[UsageReport], width: int, glyphs: Glyphs) -> list[Line]:
@@ -26,8 +28,8 @@ def usage_table(reports: Sequence[UsageReport], width: int, glyphs: Glyphs) -> l
         Column("session", [Span(glyphs.safe(report.title)) for report in reports], is_left=True, is_elastic=True),
         Column("items", [Span(f"{report.items:,}") for report in reports], priority=2),
     ]
-    for place, row in enumerate(reports[0].rows):
-        columns.append(Column(row.category.value, [Span(f"{report.rows[place].tokens:,}") for report in reports], priority=1))
+    for index, row in enumerate(reports[0].rows):
+        columns.append(Column(row.category.value, [Span(f"{report.rows[index].tokens:,}") for report in reports], priority=1))
     columns += [
         Column("overhead", [Span(f"{report.overhead:,}") for report in reports], priority=1),
         Column("tokens", [Span(f"{report.total:,}", STRONG) for report in reports]),
@@ -35,4 +37,4 @@ def usage_table(reports: Sequence[UsageReport], width: int, glyphs: Glyphs) -> l
         Column("in use", [Span(f"{report.total / report.budget:.1%}") for report in reports]),
         Column("", [Span("over" if report.over_budget else "") for report in reports], is_left=True),
     ]
-    return [*table(columns, width, glyphs), *([Span(line, QUIET)] for line in wrapped(NOTE, width, glyphs))]
+    return [*table(columns, width, glyphs), *([Span(line, QUIET)] for line in wrapped(FOOTNOTE, width, glyphs))]

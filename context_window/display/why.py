@@ -28,7 +28,7 @@ def why_lines(why: Why, title: str, width: int, glyphs: Glyphs) -> list[Line]:
     blocks = [*heading(title, why.timeline.model or "", width, glyphs)], _parts(why, width, glyphs)
     lists = _tools(why, width, glyphs), _items(why, width, glyphs), _breaks(why, width, glyphs), _rereads(why, width, glyphs)
     lines = [line for block in (*blocks, *lists) if block for line in ([], *block)][1:]
-    return [*lines, [], *([Span(text, QUIET)] for note in notes_of(why) for text in wrapped(note, width, glyphs))]
+    return [*lines, [], *([Span(text, QUIET)] for footnote in footnotes_of(why) for text in wrapped(footnote, width, glyphs))]
 
 
 def _parts(why: Why, width: int, glyphs: Glyphs) -> list[Line]:
@@ -97,7 +97,7 @@ def _rereads(why: Why, width: int, glyphs: Glyphs) -> list[Line]:
     return table(columns, width, glyphs) if files else []
 
 
-def notes_of(why: Why) -> Iterator[str]:
+def footnotes_of(why: Why) -> Iterator[str]:
     """Yield sentences about what views would have saved, and about what the tables lack."""
     savings, spent = why.savings, why.timeline.spent
     if not spent.requests or spent.known_cost is None:

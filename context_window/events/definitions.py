@@ -142,7 +142,7 @@ class PartRefused(WindowEvent):
 
     Attributes:
         item_id: The item that holds it. The log is unchanged.
-        part: Its place among the item's parts, from 0. The recall id is `item_id#part`.
+        part: Its index among the item's parts. The recall id is `item_id#part`.
         kind: `image` or `document`.
         why: The known phrase of the provider's message, such as "Could not process image"; empty without one. The rest of the message is
             left out, since it may quote the request.
@@ -238,7 +238,7 @@ class PartUnusable(WindowEvent):
 
     Attributes:
         item_id: The item that holds it.
-        part: Its place in the item's content or output, from 0.
+        part: Its index in the item's content or output.
         kind: `image` or `document`.
         problem: The defect, such as "damaged: it ends in the middle", without content.
     """

@@ -14,7 +14,7 @@
    Other workers learn it from a store that they share (`shared_refusals.py`), else from a refusal of their own (docs/limits.md). With a
    store, a view is a function of the request and of these refusals. No request waits for the store for long, or fails with it.
 6. With `recall`, a request whose view lacks something gets the recall tool, if it has tools already. Tools stand before the messages, so
-   the provider's cache breaks once for it: at the first trim, where it breaks anyway. What is taken out stays out, so the tool stays, too.
+   the provider's cache breaks once for it: at the first trim, where it breaks anyway. Removed content stays out, so the tool stays, too.
    The gateway answers the tool's calls (`recalling.py`) and hides them (`joined_answer.py`). The next request does not have them, and any
    worker may get it. Without the tool, placeholders name no ids.
 7. Whatever goes wrong here, the client's own request goes upstream unchanged, unless the gateway is strict.

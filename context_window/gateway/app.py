@@ -77,7 +77,7 @@ def gateway_app(
         recorder: Where requests of conversations and their answers are recorded. Without one, nothing is written to disk.
         page: True to show a page with figures of the conversations at `/`. They are kept in memory, without any content.
         refusals: Refused prompts that this worker shares with others, so that all of them make the same views.
-        idle_seconds: Seconds without a request after which what is remembered of a conversation is given up. Its next request is read as a
+        idle_seconds: Seconds without a request after which a conversation is forgotten. Its next request is read as a
             whole again; its view is the same.
         transport: How upstreams are reached; by default over the network.
 
@@ -139,7 +139,7 @@ class _Gateway:
         self._recorder = recorder
 
     def forget_idle(self, seconds: float) -> None:
-        """Give up what is remembered of conversations that had no request for so many seconds."""
+        """Forget conversations that had no request for this number of seconds."""
         if self._windows.forget_idle(seconds):
             gc.collect()  # conversations are cycles, and an idle process would not look for them
 
@@ -198,7 +198,7 @@ class _Gateway:
         if self._recorder is not None:
             self._recorder.begin(request, body)
         watch = None if self.history is None else begin_watch(request, self.history, managed.conversation.model)
-        on_view = None if watch is None else watch.note_view
+        on_view = None if watch is None else watch.remember_view
         fit = partial(fitted_body, self._windows, managed, on_view=on_view)
         try:
             content = await self._timed(fit)

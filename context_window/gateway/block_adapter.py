@@ -1,4 +1,4 @@
-"""`BlockAdapter`: reads and copies messages whose content is a list of blocks, one of which can be thinking, a call or a result."""
+"""`BlockAdapter`: reads and copies messages whose content is a list of blocks: texts, thinking, calls, results and others."""
 
 from __future__ import annotations
 

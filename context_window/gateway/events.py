@@ -57,7 +57,7 @@ class StreamEventReader:
         self._rest = self._rest[start:]
 
     def end(self) -> Iterator[StreamEvent]:
-        """Yield what is left when the stream has ended: an event without an end, or nothing."""
+        """Yield the rest when the stream has ended: an event without an end, or nothing."""
         rest, self._rest = self._rest, b""
         if rest:
             yield _event(rest)

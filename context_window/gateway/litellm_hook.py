@@ -47,7 +47,7 @@ class LiteLLMHook(CustomLogger):  # type: ignore[misc,unused-ignore]
         Args:
             window: The limits and the policy of every conversation. Set `max_tokens` if the proxy gives models names of its own. Without a
                 strategy, conversations are trimmed with `Extract()`.
-            idle_seconds: Seconds without a request after which what is remembered of a conversation is given up, at the next request of
+            idle_seconds: Seconds without a request after which a conversation is forgotten, at the next request of
                 any conversation. A request that comes later is read as a whole, and gets the same view.
         """
         super().__init__()

@@ -1,4 +1,4 @@
-"""The gateway's page: what its conversations' windows hold, what was taken out, and what that costs. Figures only."""
+"""The gateway's page: the contents of its conversations' windows, the trims, and their cost. Figures only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..events.definitions import Kind
 from ..models import describe_model
-from ..pages import Chart, Document, Marker, Point, document
+from ..pages import Chart, ChartMarker, ChartPoint, HtmlPage, document
 from ..pages.templates import filled
 from .history import REQUESTS, AnsweredRequest, ConversationHistory, History
 
@@ -25,7 +25,7 @@ TRIMS = 20
 """Trims that are listed: the newest ones."""
 
 
-def page_document(history: History, number: int | None) -> Document:
+def page_document(history: History, number: int | None) -> HtmlPage:
     """Return the whole page.
 
     Args:
@@ -114,7 +114,7 @@ class ConversationView:
     @property
     def window_chart(self) -> Chart:
         """The window by category, request by request."""
-        points = [Point(_label(request), _amounts(request), _markers(request)) for request in self.conversation.requests]
+        points = [ChartPoint(_label(request), _amounts(request), _markers(request)) for request in self.conversation.requests]
         return Chart("window", "The window", WINDOW_BANDS, points, limit=self.figures.budget, limit_name="Budget")
 
     @property
@@ -122,7 +122,7 @@ class ConversationView:
         """The reported prompts, request by request; None if nothing was reported."""
         requests = list(self.conversation.requests)
         breaks = [(), *(_cache_break(earlier, later) for earlier, later in pairwise(requests))]
-        points = [Point(_label(request), _reported(request), marker) for request, marker in zip(requests, breaks, strict=True)]
+        points = [ChartPoint(_label(request), _reported(request), marker) for request, marker in zip(requests, breaks, strict=True)]
         has_report = any(request.reported for request in self.conversation.requests)
         first = len(WINDOW_BANDS)
         return Chart("cache", "Prompts as the provider counts them", CACHE_BANDS, points, first_band=first) if has_report else None
@@ -142,16 +142,16 @@ def _reported(request: AnsweredRequest) -> tuple[int, ...]:
     return (0, 0, 0) if report is None else (report.cache_read, report.cache_write + report.cache_write_1h, report.input_tokens)
 
 
-def _markers(request: AnsweredRequest) -> tuple[Marker, ...]:
-    return (Marker("trim", f"trimmed {_taken_text(request)}: {request.freed:,} tokens"),) if request.freed else ()
+def _markers(request: AnsweredRequest) -> tuple[ChartMarker, ...]:
+    return (ChartMarker("trim", f"trimmed {_taken_text(request)}: {request.freed:,} tokens"),) if request.freed else ()
 
 
-def _cache_break(earlier: AnsweredRequest, later: AnsweredRequest) -> tuple[Marker, ...]:
+def _cache_break(earlier: AnsweredRequest, later: AnsweredRequest) -> tuple[ChartMarker, ...]:
     """Return the marker of a request that read less than half of what the provider's cache had from the request before."""
     cache_read, cache_write, _ = _reported(earlier)
     if later.reported is None or 2 * later.reported.cache_read >= cache_read + cache_write:
         return ()
-    return (Marker("break", f"cache break: {later.reported.cache_read:,} of {cache_read + cache_write:,} cached tokens read"),)
+    return (ChartMarker("break", f"cache break: {later.reported.cache_read:,} of {cache_read + cache_write:,} cached tokens read"),)
 
 
 def _taken_text(request: AnsweredRequest) -> str:

@@ -23,11 +23,11 @@ INSTALL = "the page needs one more package: pip install 'context-window[gateway]
 
 
 def page_answer(history: History, path: str, query: Mapping[str, str]) -> Response:
-    """Return the page, or what has changed of it.
+    """Return the page, or its changed parts.
 
     Args:
         history: The figures.
-        path: `/` for the page, `/live` for what has changed.
+        path: `/` for the page, `/live` for the changed parts.
         query: `conversation`: the number of the one to show. `version`: that of the part which the browser has.
     """
     number, version = _whole(query.get("conversation")), _whole(query.get("version"))

@@ -31,7 +31,7 @@ _CUT = "\n[… {:,} more characters, which do not fit]"
 
 
 class Recalls:
-    """Answers the recalls in one answer of the upstream's. The results together are of bounded size."""
+    """Answers the recalls in one answer of the upstream's. The results together have a bounded size."""
 
     def __init__(self, windows: Windows, wire: WireFormat, conversation: RequestConversation, ledger: GatewayLedger) -> None:
         """

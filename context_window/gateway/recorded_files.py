@@ -1,6 +1,6 @@
 """`RecordedFiles`: writes files into one folder, in a thread of its own.
 
-1. The folder is opened once. Files are created in what was opened then, even if its name comes to mean another folder.
+1. The folder is opened once. Files are created in that folder, even if its name comes to mean another folder.
 2. A file is created, never replaced, so no link is followed. Only its owner can read it.
 3. Writes happen in the order of the calls. The caller does not wait for the disk. If more than `MOST_PENDING` bytes wait, what comes is
    dropped.

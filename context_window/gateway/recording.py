@@ -72,7 +72,7 @@ class Recorder:
         request.state.recording = Recording(self._files, request, body)
 
     def line(self) -> str:
-        """Return what was recorded, as one line."""
+        """Return the record as one line."""
         files = self._files
         text = f"recorded {files.complete:,} requests in {files.folder}"
         return f"{text}; {files.incomplete:,} are incomplete: {files.problem}" if files.incomplete else text

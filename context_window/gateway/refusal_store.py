@@ -1,6 +1,6 @@
 """`RefusalStore`: one table of refused prompts, in an SQLite file or a PostgreSQL database. It holds digests and numbers, and no text.
 
-A row is written once and never changed. The first refusal of the same messages stays, whoever saw another.
+A row is written once and never changed. The first refusal of the same messages stays, even if a worker saw another.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _HOP_BY_HOP = frozenset(
 )
 """Headers that belong to one connection (RFC 9110, 7.6.1)."""
 _OWN = frozenset([b"host", b"content-length", b"expect"])
-"""Headers that are made anew."""
+"""Headers that are not copied, but set here."""
 LONGEST_REFUSAL = 100_000
 """Bytes of an error's body that are read to see whether the prompt was too long."""
 

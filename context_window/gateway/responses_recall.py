@@ -165,7 +165,7 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         self._indices, self._reasoning, self._waiting, self._is_unlinked = {}, set(), [], False
 
     def error_event(self, error: Json) -> StreamEvent:
-        """Return an event of type `error`. Clients read its fields beside the type or in `error`."""
+        """Return an event of type `error`. Clients read its fields next to the type or in `error`."""
         fields = error.get("error")
         event_fields = fields if isinstance(fields, dict) else {}
         return event_of({**event_fields, "type": "error", "sequence_number": self._number, "error": event_fields}, "error")
@@ -185,7 +185,7 @@ def _is_recall(item: Json) -> bool:
 
 
 def _visible_items(items: Sequence[Json]) -> Iterator[Json]:
-    """Yield an answer's items without recalls, and without what they make invalid."""
+    """Yield an answer's items without recalls, and without items that are invalid without them."""
     pending: list[Json] = []
     is_unlinked = False
     for item in items:

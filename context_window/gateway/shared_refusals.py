@@ -1,9 +1,9 @@
 """`SharedRefusals`: refused prompts that several workers share through a store.
 
-No request depends on the store. What it says or does not say changes which view is made, and never whether one is made:
+No request depends on the store. Its answers change which view is made, and never whether one is made:
 
 1. A call waits `WAIT_SECONDS` at most. A store that is away, slow or damaged is logged once, and left alone for `PAUSE_SECONDS`.
-2. Meanwhile a worker goes by the refusals that it has seen itself. It adds them when the store is back.
+2. Meanwhile a worker uses the refusals that it has seen itself. It adds them when the store is back.
 3. The store is opened by the first call, so that a worker starts without it, and so that a forked one has its own connection.
 """
 
@@ -128,7 +128,7 @@ class RefusalsOfKind(RefusalMemory):
         """
         Args:
             refusals: All refusals.
-            kind: Hash of what decides a view beside the conversation: the window, the model, the tools.
+            kind: Hash of the settings that decide a view: the window, the model, the tools.
         """
         self._refusals, self._kind = refusals, kind
 

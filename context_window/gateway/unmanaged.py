@@ -2,10 +2,10 @@
 
 1. Without management the prompt has the tokens that were left out, too. They are counted here, and scaled as the provider's count of
    this request's prompt is to ours. The answer is the same.
-2. Such a client only appends. So what it sent before comes from the provider's cache, if the cache was in use:
+2. Such a client only appends. So its earlier messages come from the provider's cache, if the cache was in use:
    - in a request whose view only grew, and which read from the cache: the tokens left out would have been read, too;
    - in the request of a trim, whose view begins otherwise than the one before: if the request before reported the cache and is not older
-     than the cache keeps it, everything is read but what is new since then;
+     than the cache keeps it, everything is read except the newer messages;
    - in any other request, the tokens left out cost what the new tokens of this request cost.
 3. A prompt that the model's window has no room for could not have been sent. It has no cost, and is not compared.
 """

@@ -80,5 +80,5 @@ class UsageReader:
 
 def _reports(data: Json) -> tuple[dict[str, Any], ...]:
     """Return the reports in an answer or an event: its own, that of Anthropic's first event, and that of a response of OpenAI's."""
-    places = (data, object_at(data, "message"), object_at(data, "response"))
-    return tuple(object_at(place, name) for place in places for name in ("usage", "usageMetadata"))
+    holders = (data, object_at(data, "message"), object_at(data, "response"))
+    return tuple(object_at(holder, name) for holder in holders for name in ("usage", "usageMetadata"))

@@ -28,7 +28,7 @@ class RequestWatch:
         self._view: tuple[str, ViewFigures] | None = None
         self._report: Callable[[Json], None] | None = None
 
-    def note_view(self, id: str, figures: ViewFigures) -> None:
+    def remember_view(self, id: str, figures: ViewFigures) -> None:
         """Take the conversation's id and the figures of the view that is sent. A smaller view after a refusal replaces it."""
         self._view = id, figures
 

@@ -94,9 +94,9 @@ class Windows:
         return self._tracker_for(wire, conversation).budget // 2
 
     def forget_idle(self, seconds: float) -> int:
-        """Forget the conversations that had no request for so many seconds, and return their number.
+        """Forget the conversations that had no request for this number of seconds, and return their number.
 
-        A view is the same without what was remembered.
+        A view is the same with nothing remembered.
         """
         with self._lock:
             trackers = list(self._trackers.values())
@@ -129,6 +129,6 @@ class Windows:
 
 
 def _kind_of(wire: WireFormat, conversation: RequestConversation) -> bytes:
-    """Return a hash of what decides a view beside the system prompt and the messages."""
+    """Return a hash of all that decides a view, except the system prompt and the messages."""
     kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.options, conversation.tools]
     return hashlib.sha256(json_bytes([*kind, conversation.recall_tool])).digest()

@@ -179,7 +179,7 @@ class ConversationTracker(Generic[M]):
         raise RecallError(id, "no conversation that is remembered has it; placeholders name the ids there are")
 
     def recalled(self, messages: Sequence[M], arguments: str | Mapping[str, Any], *, system: str = "") -> Recalled:
-        """Return the result of a call of the recall tool. It depends on the conversation alone, not on what was remembered.
+        """Return the result of a call of the recall tool. It depends on the conversation alone, not on the memory.
 
         Args:
             messages: The whole conversation.
@@ -296,7 +296,7 @@ class ConversationTracker(Generic[M]):
         return messages
 
     def forget_idle(self, seconds: float) -> int:
-        """Forget the conversations that had no request for so many seconds, and return their number."""
+        """Forget the conversations that had no request for this number of seconds, and return their number."""
         return self._remembered.forget_idle(seconds)
 
 

@@ -223,8 +223,8 @@ def _response_items(message: AIMessage, ids: Iterator[str]) -> list[Item]:
         arguments = call["args"] if isinstance(call["args"], str) else json_text(call["args"] or {})
         items.append(FunctionCall(call["name"] or "tool", arguments, call["id"] or next(ids), id=next(ids), created_at=0.0))
     model = message.response_metadata.get("model_name") or message.response_metadata.get("model")
-    notes = {"model": model} if isinstance(model, str) else {}  # usage is in this model's tokens
-    return [replace(items[0], usage=_usage(message), extra={**items[0].extra, **notes}), *items[1:]]
+    extra = {"model": model} if isinstance(model, str) else {}  # usage is in this model's tokens
+    return [replace(items[0], usage=_usage(message), extra={**items[0].extra, **extra}), *items[1:]]
 
 
 def _call_id(block: Any) -> object:

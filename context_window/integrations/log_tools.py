@@ -1,4 +1,4 @@
-"""Tools with which an assistant looks at the log of its own session: what fills the window, what was said before, and any item whole.
+"""Tools with which an assistant looks at the log of its own session: the contents of the window, earlier items, and any item whole.
 
 An assistant that compacts its conversation loses what the summary leaves out. Its log still has all of it.
 """
@@ -70,7 +70,7 @@ class LogTools:
         return text_of(usage_draw(self._manager(session).usage(session, title="this session")), REPORT_WIDTH)
 
     def search_log(self, query: str, limit: int = 20) -> str:
-        """Return the items whose text contains the query, newest first, a line each: an id for `recall`, what it is, and the match.
+        """Return the items whose text contains the query, newest first, a line each: an id for `recall`, its kind, and the match.
 
         Args:
             query: Words as they stand in the log. Upper and lower case are the same.

@@ -1,4 +1,4 @@
-"""Refusals that other processes have seen: what they taught, so that a conversation has one view wherever its next request arrives.
+"""Refusals that other processes have seen, and their lessons, so that a conversation has one view wherever its next request arrives.
 
 A view is a function of the conversation, with one exception: after the provider refused a prompt as too long, later views are smaller. A
 `RefusalMemory` keeps these refusals. A process that has not seen them repeats them:

@@ -180,8 +180,8 @@ class _PydanticAdapter(MessageAdapter[ModelMessage]):
             return [Message(role, (), extra={CARRIED: True}, id=next(ids), created_at=0.0)]  # it may have instructions
         if isinstance(message, ModelRequest):
             return items
-        notes = {} if message.model_name is None else {"model": message.model_name}  # usage is in this model's tokens
-        return [replace(items[0], usage=reported_usage(message), extra={**items[0].extra, **notes}), *items[1:]]
+        extra = {} if message.model_name is None else {"model": message.model_name}  # usage is in this model's tokens
+        return [replace(items[0], usage=reported_usage(message), extra={**items[0].extra, **extra}), *items[1:]]
 
     def partial_copy(self, message: ModelMessage, items: Sequence[Item], visible: Sequence[Item | None]) -> ModelMessage | None:
         lost_reasoning = any(isinstance(item, Reasoning) and form is None for item, form in zip(items, visible, strict=True))

@@ -55,7 +55,7 @@ class RememberedConversations(Generic[M]):
                 self._last_use.popitem(last=False)
 
     def forget_idle(self, seconds: float) -> int:
-        """Forget the conversations that were last used so many seconds ago, or earlier. Return their number."""
+        """Forget the conversations that were last used this number of seconds ago, or earlier. Return their number."""
         with self._lock:
             count, end = len(self._last_use), self._clock() - seconds
             while self._last_use and next(iter(self._last_use.values())) <= end:

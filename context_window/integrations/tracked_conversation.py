@@ -18,7 +18,7 @@ M = TypeVar("M")
 
 
 @dataclass(slots=True)
-class ToolCalls:
+class ConversationCalls:
     """The tool calls of a conversation.
 
     Attributes:
@@ -31,9 +31,9 @@ class ToolCalls:
     unanswered: list[str] = field(default_factory=list)
     is_responding: bool = False
 
-    def copy(self) -> ToolCalls:
+    def copy(self) -> ConversationCalls:
         """Return a copy."""
-        return ToolCalls(dict(self.names), list(self.unanswered), self.is_responding)
+        return ConversationCalls(dict(self.names), list(self.unanswered), self.is_responding)
 
     def complete(self, item: Item) -> Item:
         """Return the next item of the conversation. If it lacks a call id, or a result the name of its tool, it is a copy that has them.
@@ -81,7 +81,7 @@ class TrackedConversation(Generic[M]):
     items: list[list[Item]] = field(default_factory=list)
     messages_hash: bytes = EMPTY_HASH
     received: MessageHashes = NO_MESSAGES
-    calls: ToolCalls = field(default_factory=ToolCalls)
+    calls: ConversationCalls = field(default_factory=ConversationCalls)
     keys: set[tuple[bytes, bytes]] = field(default_factory=set)
     refusals: list[PastRefusal] = field(default_factory=list)
 

@@ -117,7 +117,7 @@ class _PickedMessages(Generic[M]):
         self.is_usage_due = self.is_usage_due or item.id == self._usage_noted_after
 
     def take(self, index: int, visible: Sequence[Item | None]) -> None:
-        """Add the next of the framework's messages of which the view shows something.
+        """Add the next of the framework's messages that the view shows, whole or in part.
 
         Args:
             index: The message's index in the conversation.

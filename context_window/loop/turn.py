@@ -237,13 +237,13 @@ class _Turn:
         """Append the answer (step 5) and return it as it now stands in the log."""
         items = linked(with_unique_call_ids(answer.items), self._session.items)
         if items:
-            notes = self._manager.answer_notes(self._session) | ({} if answer.model is None else {"model": answer.model})
-            items[0] = replace(items[0], usage=answer.usage, extra={**items[0].extra, **notes})
+            extra = self._manager.answer_notes(self._session) | ({} if answer.model is None else {"model": answer.model})
+            items[0] = replace(items[0], usage=answer.usage, extra={**items[0].extra, **extra})
         self._separate_from_paused(items)
-        for place, item in enumerate(items):
+        for index, item in enumerate(items):
             if self._session.get_by_id(item.id) is not None:
-                items[place] = replace(item, id=new_id())
-            self._append(items[place])
+                items[index] = replace(item, id=new_id())
+            self._append(items[index])
         if answer.usage is not None:
             self._usage = sum_usage([self._usage, answer.usage])
         return replace(answer, items=tuple(items))

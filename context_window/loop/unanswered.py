@@ -20,7 +20,7 @@ def awaits_model(session: Session) -> bool:
 def unanswered_calls(session: Session) -> list[FunctionCall]:
     """Return the calls since the last user message that have no output, in order."""
     calls: dict[str, FunctionCall] = {}
-    turn_start = next((place for place in reversed(range(len(session.items))) if _is_user_message(session.items[place])), 0)
+    turn_start = next((position for position in reversed(range(len(session.items))) if _is_user_message(session.items[position])), 0)
     for item in session.items[turn_start:]:
         if isinstance(item, FunctionCall):
             calls[item.call_id] = item

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-MarkerKind: TypeAlias = Literal["trim", "compaction", "break"]
+MarkerShape: TypeAlias = Literal["trim", "compaction", "break"]
 """The shapes of markers: a triangle, a diamond, a cross."""
 BANDS_MAX = 8
 """Bands that have a colour and a pattern of their own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Marker:
+class ChartMarker:
     """Something that happened at a point.
 
     Attributes:
@@ -21,12 +21,12 @@ class Marker:
         text: A short description for readers of the point: "trimmed 4 outputs, 12,000 tokens".
     """
 
-    kind: MarkerKind
+    kind: MarkerShape
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ChartPoint:
     """One step of a chart, such as a request.
 
     Attributes:
@@ -37,39 +37,39 @@ class Point:
 
     label: str
     amounts: tuple[float, ...]
-    markers: tuple[Marker, ...] = ()
+    markers: tuple[ChartMarker, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
     """Amounts over points, stacked by band.
 
-        Chart("window", "The window", ("System", "Dialog"), (Point("request 1", (900, 40)), Point("request 2", (900, 80))))
+        Chart("window", "The window", ("System", "Dialog"), (ChartPoint("request 1", (900, 40)), ChartPoint("request 2", (900, 80))))
 
     Attributes:
         id: Begins the ids of its elements. Unique in the page; letters, digits and hyphens.
         title: Its title, shown above it.
-        bands: Names of the bands, the lowest first; at most `BANDS_MAX`. A band's colour is that of its place, so charts of one page can
+        bands: Names of the bands, the lowest first; at most `BANDS_MAX`. A band's colour depends on its index, so charts of one page can
             agree. One without amounts is left out of the legend.
         points: The points, the oldest first.
         unit: The unit of the amounts, as a plural.
         point_name: A word for a point, as a singular.
         limit: An amount that is drawn as a line, such as the budget; None for none.
         limit_name: The name of that line.
-        first_band: The place of the colour of the first band: charts of different amounts then look different.
+        first_band: The index of the first band's colour: charts of different amounts then look different.
         marker_names: What each shape stands for, for the legend.
     """
 
     id: str
     title: str
     bands: tuple[str, ...]
-    points: Sequence[Point]
+    points: Sequence[ChartPoint]
     unit: str = "tokens"
     point_name: str = "request"
     limit: float | None = None
     limit_name: str = "limit"
     first_band: int = 0
-    marker_names: tuple[tuple[MarkerKind, str], ...] = (("trim", "trim"), ("compaction", "compaction"), ("break", "cache break"))
+    marker_names: tuple[tuple[MarkerShape, str], ...] = (("trim", "trim"), ("compaction", "compaction"), ("break", "cache break"))
 
     def __post_init__(self) -> None:
         if self.first_band + len(self.bands) > BANDS_MAX:

@@ -1,4 +1,4 @@
-"""`document`: a whole page, with the policy by which a browser loads and runs nothing but what is in it."""
+"""`document`: a whole page, with the policy by which a browser loads and runs nothing but its own content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class HtmlPage:
     """A page.
 
     Attributes:
@@ -28,7 +28,7 @@ class Document:
     policy: str
 
 
-def document(title: str, body: Markup, *, scripts: Sequence[str] = (), fetches: bool = False) -> Document:
+def document(title: str, body: Markup, *, scripts: Sequence[str] = (), fetches: bool = False) -> HtmlPage:
     """Return a page with this body. It has the style of all pages, and the script of charts.
 
     Args:
@@ -51,7 +51,7 @@ def document(title: str, body: Markup, *, scripts: Sequence[str] = (), fetches: 
     html = filled(
         "document.html", FOLDER, title=title, body=body, style=style, scripts=all_scripts, policy=policy, generator="context-window pages"
     )
-    return Document(str(html), policy)
+    return HtmlPage(str(html), policy)
 
 
 @cache

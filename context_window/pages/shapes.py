@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import accumulate, pairwise
 from math import ceil, floor, log10
 
-from .chart import Chart, MarkerKind, Point
+from .chart import Chart, ChartPoint, MarkerShape
 
 WIDTH, HEIGHT = 600, 240
 """Size of the picture in its own units. The page stretches it."""
@@ -51,7 +51,7 @@ class PlacedPoint:
     x: str
     width: str
     text: str
-    markers: tuple[MarkerKind, ...]
+    markers: tuple[MarkerShape, ...]
     middle: str
 
 
@@ -74,19 +74,19 @@ class Shapes:
     def bands(self) -> list[Band]:
         """The bands that have an amount at any point, the lowest first."""
         floors = [(0.0, *accumulate(point.amounts)) for point in self.chart.points]
-        used = [place for place in range(len(self.chart.bands)) if any(point.amounts[place] for point in self.chart.points)]
+        used = [index for index in range(len(self.chart.bands)) if any(point.amounts[index] for point in self.chart.points)]
         return [
-            Band(self.chart.bands[place], self.chart.first_band + place, self._outline([(row[place], row[place + 1]) for row in floors]))
-            for place in used
+            Band(self.chart.bands[index], self.chart.first_band + index, self._outline([(row[index], row[index + 1]) for row in floors]))
+            for index in used
         ]
 
     @property
     def points(self) -> Iterator[PlacedPoint]:
         """The points, from left to right."""
-        edges = [_number(place * self._width) for place in range(len(self.chart.points) + 1)]
-        for place, ((x, _), point) in enumerate(zip(pairwise(edges), self.chart.points, strict=True)):
+        edges = [_number(index * self._width) for index in range(len(self.chart.points) + 1)]
+        for index, ((x, _), point) in enumerate(zip(pairwise(edges), self.chart.points, strict=True)):
             kinds = tuple(dict.fromkeys(marker.kind for marker in point.markers))
-            yield PlacedPoint(x, _number(self._width), self._text(point), kinds, _number((place + 0.5) * self._width))
+            yield PlacedPoint(x, _number(self._width), self._text(point), kinds, _number((index + 0.5) * self._width))
 
     @property
     def lines(self) -> list[str]:
@@ -99,7 +99,7 @@ class Shapes:
         return [short_amount(self.step * number) for number in range(self.steps, -1, -1)]
 
     @property
-    def marker_kinds(self) -> list[tuple[MarkerKind, str]]:
+    def marker_kinds(self) -> list[tuple[MarkerShape, str]]:
         """The shapes that occur, with their names."""
         used = {marker.kind for point in self.chart.points for marker in point.markers}
         return [(kind, name) for kind, name in self.chart.marker_names if kind in used]
@@ -137,11 +137,11 @@ class Shapes:
 
     def _outline(self, spans: list[tuple[float, float]]) -> str:
         """Return the path along the upper edges of a band and back along its lower ones. Each point has a step of its own."""
-        forth = [f"V{self.height(upper)}H{_number((place + 1) * self._width)}" for place, (_, upper) in enumerate(spans)]
-        back = [f"V{self.height(spans[place][0])}H{_number(place * self._width)}" for place in range(len(spans) - 1, -1, -1)]
+        forth = [f"V{self.height(upper)}H{_number((index + 1) * self._width)}" for index, (_, upper) in enumerate(spans)]
+        back = [f"V{self.height(spans[index][0])}H{_number(index * self._width)}" for index in range(len(spans) - 1, -1, -1)]
         return f"M0 {HEIGHT}{''.join(forth)}{''.join(back)}Z"
 
-    def _text(self, point: Point) -> str:
+    def _text(self, point: ChartPoint) -> str:
         named = zip(self.chart.bands, point.amounts, strict=True)
         amounts = [f"{name} {amount_text(amount)}" for name, amount in reversed(list(named)) if amount]
         sentences = [f"{point.label}: {amount_text(sum(point.amounts))} {self.chart.unit}", ", ".join(amounts)]

@@ -27,7 +27,7 @@ def filled(name: str, folder: Path, **values: object) -> Markup:
     Args:
         name: The template's file name.
         folder: The folder of the template. It may use those of this room, too.
-        values: What it is filled in with.
+        values: The values of its fields.
     """
     from markupsafe import Markup
 

@@ -69,7 +69,7 @@ class Chat:
         except StoreConflictError:
             original_id, self.session = self.session.id, self.session.fork()
             self.store.save(self.session)
-            self.screen.note(f"another chat has continued {original_id}; this one goes on as {self.session.id}", "yellow")
+            self.screen.inform(f"another chat has continued {original_id}; this one goes on as {self.session.id}", "yellow")
 
     def cost(self) -> Decimal | None:
         """Return the list price of the session's requests, summaries included, in US dollars; None if the price of one is unknown."""
@@ -88,7 +88,7 @@ class Chat:
         self.events.clear()
         self.screen.console.print()
         for event in latest.values():  # without their figures, which the usage line shows
-            self.screen.note(str(event).removeprefix(WindowEvent.__str__(event)).lstrip(" ,;"), "yellow")
+            self.screen.inform(str(event).removeprefix(WindowEvent.__str__(event)).lstrip(" ,;"), "yellow")
         cost = self.cost()
         turn = None if cost is None or self.paid is None else cost - self.paid
         self.screen.draw(usage_line(self.manager.get_token_usage(), turn, cost))

@@ -63,7 +63,7 @@ def _recall(chat: Chat, id: str) -> None:
     for change in changes[-LISTED:]:
         chat.screen.text(f"{change.item_id:14}{change.before - change.after:>8,} tokens  {change.action.value:12}  {change.what}")
     more = f"these are the latest of {len(changes):,}; " if len(changes) > LISTED else ""
-    chat.screen.note(f"{more}/recall ID shows one, as the model can recall it too" if changes else "the model sees the whole log")
+    chat.screen.inform(f"{more}/recall ID shows one, as the model can recall it too" if changes else "the model sees the whole log")
 
 
 def _model(chat: Chat, name: str) -> None:
@@ -76,7 +76,7 @@ def _model(chat: Chat, name: str) -> None:
     except UnknownModelError:
         raise ChatError(f"the window of {name[:60]} is unknown; start the chat with --max-tokens N to use it") from None
     chat.llm, chat.model = llm, name
-    chat.screen.note(f"the model is now {name}; the conversation goes on")
+    chat.screen.inform(f"the model is now {name}; the conversation goes on")
     chat.show_usage()
 
 
@@ -94,7 +94,7 @@ def _save(chat: Chat, rest: str) -> None:
         raise ChatError(f"{name} exists; /save --force {name} replaces it") from None
     except ValueError as error:  # a NUL
         raise ChatError(f"{name} is no path: {error}") from None
-    chat.screen.note(f"wrote {len(chat.session.items):,} items to {name}")
+    chat.screen.inform(f"wrote {len(chat.session.items):,} items to {name}")
 
 
 def _load(chat: Chat, rest: str) -> None:
@@ -104,7 +104,7 @@ def _load(chat: Chat, rest: str) -> None:
     if not rest:
         for info in saved[:LISTED]:
             chat.screen.text(f"{info.id:12}{info.items:>7,} items  {info.title}")
-        chat.screen.note("/load ID goes on with one; its first characters are enough")
+        chat.screen.inform("/load ID goes on with one; its first characters are enough")
         return
     if len(saved) > 1:
         raise ChatError(f"{len(saved):,} sessions begin with {rest}: {', '.join(info.id for info in saved[:3])}")
@@ -120,7 +120,7 @@ def show_last_turn(chat: Chat) -> None:
         chat.screen.item(message)
     chat.show_usage()
     if awaits_model(chat.session):
-        chat.screen.note("the last message has no answer yet: Enter asks for one")
+        chat.screen.inform("the last message has no answer yet: Enter asks for one")
 
 
 def _help(chat: Chat, _: str) -> None:

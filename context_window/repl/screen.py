@@ -56,7 +56,7 @@ class Screen:
         """Print a drawing."""
         self.console.print(Drawing(draw))
 
-    def note(self, text: str, style: str = QUIET) -> None:
+    def inform(self, text: str, style: str = QUIET) -> None:
         """Print a message of the chat itself, as one paragraph."""
         self.console.print(Text(self.glyphs.safe(" ".join(text.split())), style))
 

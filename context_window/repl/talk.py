@@ -1,4 +1,4 @@
-"""The loop of the chat: read a line, run a command or a turn. Ctrl-C stops what is under way, never the chat."""
+"""The loop of the chat: read a line, run a command or a turn. Ctrl-C stops the command or the turn, never the chat."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def talk(chat: Chat, turns: ModelTurns | Replay, history: Path | None = No
         try:
             line = await editor.prompt_async(turns.prompt) if editor is not None else _piped_line()
         except KeyboardInterrupt:
-            chat.screen.note("Ctrl-D or /quit leaves")
+            chat.screen.inform("Ctrl-D or /quit leaves")
             continue
         except EOFError:
             return
@@ -74,12 +74,12 @@ async def _attempt(chat: Chat, work: Coroutine[Any, Any, None]) -> None:
         task.result()
     except asyncio.CancelledError:
         next_step = "Enter asks again" if awaits_model(chat.session) else "the next message goes on from there"
-        chat.screen.note(f"stopped; the log keeps what was said so far: {next_step}")
+        chat.screen.inform(f"stopped; the log keeps what was said so far: {next_step}")
     except OSError as error:
-        chat.screen.note(f"{error.filename or 'that'} cannot be used: {error.strerror or error}", "red")
+        chat.screen.inform(f"{error.filename or 'that'} cannot be used: {error.strerror or error}", "red")
     except StoreError as error:
-        chat.screen.note(f"{error}; the session is only in memory: /save FILE writes it to another place", "red")
+        chat.screen.inform(f"{error}; the session is only in memory: /save FILE writes it to another place", "red")
     except (SessionError, ContextWindowError) as error:
-        chat.screen.note(str(error), "red")
+        chat.screen.inform(str(error), "red")
     finally:
         signal.signal(signal.SIGINT, before)

@@ -39,7 +39,7 @@ async def mcp_server(command: str, prefix: str) -> AsyncIterator[Sequence[Schema
     """Run an MCP server for as long as the block lasts, and yield its tools, with a prefix before each name.
 
     It runs in a task of its own: if it dies, its calls fail and nothing else does. It gets the environment without the keys of the chat's
-    providers. What it writes to standard error is shown only if it does not start.
+    providers. Its standard error is shown only if it does not start.
 
     Raises:
         ChatError: It does not start, or the package `mcp` is missing.
@@ -64,7 +64,7 @@ async def mcp_server(command: str, prefix: str) -> AsyncIterator[Sequence[Schema
                         await client.initialize()
                         ready.set_result(await mcp_tools(client, prefix=prefix))
                     await asyncio.Event().wait()
-            except Exception as error:  # noqa: BLE001 - told to whoever waits for the tools
+            except Exception as error:  # noqa: BLE001 - raised where the tools are awaited
                 if not ready.done():
                     log.seek(0)
                     reason = log.read().strip().rpartition("\n")[2] or describe_error(_cause(error))

@@ -51,9 +51,9 @@ class ModelTurns:
                     on_item=lambda item: self._show(item, answer),
                 )
             if result.stop not in (END_TURN, STOP_SEQUENCE):
-                chat.screen.note(f"the model stopped early ({result.stop}); a message such as “go on” may give the rest")
+                chat.screen.inform(f"the model stopped early ({result.stop}); a message such as “go on” may give the rest")
         except ModelError as error:
-            chat.screen.note(f"{error} Nothing is lost: Enter asks again.", "red")
+            chat.screen.inform(f"{error} Nothing is lost: Enter asks again.", "red")
         finally:
             chat.show_usage()
             chat.save()
@@ -101,7 +101,7 @@ class Replay:
         chat, items = self._chat, self._turns[-self.turns_left]
         self.turns_left -= 1
         chat.paid = chat.cost()
-        chat.screen.note(f"turn {len(self._turns) - self.turns_left:,} of {len(self._turns):,}")
+        chat.screen.inform(f"turn {len(self._turns) - self.turns_left:,} of {len(self._turns):,}")
         for item in items:
             chat.session.append(item)
             chat.screen.item(item)

@@ -4,7 +4,7 @@
     Path("report.html").write_text(page.html, "utf-8")
 
 1. `spend_page.py` shows tokens and money of many sessions: over time, by model, project, tool and session.
-2. `session_page.py` shows one session over time: the window at each request, what it cost, and where the cache broke.
+2. `session_page.py` shows one session over time: the window at each request, its cost, and where the cache broke.
 3. `spend.html` and `session.html` are their templates. Charts and style come from `pages`.
 """
 

@@ -9,8 +9,8 @@ from session.units import PRIORITY
 
 from .. import pages
 from ..display.spend import money
-from ..pages import Chart, Document, document
-from ..pages.chart import MarkerKind as Shape
+from ..pages import Chart, HtmlPage, document
+from ..pages.chart import MarkerShape
 from ..pages.templates import filled
 from ..spend.tables import SpendRow, sum_of
 from ..timeline import MarkerKind, Point, Timeline
@@ -22,7 +22,7 @@ NEAR = 2
 """A budget above so many times the largest prompt is not drawn."""
 WINDOW_BANDS = (*(category.value for category in PRIORITY), "overhead")
 BILLED_BANDS = ("cache reads", "input", "cache writes", "output")
-SHAPES: dict[MarkerKind, Shape] = {
+SHAPES: dict[MarkerKind, MarkerShape] = {
     MarkerKind.TRIM: "trim",
     MarkerKind.COMPACTION: "compaction",
     MarkerKind.CACHE_BREAK: "break",
@@ -30,7 +30,7 @@ SHAPES: dict[MarkerKind, Shape] = {
 """The shape of each kind of marker."""
 
 
-def session_page(timeline: Timeline, *, title: str) -> Document:
+def session_page(timeline: Timeline, *, title: str) -> HtmlPage:
     """Return the report on a session. Its figures are those of `context-window timeline`.
 
     Args:
@@ -65,7 +65,7 @@ def session_page(timeline: Timeline, *, title: str) -> Document:
 
 def _window_chart(timeline: Timeline) -> Chart:
     """Return the chart of prompts by category. The budget is drawn if a prompt came near it: else it would flatten all others."""
-    points = [pages.Point(_name(point), (*point.tokens, point.overhead), _markers(point)) for point in timeline.points]
+    points = [pages.ChartPoint(_name(point), (*point.tokens, point.overhead), _markers(point)) for point in timeline.points]
     is_near = NEAR * max((point.total for point in timeline.points), default=0) >= timeline.budget
     limit = timeline.budget if is_near else None
     return Chart("window", "The window at each request", WINDOW_BANDS, points, limit=limit, limit_name="budget")
@@ -73,13 +73,15 @@ def _window_chart(timeline: Timeline) -> Chart:
 
 def _billed_chart(timeline: Timeline) -> Chart:
     """Return the chart of billed tokens by their price. It has no points if the log reports none."""
-    points = [pages.Point(_name(point), _billed(sum_of("", [point.request]))) for point in timeline.points if point.request is not None]
+    points = [
+        pages.ChartPoint(_name(point), _billed(sum_of("", [point.request]))) for point in timeline.points if point.request is not None
+    ]
     return Chart("billed", "Billed tokens of each request", BILLED_BANDS, points)
 
 
 def _money_chart(timeline: Timeline) -> Chart:
     """Return the chart of dollars by request. It has no points if no price is known."""
-    points = [pages.Point(_name(point), (float(point.cost),)) for point in timeline.points if point.cost is not None]
+    points = [pages.ChartPoint(_name(point), (float(point.cost),)) for point in timeline.points if point.cost is not None]
     return Chart("money", "Price of each request", ("price",), points, unit="US dollars", first_band=5)
 
 
@@ -87,9 +89,11 @@ def _billed(row: SpendRow) -> tuple[float, ...]:
     return row.cache_read, row.input_tokens, row.cache_write + row.cache_write_1h, row.output_tokens
 
 
-def _markers(point: Point) -> tuple[pages.Marker, ...]:
+def _markers(point: Point) -> tuple[pages.ChartMarker, ...]:
     return tuple(
-        pages.Marker(SHAPES[marker.kind], f"{marker.kind.value}: {marker.tokens:,} tokens" + (f", {marker.cause}" if marker.cause else ""))
+        pages.ChartMarker(
+            SHAPES[marker.kind], f"{marker.kind.value}: {marker.tokens:,} tokens" + (f", {marker.cause}" if marker.cause else "")
+        )
         for marker in point.markers
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from session.transcripts.reported_requests import Request
 
 from ..display.spend import money
-from ..pages import Chart, Document, Point, document
+from ..pages import Chart, ChartPoint, HtmlPage, document
 from ..pages.templates import filled
 from ..spend.ledger import LogFault
 from ..spend.tables import SpendRow, leading, local_day, spend_by, sum_of
@@ -41,7 +41,7 @@ class Table:
 
 def spend_page(
     requests: Sequence[Request], *, title: str = "Tokens and money", utc: bool = False, repeated: int = 0, faults: Sequence[LogFault] = ()
-) -> Document:
+) -> HtmlPage:
     """Return the report on these requests. Its figures are those of `context-window spend`.
 
     Args:
@@ -49,7 +49,7 @@ def spend_page(
         title: Title of the page.
         utc: True for days of UTC. Default: the machine's time zone.
         repeated: Reports that were left out since another log has the same request.
-        faults: Logs of which something could not be read.
+        faults: Logs that could not be read in full.
     """
     days = [day for request in requests if (day := local_day(request, utc=utc)) is not None]
     period, names = period_for(days), period_names(days)
@@ -90,7 +90,7 @@ def _money_chart(requests: Sequence[Request], period: str, names: Sequence[str],
         for row in spend_by(period, model_requests, utc=utc):
             costs[row.name, band] = costs.get((row.name, band), 0.0) + float(row.cost)
     bands = (*named_models, OTHERS) if any(band == OTHERS and cost for (_, band), cost in costs.items()) else tuple(named_models)
-    points = [Point(name, tuple(costs.get((name, band), 0.0) for band in bands)) for name in names] if named_models else []
+    points = [ChartPoint(name, tuple(costs.get((name, band), 0.0) for band in bands)) for name in names] if named_models else []
     return Chart("money", f"Money by {period}", bands or ("",), points, unit="US dollars", point_name=period)
 
 
@@ -98,7 +98,7 @@ def _token_chart(rows: Sequence[SpendRow], period: str, names: Sequence[str]) ->
     """Return the chart of tokens by period, stacked by their price."""
     by_name = {row.name: row for row in rows}
     empty = SpendRow("")
-    points = [Point(name, _amounts(by_name.get(name, empty))) for name in names]
+    points = [ChartPoint(name, _amounts(by_name.get(name, empty))) for name in names]
     return Chart("tokens", f"Tokens by {period}", KINDS, points, point_name=period)
 
 

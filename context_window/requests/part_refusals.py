@@ -75,7 +75,7 @@ class PartRefusals:
             settings = self._active.current
             replay = self._sessions.view(log, state, settings)
             parts, is_guess = parts_meant(replay.session_view(log) if sent_view is None else sent_view, refusal)
-            noted_before = {(item.id, place) for item, place in replay.refused_parts()}
+            noted_before = {(item.id, index) for item, index in replay.refused_parts()}
             before = state.refused_parts(log)
             sources = {source for part in parts if (source := source_of_part(part)) is not None} - before.since.keys()
             if not sources:
@@ -88,15 +88,15 @@ class PartRefusals:
                 state.refused = before
                 raise
         budget = settings.budget
-        new = [(item, place) for item, place in notes if (item.id, place) not in noted_before]
-        events = (_refusal_event(log.id, total, budget.tokens, item, place, refusal) for item, place in new)
+        new = [(item, index) for item, index in notes if (item.id, index) not in noted_before]
+        events = (_refusal_event(log.id, total, budget.tokens, item, index, refusal) for item, index in new)
         emit(events, self._on_event, budget.model)
         return True
 
 
-def _refusal_event(session_id: str, total: int, budget: int, item: Item, place: int, refusal: PartRefusedError) -> PartRefused:
-    kind: PartKind = "image" if isinstance(parts_of_item(item)[place], Image) else "document"
-    return PartRefused(session_id, total, budget, item.id, original_place(item, place), kind, refusal_phrase(refusal.reason))
+def _refusal_event(session_id: str, total: int, budget: int, item: Item, index: int, refusal: PartRefusedError) -> PartRefused:
+    kind: PartKind = "image" if isinstance(parts_of_item(item)[index], Image) else "document"
+    return PartRefused(session_id, total, budget, item.id, original_place(item, index), kind, refusal_phrase(refusal.reason))
 
 
 def unexplained_refusal(error: ModelError, view: Session) -> PartRefusedError | None:
@@ -158,4 +158,4 @@ def _part_at(view: Session, refusal: PartRefusedError) -> Medium | None:
 
 def _length_up_to_answer(items: Sequence[Item]) -> int:
     """Return the number of items up to and including the model's last answer."""
-    return next((place for place in range(len(items), 0, -1) if is_answer(items[place - 1])), 0)
+    return next((length for length in range(len(items), 0, -1) if is_answer(items[length - 1])), 0)

@@ -175,7 +175,7 @@ class SessionCalls:
         contents = SessionContents(view, view.items, view.lineage)
         figures = self._record(replay, contents, settings)
         local_count = LocalCount(decided.counted, settings.budget.counter.name)
-        self._reports.note_view(state, len(decided), SentView(local_count, settings.budget.model, one_shot), contents)
+        self._reports.remember_view(state, len(decided), SentView(local_count, settings.budget.model, one_shot), contents)
         trimmed = Trimmed(view.id, total, budget, len(decided.edits) - decided.replaced, freed(decided))
         changes = state.changes.events(
             trimmed,

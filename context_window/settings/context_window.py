@@ -207,7 +207,7 @@ def window_of(context_window: ContextWindow | None, limits: Mapping[str, Any]) -
         limits: Fields of a `ContextWindow` by name.
 
     Raises:
-        ArgumentError: A name is not that of a field, or there are fields beside the object.
+        ArgumentError: A name is not that of a field, or there are fields besides the object.
         BudgetError: A limit makes no sense.
     """
     names = [spec.name for spec in fields(ContextWindow)]

@@ -24,7 +24,7 @@ from .rows import FORMAT, DamagedRowsError, LogRows, decode
 
 NAME = "spend.sqlite3"
 LOGS_MAX = 500_000
-"""Logs to keep. A cache with more is begun anew: most of them no longer exist."""
+"""Logs to keep. A cache with more is emptied: most of them no longer exist."""
 COMMIT_EVERY = 500
 """Logs between two commits, so that an interrupted run keeps most of its work."""
 DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -63,7 +63,7 @@ class SpendCache:
         with SpendCache(cache_file()) as cache:
             ledger = read_ledger(find_logs(), cache=cache)
 
-    A cache that cannot be used costs time and no figures: its methods raise nothing, and `problem` says what is wrong.
+    A cache that cannot be used costs time and no figures: its methods raise nothing, and `problem` names the fault.
 
     Attributes:
         path: The file.

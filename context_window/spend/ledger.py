@@ -21,7 +21,7 @@ Progress = Callable[[int], AbstractContextManager[Advance]]
 
 @dataclass(frozen=True, slots=True)
 class LogFault:
-    """A log of which something could not be read.
+    """A log that could not be read in full.
 
     Attributes:
         path: The log.
@@ -40,7 +40,7 @@ class Ledger:
         requests: Each request once, by the order of the logs' names. Their ids are hashed.
         repeated: Reports left out since another log reports the same request: forks and resumed sessions copy their past.
         logs: Number of logs read.
-        faults: The logs of which something could not be read.
+        faults: The logs that could not be read in full.
     """
 
     requests: tuple[Request, ...]
@@ -94,8 +94,8 @@ class _Entries:
         """Add a log. Of two reports of a request, the one with more output tokens stays, else that of the log whose name is first."""
         self._reports += len(rows.requests)
         self._logs += rows.problem is None
-        for place, request in enumerate(rows.requests):
-            entry = log.place, place, request
+        for index, request in enumerate(rows.requests):
+            entry = log.index, index, request
             if not request.id:
                 self._without_id.append(entry)
                 continue
@@ -107,7 +107,7 @@ class _Entries:
             lines = "1 line is damaged and was" if rows.damaged_lines == 1 else f"{rows.damaged_lines:,} lines are damaged and were"
             problem = f"{lines} left out"
         if problem is not None:
-            self._faults.append((log.place, LogFault(log.name, problem)))
+            self._faults.append((log.index, LogFault(log.name, problem)))
 
     def ledger(self) -> Ledger:
         """Return the requests and the faults by the order of the logs."""

@@ -21,13 +21,13 @@ class LogFile:
     """A log before it is read.
 
     Attributes:
-        place: The log's place in the order of names.
+        index: The log's index in the order of names.
         name: The log's path or address.
         size: Bytes; 0 if the file cannot be looked at.
         version: Changes when the file does; empty if the file cannot be looked at.
     """
 
-    place: int
+    index: int
     name: str
     size: int
     version: str
@@ -35,24 +35,24 @@ class LogFile:
 
 def log_files(paths: Iterable[str | os.PathLike[str]]) -> list[LogFile]:
     """Return the files of these paths and addresses, each once, in the order of their names."""
-    return [_log_file(place, name) for place, name in enumerate(sorted({os.fspath(path) for path in paths}))]
+    return [_log_file(index, name) for index, name in enumerate(sorted({os.fspath(path) for path in paths}))]
 
 
-def _log_file(place: int, name: str) -> LogFile:
+def _log_file(index: int, name: str) -> LogFile:
     if is_remote(name):
-        return LogFile(place, name, *remote_version(name))
+        return LogFile(index, name, *remote_version(name))
     files: Sequence[str | Path] = [name]
     if not name.endswith(".jsonl") and is_storage(Path(name)):
         files = files_of(Path(name))
     states = [state for file in files if (state := _state_of(file)) is not None]
     version = ",".join(f"{state.st_size}:{state.st_mtime_ns}" for state in states)
-    return LogFile(place, name, sum(state.st_size for state in states), version)
+    return LogFile(index, name, sum(state.st_size for state in states), version)
 
 
 def _state_of(path: str | Path) -> os.stat_result | None:
     try:
         return os.stat(path)
-    except (OSError, ValueError):  # ValueError: a NUL byte in the path. Reading the log says what is wrong
+    except (OSError, ValueError):  # ValueError: a NUL byte in the path. Reading the log names the fault
         return None
 
 

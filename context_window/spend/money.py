@@ -1,4 +1,4 @@
-"""Prices a request by the price list of its day. A price that the log states goes first: the tool knows what it was charged."""
+"""Prices a request by the price list of its day. A price that the log states goes first: the tool knows its charge."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _distance(head: bytes, folder: Path) -> int | None:
             return None
         return folders.index(project) if project in folders else None
     if match := _HASH.search(head):  # Gemini CLI names a folder by the SHA-256 of its path
-        hashes = [sha256(str(place).encode("utf-8", "surrogateescape")).hexdigest() for place in folders]
+        hashes = [sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest() for path in folders]
         name = match[1].decode()
         return hashes.index(name) if name in hashes else None
     return None

@@ -55,7 +55,7 @@ def remote_version(address: str) -> tuple[int, str]:
     files, path = _file_system(address)
     try:
         facts = files.info(path)
-    except Exception:  # noqa: BLE001 - as above; reading the log says what is wrong
+    except Exception:  # noqa: BLE001 - as above; reading the log names the fault
         return 0, ""
     marks = [str(facts[name]) for name in ("ETag", "LastModified", "mtime", "last_modified", "etag") if facts.get(name)]
     size = facts.get("size") or 0

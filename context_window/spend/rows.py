@@ -23,7 +23,7 @@ from session.transcripts.reported_requests import Request, read_requests
 from .remote import is_remote, local_copy
 
 FORMAT = 2
-"""Number of the format. Raise it when a reader's figures change: rows of another format are read anew."""
+"""Number of the format. Raise it when a reader's figures change: logs with rows of another format are read again."""
 WORTH_COMPRESSING = 4_000
 """Bytes of rows that are compressed. Most logs are small, and setting up the compression takes as long as their rows."""
 ID_BYTES = 16
@@ -36,7 +36,7 @@ class LogRows:
 
     Attributes:
         requests: Each request once.
-        damaged_lines: Lines of which something could not be read.
+        damaged_lines: Lines that could not be read in full.
         problem: The reason why the log could not be read at all, in words; None if it could.
     """
 
@@ -71,16 +71,16 @@ def read_rows(name: str, on_read: Callable[[int], object] | None = None) -> byte
 
 def encode(log: LogRows) -> bytes:
     """Return the rows as bytes. Ids are hashed."""
-    places: dict[str, int] = {}
+    indices: dict[str, int] = {}
 
-    def place(text: str) -> int:
-        return places.setdefault(text, len(places))
+    def index_of(text: str) -> int:
+        return indices.setdefault(text, len(indices))
 
     requests = [
         [
             _hashed(request.id),
             request.time,
-            *(place(text) for text in (request.tool, request.model, request.project, request.session, request.agent)),
+            *(index_of(text) for text in (request.tool, request.model, request.project, request.session, request.agent)),
             request.input_tokens,
             request.cache_read,
             request.cache_write,
@@ -91,7 +91,7 @@ def encode(log: LogRows) -> bytes:
         ]
         for request in log.requests
     ]
-    values = {"requests": requests, "texts": list(places), "damaged": log.damaged_lines, "problem": log.problem}
+    values = {"requests": requests, "texts": list(indices), "damaged": log.damaged_lines, "problem": log.problem}
     data = json.dumps(values, separators=(",", ":")).encode()
     return data if len(data) < WORTH_COMPRESSING else zlib.compress(data, 1)
 

@@ -53,11 +53,11 @@ def read_in_processes(parts: Sequence[Sequence[LogFile]], advance: Advance, proc
         advance: Called with the bytes of each batch.
         processes: Number of processes.
     """
-    unread = {log.place: log for part in parts for log in part}
+    unread = {log.index: log for part in parts for log in part}
     try:
         for part, rows in _results(parts, processes):
             for log, data in zip(part, rows, strict=True):
-                del unread[log.place]
+                del unread[log.index]
                 yield log, data
             advance(sum(log.size for log in part))
     except BrokenProcessPool:

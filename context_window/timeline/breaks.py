@@ -1,6 +1,6 @@
 """Compares each request's cache reads with what the request before it left in the cache, and names the cause where the log shows it.
 
-1. A request leaves in the cache what it read from it and what it wrote to it.
+1. A request leaves in the cache all that it read from it or wrote to it.
 2. If the next request reads less, the cache broke there. Less than `LEAST` tokens is noise: providers cache in blocks.
 3. The cause is the first that the log shows: another agent, another model, a compaction, a change of the system prompt or the tools, an
    item that changed or left, a pause longer than the cache's lifetime. Else it is unknown.

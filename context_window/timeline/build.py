@@ -80,10 +80,10 @@ def events_of(session: Session, walk: WindowWalk, reports: LogReports) -> Iterat
     strays: dict[str, list[Request]] = {}
     for item_id, request in reports.strays:
         strays.setdefault(item_id, []).append(request)
-    for place, item in enumerate(session.items):
+    for position, item in enumerate(session.items):
         report = reports.by_item.get(item.id)
         if report is not None:
-            state = max(0, bisect_right(starts, place) - 1)
+            state = max(0, bisect_right(starts, position) - 1)
             yield from (RequestEvent(state, stray, is_in_log=False) for stray in strays.get(item.id, ()))
             yield RequestEvent(state, report)
     yield from (RequestEvent(len(walk.states), stray, is_in_log=False) for stray in strays.get("", ()))

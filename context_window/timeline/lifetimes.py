@@ -30,24 +30,24 @@ class Lifetimes:
         self.costs = [0.0] * size
         self.requests = [0] * size
         self._tokens = PrefixSums(size, 0)
-        self._rates = PrefixSums(size, 0.0)  # differences: the sum up to a place is what a token there has cost so far
+        self._rates = PrefixSums(size, 0.0)  # differences: the sum up to a position is the cost of a token there so far
         self._now = [0] * size
         self._settled_rates = [0.0] * size
         self._entered = [0] * size
         self._count = 0
 
-    def put(self, place: int, tokens: int) -> None:
+    def put(self, position: int, tokens: int) -> None:
         """Give an item these tokens from now on; 0 if it is not in the prompt."""
-        self.settle(place)
-        self._tokens.add(place, tokens - self._now[place])
-        self._now[place] = tokens
+        self.settle(position)
+        self._tokens.add(position, tokens - self._now[position])
+        self._now[position] = tokens
 
-    def settle(self, place: int) -> None:
+    def settle(self, position: int) -> None:
         """Bring the cost of an item up to date."""
-        rate, tokens = self._rates.first(place + 1), self._now[place]
-        self.costs[place] += tokens * (rate - self._settled_rates[place])
-        self.requests[place] += self._count - self._entered[place] if tokens else 0
-        self._settled_rates[place], self._entered[place] = rate, self._count
+        rate, tokens = self._rates.first(position + 1), self._now[position]
+        self.costs[position] += tokens * (rate - self._settled_rates[position])
+        self.requests[position] += self._count - self._entered[position] if tokens else 0
+        self._settled_rates[position], self._entered[position] = rate, self._count
 
     def charge(self, regions: Iterable[tuple[int, float]], overhead: float, factor: float) -> float:
         """Add a request, and return the cost of its overhead in US dollars.

@@ -1,4 +1,4 @@
-"""Finds the place of each reported request in a session: the response that carries the same counts, in the order of the log."""
+"""Finds each reported request in a session: the response that carries the same counts, in the order of the log."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ def match_requests(requests: Sequence[Request], session: Session, others: Iterab
     agent = agents.most_common(1)[0][0]
     unmatched = [index for index in range(len(requests)) if index not in matches]
     of_others = _matches([requests[index] for index in unmatched], [item for other in others for item in _reporting(other.items)])
-    strays = [index for place, index in enumerate(unmatched) if place not in of_others and requests[index].agent == agent]
+    strays = [index for position, index in enumerate(unmatched) if position not in of_others and requests[index].agent == agent]
     _match_by_order(requests, items, strays, matches)
     next_items = _next_items(len(requests), matches, items)
     return LogReports(
-        {items[place].id: requests[index] for index, place in matches.items()},
+        {items[position].id: requests[index] for index, position in matches.items()},
         tuple((next_items[index], requests[index]) for index in strays if index not in matches),
         tuple(requests[index] for index in unmatched if index not in matches and index not in set(strays)),
     )
@@ -101,13 +101,13 @@ def _item_counts(item: Item) -> Counts:
 
 def _matches(requests: Sequence[Request], items: Sequence[Item]) -> dict[int, int]:
     """Return by the index of a request the index of the first unused item with the same counts."""
-    places: dict[Counts, deque[int]] = defaultdict(deque)
-    for place, item in enumerate(items):
-        places[_item_counts(item)].append(place)
+    positions: dict[Counts, deque[int]] = defaultdict(deque)
+    for position, item in enumerate(items):
+        positions[_item_counts(item)].append(position)
     matches: dict[int, int] = {}
     for index, request in enumerate(requests):
-        if free_places := places.get(_counts_of(request)):
-            matches[index] = free_places.popleft()
+        if free_positions := positions.get(_counts_of(request)):
+            matches[index] = free_positions.popleft()
     return matches
 
 

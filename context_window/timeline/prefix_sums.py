@@ -13,7 +13,7 @@ class PrefixSums(Generic[Number]):
     sums = PrefixSums(3, 0)
     sums.add(1, 5)
     sums.first(2)  # 5: the sum of the first two
-    sums.find(4)  # 1: the place in which the fifth unit lies
+    sums.find(4)  # 1: the index of the number in which the fifth unit lies
     """
 
     def __init__(self, size: int, zero: Number) -> None:
@@ -25,9 +25,9 @@ class PrefixSums(Generic[Number]):
         self._zero: Number = zero
         self._tree: list[Number] = [zero] * (size + 1)
 
-    def add(self, place: int, amount: Number) -> None:
-        """Add an amount to the number at a place. A place beyond the end is ignored."""
-        node = place + 1
+    def add(self, index: int, amount: Number) -> None:
+        """Add an amount to the number at an index. An index beyond the end is ignored."""
+        node = index + 1
         while node < len(self._tree):
             self._tree[node] += amount
             node += node & -node
@@ -42,10 +42,10 @@ class PrefixSums(Generic[Number]):
 
     def find(self, amount: float) -> int:
         """Return the greatest count whose first numbers sum to no more than the amount. No number may be negative."""
-        place, step = 0, 1 << (len(self._tree) - 1).bit_length()
+        index, step = 0, 1 << (len(self._tree) - 1).bit_length()
         while step:
-            if place + step < len(self._tree) and self._tree[place + step] <= amount:
-                place += step
-                amount -= self._tree[place]
+            if index + step < len(self._tree) and self._tree[index + step] <= amount:
+                index += step
+                amount -= self._tree[index]
             step >>= 1
-        return place
+        return index

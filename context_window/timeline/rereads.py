@@ -40,7 +40,7 @@ def rereads_of(items: Sequence[Item], tokens: Sequence[int], costs: Sequence[flo
     files: dict[str, Reread] = {}
     arguments: set[tuple[str, str]] = set()
     pending: dict[str, Reread] = {}  # by call id: rereads whose output has not come yet
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         reread = None
         if isinstance(item, FunctionCall):
             access = None if is_writer(item.name, item.arguments) else file_access(item.name, item.arguments)
@@ -56,6 +56,6 @@ def rereads_of(items: Sequence[Item], tokens: Sequence[int], costs: Sequence[flo
         elif isinstance(item, FunctionCallOutput):
             reread = pending.pop(item.call_id, None)
         if reread is not None:
-            reread.tokens += tokens[place]
-            reread.cost += costs[place]
+            reread.tokens += tokens[position]
+            reread.cost += costs[position]
     return sorted((file for file in files.values() if file.reads > 1), key=lambda file: (-file.cost, -file.tokens, file.path))

@@ -150,7 +150,7 @@ def _managed(events: Sequence[RequestEvent], states: Sequence[WindowState], view
 
 
 def _smaller(request: Request, prompt: int, cacheable: int) -> Request:
-    """Return the request with this many prompt tokens, of which no more than `cacheable` are read from the cache."""
+    """Return the request with this many prompt tokens; at most `cacheable` of them are read from the cache."""
     cache_read = min(request.cache_read, cacheable, prompt)
     rest, real_rest = prompt - cache_read, _prompt(request) - request.cache_read
     if real_rest <= 0:

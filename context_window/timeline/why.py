@@ -172,15 +172,15 @@ def why_of(session: Session, timeline: Timeline, walk: WindowWalk, events: Seque
         _tools(items, tokens, costs),
         tuple(
             ItemCost(
-                items[place].id,
-                describe(items[place]),
-                PRIORITY[walk.ranks[place]].value,
-                tokens[place],
-                lifetimes.requests[place],
-                _money(costs[place]),
+                items[position].id,
+                describe(items[position]),
+                PRIORITY[walk.ranks[position]].value,
+                tokens[position],
+                lifetimes.requests[position],
+                _money(costs[position]),
             )
-            for place in nlargest(LARGEST, range(len(costs)), key=costs.__getitem__)
-            if costs[place] > 0
+            for position in nlargest(LARGEST, range(len(costs)), key=costs.__getitem__)
+            if costs[position] > 0
         ),
         tuple(rereads_of(items, tokens, costs)),
         savings,
@@ -205,20 +205,20 @@ def _lifetimes(walk: WindowWalk, events: Sequence[RequestEvent]) -> tuple[Lifeti
         scale = float(cost / listed)
         outside[ANSWERS] += request.output_tokens * float(rates.output) * scale
         outside[OVERHEAD] += _charge(lifetimes, states[event.state], request, rates, scale)
-    for place in range(len(walk.tokens)):
-        lifetimes.settle(place)
+    for position in range(len(walk.tokens)):
+        lifetimes.settle(position)
     return lifetimes, outside
 
 
 def _enter(lifetimes: Lifetimes, walk: WindowWalk, state: WindowState, start: int) -> None:
-    for place, tokens in state.changes:
-        lifetimes.put(place, max(0, tokens))
-    for place in range(start, state.length):
-        lifetimes.put(place, walk.tokens[place])
+    for position, tokens in state.changes:
+        lifetimes.put(position, max(0, tokens))
+    for position in range(start, state.length):
+        lifetimes.put(position, walk.tokens[position])
 
 
 def _charge(lifetimes: Lifetimes, state: WindowState, request: Request, rates: Rates, scale: float) -> float:
-    """Charge the items of a request, and return the cost of what is in its prompt besides them."""
+    """Charge the items of a request, and return the cost of the rest of its prompt."""
     prompt, items = request.total - request.output_tokens, sum(state.tokens)
     is_scaled = prompt < state.counted
     factor = prompt / state.counted if is_scaled else 1.0
@@ -233,12 +233,12 @@ def _charge(lifetimes: Lifetimes, state: WindowState, request: Request, rates: R
 
 def _tools(items: Sequence[Item], tokens: Sequence[int], costs: Sequence[float]) -> tuple[ToolCost, ...]:
     sums: dict[str, list[float]] = {}
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         if isinstance(item, FunctionCall | FunctionCallOutput):
             row = sums.setdefault(item.name, [0, 0, 0.0])
             row[0] += isinstance(item, FunctionCall)
-            row[1] += tokens[place]
-            row[2] += costs[place]
+            row[1] += tokens[position]
+            row[2] += costs[position]
     rows = (ToolCost(name, int(calls), int(size), _money(cost)) for name, (calls, size, cost) in sums.items())
     return tuple(sorted(rows, key=lambda row: (-row.cost, -row.tokens, row.name)))
 

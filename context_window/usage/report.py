@@ -83,7 +83,7 @@ class ToolRow:
         tokens: Tokens of calls and outputs.
         calls: Number of calls.
         cleared: Number of calls whose output or arguments show placeholders.
-        extracts: Number of calls of which a digest shows lines: of the output, the arguments or both.
+        extracts: Number of calls with lines in a digest: of the output, the arguments or both.
     """
 
     name: str
@@ -132,7 +132,7 @@ class UsageReport:
         messages: Number of messages among them.
         compacted_items: Items of the log that a summary replaces; they are in no request.
         compacted_tokens: Tokens that these would cost.
-        extracts: Number of items of which digests show lines.
+        extracts: Number of items with lines in digests.
         extract_tokens: Tokens of these digests.
         counter: The token counter's name.
         model: The model's name; None if there is none or it is not known.

@@ -30,7 +30,7 @@ class UsageReports:
         self._sessions = sessions
         self._last_view: SessionContents | None = None
 
-    def note_view(self, state: SessionState, length: int, view: SentView, contents: SessionContents) -> None:
+    def remember_view(self, state: SessionState, length: int, view: SentView, contents: SessionContents) -> None:
         """Remember a view that is returned to the caller. The caller holds the state's lock.
 
         Args:

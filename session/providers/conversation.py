@@ -21,7 +21,7 @@ from session.providers import additions
 from session.sanitize import clean_json
 from session.session import Session
 from session.stack import with_room
-from session.units import KIND_NOTE, KIND_ORPHAN, KIND_OUTPUT, KIND_SILENT, KIND_USER, Grouping, is_answer
+from session.units import KIND_NOTICE, KIND_ORPHAN, KIND_OUTPUT, KIND_SILENT, KIND_USER, Grouping, is_answer
 
 ResponseItem: TypeAlias = Reasoning | Message | FunctionCall
 Json: TypeAlias = dict[str, Any]
@@ -102,7 +102,7 @@ def dialogue_of(session: Session, *, system_in_place: bool = False) -> Dialogue:
     others = [entry for entry in entries if not entry.is_prompt]
     removed = session.removed if others else None
     if reader.is_note_due and groups.is_followed:
-        entries.append(_Entry(len(groups) - 1, USAGE_NOTE_STEP))
+        entries.append(_DialogueEntry(len(groups) - 1, USAGE_NOTE_STEP))
         others.append(entries[-1])
     settled = session.settled
     return Dialogue(
@@ -123,13 +123,13 @@ def opening_of(session: Session) -> str | None:
         groups.feed(item)
         kind = groups.kind[-1]
         if kind not in (KIND_SILENT, KIND_ORPHAN):
-            return line or (None if kind in (KIND_USER, KIND_NOTE) else additions.PREAMBLE)
+            return line or (None if kind in (KIND_USER, KIND_NOTICE) else additions.PREAMBLE)
         has_blank = has_blank or (isinstance(item, Message) and item.role == "user")
     return line if has_blank else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _DialogueEntry:
     """A step or instructions, with the position in the log of its first item."""
 
     position: int
@@ -152,7 +152,7 @@ class _DialogueReader:
     """
 
     def __init__(self, noted_after: str | None) -> None:
-        self.entries: list[_Entry] = []
+        self.entries: list[_DialogueEntry] = []
         self.is_note_due = False
         self.first_update = inf
         self._noted_after = noted_after
@@ -178,28 +178,28 @@ class _DialogueReader:
 
     def _begin_response(self, position: int, *, resumes: bool) -> None:
         if self.is_note_due:
-            self.entries.append(_Entry(position - 1, USAGE_NOTE_STEP))
+            self.entries.append(_DialogueEntry(position - 1, USAGE_NOTE_STEP))
             self.is_note_due = False
         self._response = Response(resumes=resumes)
-        self.entries.append(_Entry(position, self._response))
+        self.entries.append(_DialogueEntry(position, self._response))
 
-    def _entry(self, item: Item, position: int) -> _Entry | None:
+    def _entry(self, item: Item, position: int) -> _DialogueEntry | None:
         """Return the entry of an item that is neither part of a response nor an output; None for an update without instructions."""
         if isinstance(item, Message):
-            return _Entry(position, _escaped(item), is_prompt=item.role in ("system", "developer"))
+            return _DialogueEntry(position, _escaped(item), is_prompt=item.role in ("system", "developer"))
         if isinstance(item, AgentHandoff):
             note = additions.handoff_note(item.to_agent, item.from_agent, item.reason)
-            return _Entry(position, Message("user", note, id=item.id, created_at=item.created_at))
+            return _DialogueEntry(position, Message("user", note, id=item.id, created_at=item.created_at))
         if isinstance(item, Compaction):
-            return _Entry(position, item)
+            return _DialogueEntry(position, item)
         if not (isinstance(item, AgentConfigUpdate) and (item.instructions or "").strip()):
             return None
         self.first_update = min(self.first_update, position)
         prompt = Message("system", item.instructions or "", id=item.id, created_at=item.created_at)
-        return _Entry(position, prompt, is_prompt=True, is_update=True)
+        return _DialogueEntry(position, prompt, is_prompt=True, is_update=True)
 
 
-def _in_place(entries: list[_Entry], first_update: float) -> list[_Entry]:
+def _in_place(entries: list[_DialogueEntry], first_update: float) -> list[_DialogueEntry]:
     """Return the entries with the config updates right after the instructions that the log begins with."""
     leading = list(takewhile(lambda entry: entry.is_prompt and entry.position < first_update, entries))
     later = entries[len(leading) :]
@@ -327,13 +327,13 @@ def open_conversation(messages: list[Json], opening: Json) -> None:
         messages: The messages. Without the line, a text there that a reader would take for it is changed.
         opening: The line as a message; its content is None if there is no line.
     """
-    place = opening_place(messages)
-    if place == len(messages):
+    index = opening_index(messages)
+    if index == len(messages):
         return
     if opening["content"] is not None:
-        messages.insert(place, opening)
-    elif is_user_text(first := messages[place]) and (text := additions.escaped(first["content"], at_opening=True)) != first["content"]:
-        messages[place] = {**first, "content": text}
+        messages.insert(index, opening)
+    elif is_user_text(first := messages[index]) and (text := additions.escaped(first["content"], at_opening=True)) != first["content"]:
+        messages[index] = {**first, "content": text}
 
 
 def append_message(messages: list[Json], message: Json) -> None:
@@ -353,8 +353,8 @@ def _ends_in_answer(messages: list[Json]) -> bool:
     return bool(messages) and messages[-1].get("role") == "assistant"
 
 
-def opening_place(messages: Iterable[Mapping[str, Any]]) -> int:
-    """Return the place of the first message that is no system prompt."""
+def opening_index(messages: Iterable[Mapping[str, Any]]) -> int:
+    """Return the index of the first message that is no system prompt."""
     return sum(1 for _ in takewhile(lambda message: message.get("role") in ("system", "developer"), messages))
 
 

@@ -188,17 +188,17 @@ class SessionBuilder:
             texts = [Text(additions.unescaped(part.text, additions.USAGE_NOTE)) if isinstance(part, Text) else part for part in parts]
             self.add(replace(message, content=tuple(texts)))
             return
-        place = parts.index(Text(additions.USAGE_NOTE))
-        if place:
-            self.add_user_message(replace(message, content=tuple(parts[:place])))
+        index = parts.index(Text(additions.USAGE_NOTE))
+        if index:
+            self.add_user_message(replace(message, content=tuple(parts[:index])))
         if not self.session.items or is_answer(self.session.items[-1]):
             self.end_response()
             self.add(Compaction("", **self.fields()))
         self.session.metadata[USAGE_NOTED_AFTER] = self.session.items[-1].id
         self._is_answer_due = True
-        if place + 1 < len(parts):
-            fields = self.fields() if place else {"id": message.id, "created_at": message.created_at}
-            self.add_user_message(replace(message, content=tuple(parts[place + 1 :]), **fields))
+        if index + 1 < len(parts):
+            fields = self.fields() if index else {"id": message.id, "created_at": message.created_at}
+            self.add_user_message(replace(message, content=tuple(parts[index + 1 :]), **fields))
 
     def add_output(self, call_id: str, output: Iterable[Part], *, is_error: bool = False, extra: Mapping[str, Any] | None = None) -> None:
         """Append the output of a call, under the name of the call's tool."""

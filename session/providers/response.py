@@ -114,8 +114,8 @@ def _anthropic(payload: Mapping[str, Any]) -> ProviderResponse:
     if usage is not None and any(map(is_native, answer.items)):
         usage = with_compactions(usage, payload["usage"])
     edits = payload.get("context_management")
-    notes = {EDITS: clean_json(edits, "response.context_management")} if answer.items and isinstance(edits, Mapping) else {}
-    return _with_notes(replace(answer, usage=usage), notes)
+    extra = {EDITS: clean_json(edits, "response.context_management")} if answer.items and isinstance(edits, Mapping) else {}
+    return _with_extra(replace(answer, usage=usage), extra)
 
 
 def _chat(payload: Mapping[str, Any]) -> ProviderResponse:
@@ -145,18 +145,18 @@ def _google(payload: Mapping[str, Any]) -> ProviderResponse:
     stop = candidate.get("finish_reason", candidate.get("finishReason", blocked))
     usage = payload.get("usage_metadata", payload.get("usageMetadata"))
     answer = _response(session, usage, payload.get("model_version", payload.get("modelVersion")), stop)
-    notes = {
+    extra = {
         key: clean_json(candidate[name], f"response.{name}") for key, names in SOURCES.items() for name in names if candidate.get(name)
     }
-    return _with_notes(answer, notes)
+    return _with_extra(answer, extra)
 
 
-def _with_notes(answer: ProviderResponse, notes: Mapping[str, Any]) -> ProviderResponse:
+def _with_extra(answer: ProviderResponse, extra: Mapping[str, Any]) -> ProviderResponse:
     """Return the answer with these entries in the `extra` of its first item, if it has one."""
-    if not (answer.items and notes):
+    if not (answer.items and extra):
         return answer
     first, *later = answer.items
-    return replace(answer, items=(replace(first, extra={**first.extra, **notes}), *later))
+    return replace(answer, items=(replace(first, extra={**first.extra, **extra}), *later))
 
 
 def _response(session: Session, usage: object, model: object, stop: object) -> ProviderResponse:

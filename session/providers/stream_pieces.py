@@ -114,8 +114,8 @@ def joined_completion(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         for name in ("content", "refusal", "reasoning_content", "reasoning"):
             if isinstance(delta.get(name), str):
                 message[name] = (message.get(name) or "") + delta[name]
-        for place, call in enumerate(delta.get("tool_calls") or ()):
-            _add_call_piece(calls.setdefault(call.get("index", place), {"type": "function"}), call)
+        for number, call in enumerate(delta.get("tool_calls") or ()):
+            _add_call_piece(calls.setdefault(call.get("index", number), {"type": "function"}), call)
     if calls:
         message["tool_calls"] = [calls[index] for index in sorted(calls)]
     return {**completion, "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}]}

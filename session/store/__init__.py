@@ -18,7 +18,7 @@ Theory of operation. Comments in this folder refer to the numbers.
    A save continues from the row count it last saw. If another process has added rows since, the save raises StoreConflictError and
    writes nothing; the unique index on (session, number) would stop it in any case (`store.py`).
 6. Crashes. A save is one transaction, flushed to the disk before it returns. After a crash or a power cut the file holds every save
-   that returned, and of an interrupted save everything or nothing. The `…-wal` file beside the store is part of it: copy both. Where
+   that returned, and of an interrupted save everything or nothing. The `…-wal` file next to the store is part of it: copy both. Where
    the file system cannot do WAL, SQLite uses a rollback journal instead: as safe, but readers and writers wait for each other.
 7. Damage. Reading a damaged page or row raises StoreDamagedError with the session's id and the row, never a wrong session. The
    other sessions still load, and so do the damaged session's revisions that end before the damaged row:

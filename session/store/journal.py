@@ -11,7 +11,7 @@ A row has a kind and a body of JSON:
     metadata   the metadata; written when it changes
 
 Example: pinning the first of two items adds `new` (its pinned twin) and `edit {"of": [2, 1], "runs": [[2, 3], [1, 2]]}`. So the
-size of an edit depends on what it changes, not on the length of the log.
+size of an edit depends on its changes, not on the length of the log.
 
 Images are base64 inside their item, a third larger than as blobs. In exchange one row is one complete item under one checksum, in the
 same form as in every saved session.
@@ -156,7 +156,7 @@ def saved_state(session: Session, stored: Session, *, key: int, rows: int, title
 def _item_rows(items: Sequence[Item], start: int) -> tuple[list[Row], Sequence[Item]]:
     """Return a row for each item from `start` on, and those items."""
     fresh = items[start:]
-    return [Row(ITEM, _item_json(item, start + place)) for place, item in enumerate(fresh)], fresh
+    return [Row(ITEM, _item_json(item, start + index)) for index, item in enumerate(fresh)], fresh
 
 
 def _edit_rows(session: Session, saved: SavedState) -> tuple[list[Row], Sequence[Item]]:
@@ -169,11 +169,11 @@ def _edit_rows(session: Session, saved: SavedState) -> tuple[list[Row], Sequence
     return [*rows, Row(EDIT, _json({"of": [length, len(fresh)], "runs": runs}))], fresh
 
 
-def _item_json(item: Item, place: int) -> bytes:
+def _item_json(item: Item, position: int) -> bytes:
     try:
         return _json(item_to_dict(item))
     except FormatError as error:
-        raise FormatError(f"items[{place}].{error.where.partition('.')[2]}", error.problem) from None
+        raise FormatError(f"items[{position}].{error.where.partition('.')[2]}", error.problem) from None
 
 
 def _json(value: object) -> bytes:
@@ -182,18 +182,18 @@ def _json(value: object) -> bytes:
 
 def _runs(before: Sequence[Item], after: Sequence[Item]) -> tuple[list[list[int]], list[Item]]:
     """Return the log after an edit as runs of positions, counted over the old items and then the new ones; and the new items."""
-    places = {id(item): place for place, item in enumerate(before)}
+    positions = {id(item): position for position, item in enumerate(before)}
     runs: list[list[int]] = []
     new: list[Item] = []
     for item in after:
-        place = places.get(id(item))
-        if place is None:
-            place = len(before) + len(new)
+        position = positions.get(id(item))
+        if position is None:
+            position = len(before) + len(new)
             new.append(item)
-        if runs and runs[-1][1] == place:
+        if runs and runs[-1][1] == position:
             runs[-1][1] += 1
         else:
-            runs.append([place, place + 1])
+            runs.append([position, position + 1])
     return runs, new
 
 

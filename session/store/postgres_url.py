@@ -48,8 +48,8 @@ def shown_url(parameters: dict[str, Any]) -> str:
     all_ports = ports.split(",")
     if len(all_ports) == 1:
         all_ports *= hosts.count(",") + 1
-    places = [f"{_host(host)}{port and ':'}{port}" for host, port in zip(hosts.split(","), all_ports, strict=False)]
-    return f"postgresql://{quote(user, safe='')}{user and '@'}{','.join(places)}/{quote(database, safe='')}"
+    addresses = [f"{_host(host)}{port and ':'}{port}" for host, port in zip(hosts.split(","), all_ports, strict=False)]
+    return f"postgresql://{quote(user, safe='')}{user and '@'}{','.join(addresses)}/{quote(database, safe='')}"
 
 
 def _host(host: str) -> str:

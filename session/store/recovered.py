@@ -11,7 +11,7 @@ from session.errors import FormatError
 from session.sanitize import MAX_COUNT, clean
 
 from .journal import Row, changes_since
-from .replay import Replay
+from .replay import JournalReplay
 from .schema import LOST_AND_FOUND
 from .tables import SELECT_HEADS, Head, SessionInfo, head_of, row_of
 
@@ -82,7 +82,7 @@ def _rebuilt_head(connection: sqlite3.Connection, key: int) -> Head | None:
 
     If rows are missing in the middle, it counts them too, so that loading the session reports the damage.
     """
-    replay = Replay()
+    replay = JournalReplay()
     is_valid = True
     count = last = 0
     times: list[float] = []

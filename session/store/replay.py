@@ -1,4 +1,4 @@
-"""`Replay`: rebuilds a session from the rows of its journal. What the rows mean is in `journal.py`.
+"""`JournalReplay`: rebuilds a session from the rows of its journal. What the rows mean is in `journal.py`.
 
 Rows are not trusted: the file may come from anywhere.
 """
@@ -16,13 +16,13 @@ from session.stack import with_room
 from .journal import ITEM, METADATA, NEW, SEAMS, SESSION, Row
 
 
-class Replay:
+class JournalReplay:
     """A session under reconstruction.
 
     Attributes:
         session_id: The id in the first row; not checked before `session`.
         items: Items of the log so far, as JSON values.
-        pending: New items that wait for their edit row, likewise.
+        pending: New items that wait for their edit row, as JSON values.
         edit_count: Edit rows so far.
         row_count: Rows so far.
     """

@@ -1,7 +1,7 @@
 """`StoreServer`: a schema of a PostgreSQL database, a pool of connections and its transactions.
 
 The rows are read and written in `tables.py`. Each transaction states everything that it relies on when it begins. So neither the
-settings of the server, the user and the database nor a pooler between us and the server can change what it means.
+settings of the server, the user and the database nor a pooler between us and the server can change its meaning.
 """
 
 from __future__ import annotations

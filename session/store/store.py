@@ -20,7 +20,7 @@ from .dialect import Connection, Database
 from .file import StoreFile
 from .journal import EDIT, Change, SavedState, changes_since, extends, saved_state
 from .postgres_url import is_url
-from .replay import Replay
+from .replay import JournalReplay
 from .tables import Head, SessionInfo, Tables, checked_id
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class SessionStore:
             StoreError: The store cannot be used.
         """
         revisions: list[Revision] = []
-        replay = Replay()
+        replay = JournalReplay()
         updated = 0.0
         with self._database.read() as connection:
             head = self._tables.head(connection, session_id)

@@ -17,7 +17,7 @@ from session.session import Session
 
 from .dialect import Connection, Dialect
 from .journal import EDIT, KINDS, Change, Row, SavedState, checksum
-from .replay import Replay
+from .replay import JournalReplay
 
 SELECT_HEADS = "SELECT key, id, created, updated, title, items, rows, last, crc FROM sessions"
 INSERT_ROW = "INSERT INTO journal (session, number, kind, at, crc, body) VALUES (?, ?, ?, ?, ?, ?)"
@@ -130,14 +130,14 @@ class Tables:
         if expected != head.rows:
             raise StoreDamagedError(self.path, f"{head.rows - expected} of its {head.rows} rows are missing", head.info.id)
 
-    def replay(self, connection: Connection, head: Head, revision: int | None = None) -> Replay:
+    def replay(self, connection: Connection, head: Head, revision: int | None = None) -> JournalReplay:
         """Return a replay of the session up to the end, or up to the edit that ended a revision (theory of operation, 3).
 
         Raises:
             StoreDamagedError: A row is damaged or missing.
             FormatError: There is no such revision.
         """
-        replay = Replay()
+        replay = JournalReplay()
         with closing(self.rows(connection, head)) as rows:
             for number, row, _ in rows:
                 if row.kind == EDIT and replay.edit_count == revision:
@@ -150,7 +150,7 @@ class Tables:
             raise FormatError("revision", f"{short(revision)} does not exist; `revisions()` lists 0 to {replay.edit_count}")
         return replay
 
-    def session(self, replay: Replay, head: Head) -> Session:
+    def session(self, replay: JournalReplay, head: Head) -> Session:
         """Return the session of a replay.
 
         Raises:
@@ -171,8 +171,8 @@ class Tables:
             raise self._damaged(head, number, error) from error
 
     def _damaged(self, head: Head, number: int | None, error: FormatError) -> StoreDamagedError:
-        place = "" if number is None else f"row {number}: "
-        return StoreDamagedError(self.path, f"{place}{error}", head.info.id)
+        row = "" if number is None else f"row {number}: "
+        return StoreDamagedError(self.path, f"{row}{error}", head.info.id)
 
     def add(self, connection: Connection, change: Change, head: Head | None, at: float) -> SavedState:
         """Add the rows of a change and return the stored state of the session after it.

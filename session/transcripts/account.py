@@ -21,10 +21,10 @@ class LineRecord:
 
     Attributes:
         file: The file's name, without its folder.
-        line: The line's number, or the entry's place in a document, counted from 1.
+        line: The line's number, or the entry's number in a document, counted from 1.
         fate: "item": it became the items below. "merged": its content is in another line's item. "not context": the model
             never saw it. "damaged": it cannot be read.
-        reason: The reason for the fate. For a line that became items: notes on omitted parts, or an empty text.
+        reason: The reason for the fate. For a line that became items: the omitted parts, or an empty text.
         session: Id of the session that the line belongs to.
         items: Ids of the items made from it, in the line's order.
     """

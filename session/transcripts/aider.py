@@ -46,13 +46,13 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
     if lines and not lines[-1]:
         lines.pop()
     has_marks = any(line.startswith("#### ") and _is_marked(line) for line in lines)
-    chats: list[_Chat] = []
+    chats: list[_AiderChat] = []
     for number, line in enumerate(lines, 1):
         start = _SESSION_START.match(line)
         if start or not chats:
             if chats:
                 chats[-1].end()
-            chats.append(_Chat(source, start[1] if start else "", number, has_marks=has_marks))
+            chats.append(_AiderChat(source, start[1] if start else "", number, has_marks=has_marks))
         chats[-1].read_line(number, line)
     for chat in chats[-1:]:
         chat.end()
@@ -63,7 +63,7 @@ def _is_marked(line: str) -> bool:
     return line.rstrip("\r").endswith("  ")
 
 
-class _Chat:
+class _AiderChat:
     """Reads the lines of one session."""
 
     def __init__(self, source: Source, started: str, first_line: int, *, has_marks: bool) -> None:
@@ -142,13 +142,13 @@ class _Chat:
         if not lines:
             return
         if not self._response:
-            self._response, self._is_reported = f"L{lines[0][0].place}", False
+            self._response, self._is_reported = f"L{lines[0][0].number}", False
         text = "\n".join(line for _, line in lines)
         self._put(Message("assistant", text, id=self.draft.new_id("", lines[0][0]), created_at=self._time), lines, self._response)
 
     def _put(self, message: Message, lines: list[tuple[Record, str]], response: str = "") -> None:
         self.draft.put(lines[0][0], message, response)
-        reason = f"part of the message on line {lines[0][0].place}"  # one string shared by thousands of lines
+        reason = f"part of the message on line {lines[0][0].number}"  # one string shared by thousands of lines
         for record, _ in lines[1:]:
             record.merge(reason)
 

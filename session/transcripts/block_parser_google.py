@@ -32,20 +32,20 @@ def is_block(value: JsonObject) -> bool:
     return any(name in value for name in _NAMES)
 
 
-def piece_of(block: JsonObject, notes: list[str], result_parts: ResultParts) -> list[Piece]:
+def piece_of(block: JsonObject, reasons: list[str], result_parts: ResultParts) -> list[Piece]:
     """Return the pieces of a part or block. `result_parts` reads what a tool result of Bedrock's holds."""
     for kind, names in _GOOGLE.items():
         for name in names:
             if isinstance(value := block.get(name), dict):
-                return _google(kind, name, value, block, notes, result_parts)
+                return _google(kind, name, value, block, reasons, result_parts)
     if isinstance(text := block.get("text"), str):
         return _text(text, block)
     for name in _BEDROCK:
         if name in block:
-            return _bedrock(name, object_at(block, name), block, notes, result_parts)
+            return _bedrock(name, object_at(block, name), block, reasons, result_parts)
     if signature := _signature(block):
         return [Thought(signature=signature, provider=GOOGLE)]
-    notes.append("left out a block of an unknown kind")
+    reasons.append("left out a block of an unknown kind")
     return []
 
 
@@ -61,7 +61,7 @@ def _text(text: str, block: JsonObject) -> list[Piece]:
     return [*texts, Thought(signature=signature, provider=GOOGLE)] if signature else texts
 
 
-def _google(kind: str, name: str, value: JsonObject, block: JsonObject, notes: list[str], result_parts: ResultParts) -> list[Piece]:
+def _google(kind: str, name: str, value: JsonObject, block: JsonObject, reasons: list[str], result_parts: ResultParts) -> list[Piece]:
     tool = text_at(value, "name", "tool_type", "toolType") or UNKNOWN_TOOL
     call_id = id_at(value, "id") or tool  # ids are optional: without one, a response answers the first call of its name
     metadata = {"thought_signature": signature} if (signature := _signature(block)) else {}
@@ -73,7 +73,7 @@ def _google(kind: str, name: str, value: JsonObject, block: JsonObject, notes: l
         case "functionResponse":
             response = value.get("response")
             members = (part for part in list_at(value, "parts") if isinstance(part, dict))
-            media = tuple(piece for part in members for piece in _parts_only(piece_of(part, notes, result_parts)))
+            media = tuple(piece for part in members for piece in _parts_only(piece_of(part, reasons, result_parts)))
             is_error = isinstance(response, dict) and "error" in response
             return [Result(call_id, (Text(_response_text(response)), *media), is_error, "" if tool == UNKNOWN_TOOL else tool)]
         case "executableCode":
@@ -83,7 +83,7 @@ def _google(kind: str, name: str, value: JsonObject, block: JsonObject, notes: l
             return [Result("code_execution", (Text(text_at(value, "output")),), is_error, "code_execution")]
     media_type = text_at(value, "mimeType", "mime_type")
     data: bytes | str | None = text_at(value, "fileUri", "file_uri") if kind == "fileData" else bytes_of(value.get("data"))
-    part = media_part(data, media_type, notes, title=text_at(value, "displayName", "display_name"))
+    part = media_part(data, media_type, reasons, title=text_at(value, "displayName", "display_name"))
     return [] if part is None else [part]
 
 
@@ -100,14 +100,14 @@ def _response_text(response: object) -> str:
     return json_text(response)
 
 
-def _bedrock(name: str, value: JsonObject, block: JsonObject, notes: list[str], result_parts: ResultParts) -> list[Piece]:
+def _bedrock(name: str, value: JsonObject, block: JsonObject, reasons: list[str], result_parts: ResultParts) -> list[Piece]:
     match name:
         case "toolUse":
             metadata = {"type": kind} if (kind := text_at(value, "type")) else {}
             tool = text_at(value, "name") or UNKNOWN_TOOL
             return [Call(id_at(value, "toolUseId"), tool, value.get("input"), metadata)]
         case "toolResult":
-            parts = result_parts(value.get("content"), notes)
+            parts = result_parts(value.get("content"), reasons)
             return [Result(id_at(value, "toolUseId"), parts, value.get("status") == "error")]
         case "reasoningContent":
             reasoning = object_at(value, "reasoningText")
@@ -124,5 +124,5 @@ def _bedrock(name: str, value: JsonObject, block: JsonObject, notes: list[str], 
         data = source["text"].encode("utf-8", "replace") if isinstance(source.get("text"), str) else bytes_of(source.get("bytes"))  # type: ignore[attr-defined]  # checked to be a str
     form = text_at(value, "format") or "*"
     media_type = {"image": f"image/{form}", "video": f"video/{form}"}.get(name) or {"txt": "text/plain"}.get(form, f"application/{form}")
-    part = media_part(data, media_type, notes, kind="image" if name == "image" else "document", title=text_at(value, "name"))
+    part = media_part(data, media_type, reasons, kind="image" if name == "image" else "document", title=text_at(value, "name"))
     return [] if part is None else [part]

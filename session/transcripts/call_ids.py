@@ -23,7 +23,7 @@ class CallIds:
     def __init__(self) -> None:
         self._ids = UniqueIds()
         self._open_calls: dict[str, deque[tuple[str, str]]] = {}  # by the file's id: our call ids and their tools
-        self._result_places: dict[str, int] = {}  # by the file's id: the record of the last result
+        self._result_numbers: dict[str, int] = {}  # by the file's id: the record of the last result
 
     def add_call(self, file_id: str, tool: str, item_id: str) -> str:
         """Return the session's id for a call.
@@ -47,10 +47,10 @@ class CallIds:
             tool: Name of the tool as stated in the result; may be empty.
         """
         if open_calls := self._open_calls.get(file_id):
-            self._result_places[file_id] = record.place
+            self._result_numbers[file_id] = record.number
             return open_calls.popleft()
-        if file_id in self._result_places:
-            record.merge(f"the result of call {file_id} is already on line {self._result_places[file_id]}")
+        if file_id in self._result_numbers:
+            record.merge(f"the result of call {file_id} is already on line {self._result_numbers[file_id]}")
             return None
-        self._result_places[file_id] = record.place
-        return clean(file_id) or f"call-L{record.place}", tool or UNKNOWN_TOOL
+        self._result_numbers[file_id] = record.number
+        return clean(file_id) or f"call-L{record.number}", tool or UNKNOWN_TOOL

@@ -48,7 +48,7 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:
     draft = Draft(NAME, source, session_id or source.path.stem, metadata)
     system_prompt = text_at(document, "system_prompt")
     head: list[object] = [{"role": "system", "content": system_prompt}] if system_prompt else []
-    feed_entries([*head, *list_at(document, "messages")], draft, _Reader(draft).read_message)
+    feed_entries([*head, *list_at(document, "messages")], draft, _ClineMessageReader(draft).read_message)
     return finish(NAME, source, [draft])
 
 
@@ -68,7 +68,7 @@ def _messages_file(source: Source, document: JsonObject) -> Source:
     raise TranscriptError(source.path, f"has no messages; they are in {names[1]}, which is not in the same folder; pass that file")
 
 
-class _Reader:
+class _ClineMessageReader:
     """Reads the messages of one session."""
 
     def __init__(self, draft: Draft) -> None:

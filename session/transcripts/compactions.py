@@ -2,7 +2,7 @@
 
 1. A compaction replaces the live items before it: those that are not system messages and that no earlier compaction
    replaced. So all compactions of a log together name each item at most once: n lines name at most n ids, not n².
-2. It may keep some of them (`KeepRule`): the items from a certain place on, items with certain ids, or, in older versions of
+2. It may keep some of them (`KeepRule`): the items from a certain position on, items with certain ids, or, in older versions of
    Codex, the latest prompts.
 3. Live items are in three queues, according to what a compaction can keep without naming it: prompts, repeated context,
    and all others. A compaction takes items from the front of a queue and does not look at the rest. So each item is handled
@@ -27,7 +27,7 @@ class KeepRule:
     """The items before a compaction that it does not replace.
 
     Attributes:
-        start: A place in the order in which items were put. Items from there on stay.
+        start: A position in the order in which items were put. Items from there on stay.
         ids: Ids of items before it that stay.
         prompt_chars: If this is a number, the latest prompts with at most this many characters in total stay, and so does the
             context that every request repeated.
@@ -67,7 +67,7 @@ def resolve_replacements(items: Iterable[Item], compactions: dict[str, KeepRule]
     prompts, repeated, other_items = _Queue(), _Queue(), _Queue()
     prompt_chars = 0  # of the live prompts
     replaces: dict[str, tuple[str, ...]] = {}
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         rule = compactions.get(item.id)
         if rule is not None:
             if rule.prompt_chars is None:
@@ -82,21 +82,21 @@ def resolve_replacements(items: Iterable[Item], compactions: dict[str, KeepRule]
             replaces[item.id] = tuple(old.id for _, old in sorted(chain(old_prompts, old_others), key=itemgetter(0)))
         if item.category is not MessageCategory.SYSTEM:
             queue = prompts if is_prompt(item) else repeated if is_repeated_context(item) else other_items
-            queue.put(place, item)
+            queue.put(position, item)
             prompt_chars += text_length(item) if queue is prompts else 0
     return replaces
 
 
 class _Queue:
-    """Live items in order, each with its place. Items that were taken stay in the list, before its front."""
+    """Live items in order, each with its position. Items that were taken stay in the list, before its front."""
 
     def __init__(self) -> None:
         self._members: list[tuple[int, Item]] = []
         self._front = 0
 
-    def put(self, place: int, item: Item) -> None:
+    def put(self, position: int, item: Item) -> None:
         """Add an item at the end."""
-        self._members.append((place, item))
+        self._members.append((position, item))
 
     def take(self, start: int, ids: frozenset[str] = frozenset()) -> list[tuple[int, Item]]:
         """Remove and return the items before `start`, except those with these ids."""

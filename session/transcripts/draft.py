@@ -1,6 +1,6 @@
 """A session under construction, built record by record. Used by all readers except Claude Code's, whose records form a tree.
 
-The draft makes item ids unique, groups the items of a response, and notes the fate of each record.
+The draft makes item ids unique, groups the items of a response, and records the fate of each record.
 """
 
 from __future__ import annotations
@@ -69,40 +69,40 @@ class Draft:
         """Add the values that are not empty to the session's metadata."""
         self.metadata |= {name: value for name, value in metadata.items() if value}
 
-    def record(self, place: int) -> Record:
-        """Return the record at this place. It is created on the first call and is not context until an item is put.
+    def record(self, number: int) -> Record:
+        """Return the record with this number. It is created on the first call and is not context until an item is put.
 
         Args:
-            place: The line's number, or the entry's place in the document. Never lower than in the previous call.
+            number: The line's number, or the entry's number in the document. Never lower than in the previous call.
         """
-        if not self._records or self._records[-1].place != place:
-            self._records.append(Record(place))
+        if not self._records or self._records[-1].number != number:
+            self._records.append(Record(number))
         return self._records[-1]
 
     def damage(self, record: Record, problem: str) -> None:
-        """Note that the record, or a part of it, cannot be read. The session gets a warning."""
+        """Mark the record as damaged, or a part of it. The session gets a warning."""
         if record.fate is NOT_CONTEXT:
             record.fate = DAMAGED
         record.reasons.append(problem)
         self.warn(record, problem)
 
-    def note_problem(self, problem: str) -> None:
-        """Note something outside the records that cannot be read, as a warning and as a reason of the first record."""
+    def add_problem(self, problem: str) -> None:
+        """Report something outside the records that cannot be read, as a warning and as a reason of the first record."""
         self._warnings.append(problem)
         for record in self._records[:1]:
             record.reasons.append(problem)
 
     def warn(self, record: Record, warning: str) -> None:
         """Add a warning about something that a user of the session should know, though nothing is broken."""
-        self._warnings.append(f"line {record.place}: {warning}")
+        self._warnings.append(f"line {record.number}: {warning}")
 
-    def add_notes(self, record: Record, notes: Iterable[str]) -> None:
-        """Add the notes of a parser to the record: notes that end in "damaged" mark the record as damaged."""
-        for note in notes:
-            if note.endswith("damaged"):
-                self.damage(record, note)
+    def add_reasons(self, record: Record, reasons: Iterable[str]) -> None:
+        """Add a parser's reasons for omitted parts to the record. Those that end in "damaged" mark the record as damaged."""
+        for reason in reasons:
+            if reason.endswith("damaged"):
+                self.damage(record, reason)
             else:
-                record.skip(note)
+                record.skip(reason)
 
     @contextmanager
     def guard(self, record: Record) -> Iterator[None]:
@@ -123,7 +123,7 @@ class Draft:
 
         Args:
             mark: A result of `mark`.
-            reason: Why the model no longer sees them. If empty, nothing is noted in their records.
+            reason: Why the model no longer sees them. If empty, their records get none.
         """
         while len(self._log) > mark:
             record, group, _ = self._log.pop()
@@ -139,8 +139,8 @@ class Draft:
         return self._log[mark][2] if mark < len(self._log) else None
 
     def new_id(self, wanted: str, record: Record) -> str:
-        """Return an unused item id: the wanted one, with a number if it is taken. If empty, it is made from the record's place."""
-        return self._item_ids.claim(clean(wanted) or f"L{record.place}")
+        """Return an unused item id: the wanted one, with a number if it is taken. If empty, it is made from the record's number."""
+        return self._item_ids.claim(clean(wanted) or f"L{record.number}")
 
     def put(self, record: Record, item: Item, response: str = "") -> None:
         """Add an item.
@@ -150,7 +150,7 @@ class Draft:
         Args:
             record: The record that the item comes from.
             item: The item, with an id from `new_id`.
-            response: A name shared by all items of one response. They are grouped at the place of the first one. Empty for
+            response: A name shared by all items of one response. They are grouped where the first one stands. Empty for
                 items that are not part of a response.
         """
         record.fate = ITEM
@@ -216,7 +216,7 @@ class Draft:
         session = Session(id=self.id)
         session.metadata = carriable(self.metadata, "metadata", problems)
         for problem in limit_warnings(problems):
-            self.note_problem(problem)
+            self.add_problem(problem)
         append_items(session, self._finished_items(replaces))
         session.metadata["lines"] = dict(Counter(record.fate for record in self._records))
         session.metadata["warnings"] = limit_warnings(self._warnings)
@@ -252,7 +252,7 @@ class Draft:
         """Yield the fate of each record, for the account."""
         for record in self._records:
             ids = tuple(item.id for item in record.items)
-            yield LineRecord(file, record.place, record.fate, "; ".join(record.reasons), self.id, ids)
+            yield LineRecord(file, record.number, record.fate, "; ".join(record.reasons), self.id, ids)
 
 
 def attributed(item: Item, usage: Usage | None, model: object, session_model: object) -> Item:
@@ -305,7 +305,7 @@ def finish(name: str, source: Source, drafts: list[Draft], *, main_count: int | 
         TranscriptError: No draft has any items.
     """
     if source.problem is not None:
-        next((draft for draft in drafts if draft.mark()), drafts[0]).note_problem(source.problem)
+        next((draft for draft in drafts if draft.mark()), drafts[0]).add_problem(source.problem)
     sessions = [draft.session() for draft in drafts]
     lines = sorted((line for draft in drafts for line in draft.lines(source.name)), key=lambda line: line.line)
     sessions = [session for session in sessions if session.items]

@@ -49,9 +49,9 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
     """
     draft = Draft(NAME, source, source.path.stem)
     if _has_header_line(source):
-        feed_lines(source.lines(), draft, _Reader(_latest_lines(source)).read_line)
+        feed_lines(source.lines(), draft, _GeminiMessageReader(_latest_lines(source)).read_line)
     else:
-        reader, document = _Reader({}), source.document_object
+        reader, document = _GeminiMessageReader({}), source.document_object
         reader.read_header(draft, document)
         feed_entries(list_at(document, "messages"), draft, reader.read_message)
     return finish(NAME, source, [draft], main_count=1)
@@ -73,7 +73,7 @@ def _latest_lines(source: Source) -> dict[str, int]:
     }
 
 
-class _Reader:
+class _GeminiMessageReader:
     """Reads the messages of one session."""
 
     def __init__(self, latest_lines: dict[str, int]) -> None:
@@ -99,12 +99,12 @@ class _Reader:
         if "$rewindTo" in value:
             target = value["$rewindTo"]
             if isinstance(target, str) and target in self._marks:
-                draft.undo(self._marks[target], f"rewound on line {record.place}")
+                draft.undo(self._marks[target], f"rewound on line {record.number}")
             record.skip("the user went back to an earlier message")
         elif isinstance(change := value.get("$set"), dict) or "type" not in value:
             self.read_header(draft, change if isinstance(change, dict) else value)
             record.skip("session metadata")
-        elif self._latest_lines.get(message_id, record.place) != record.place:
+        elif self._latest_lines.get(message_id, record.number) != record.number:
             record.merge(f"line {self._latest_lines[message_id]} has a newer version of the message")
         else:
             self._marks[message_id] = draft.mark()
@@ -114,38 +114,38 @@ class _Reader:
         """Read one message."""
         self._clock.at(seconds(message.get("timestamp")))
         kind = text_at(message, "type")
-        notes: list[str] = []
+        reasons: list[str] = []
         if kind == "user":
-            if parts := _parts(message.get("content"), notes):
+            if parts := _parts(message.get("content"), reasons):
                 source = "continuation" if parts == (Text(CONTINUE),) else None
                 draft.put_user(record, parts, id_at(message, "id"), self._clock.now, source)
         elif kind == "gemini":
-            self._read_response(draft, record, message, notes)
+            self._read_response(draft, record, message, reasons)
         elif kind in TYPES:
             record.skip(f"a message to the user: {kind}")
         elif kind:
             record.skip(f"unknown message type {kind!r}"[:100])
         else:
             draft.damage(record, "a message without a type")
-        draft.add_notes(record, notes)
+        draft.add_reasons(record, reasons)
 
-    def _read_response(self, draft: Draft, record: Record, message: JsonObject, notes: list[str]) -> None:
-        message_id, response = id_at(message, "id"), f"M{record.place}"
+    def _read_response(self, draft: Draft, record: Record, message: JsonObject, reasons: list[str]) -> None:
+        message_id, response = id_at(message, "id"), f"M{record.number}"
         time = self._clock.now
         draft.describe(model=text_at(message, "model"))
         thoughts = "\n\n".join(filter(None, map(_thought, list_at(message, "thoughts"))))
         if thoughts:
             draft.put(record, Reasoning(thoughts, extra=PROVIDER, id=draft.new_id(message_id, record), created_at=time), response)
-        if parts := _parts(message.get("content"), notes):
+        if parts := _parts(message.get("content"), reasons):
             draft.put(record, Message("assistant", parts, id=draft.new_id(message_id, record), created_at=time), response)
         for call in list_at(message, "toolCalls"):
             if isinstance(call, dict):
-                self._read_call(draft, record, call, response, notes)
+                self._read_call(draft, record, call, response, reasons)
             else:
                 draft.damage(record, "a tool call that is not an object")
         draft.report(response, usage_of(object_at(message, "tokens")))
 
-    def _read_call(self, draft: Draft, record: Record, call: JsonObject, response: str, notes: list[str]) -> None:
+    def _read_call(self, draft: Draft, record: Record, call: JsonObject, response: str, reasons: list[str]) -> None:
         """Put a call, and its output if it has one."""
         tool, item_id = text_at(call, "name") or UNKNOWN_TOOL, draft.new_id(id_at(call, "id"), record)
         call_id = self._call_ids.add_call(text_at(call, "id"), tool, item_id)
@@ -155,9 +155,9 @@ class _Reader:
         draft.put(record, item, response)
         result, status = call.get("result"), text_at(call, "status")
         if not result:
-            notes.append(f"a call without a result ({status or 'no status'})")
+            reasons.append(f"a call without a result ({status or 'no status'})")
             return
-        parts = _parts(result, notes)
+        parts = _parts(result, reasons)
         time = self._clock.at(seconds(call.get("timestamp")))
         is_error = status in ("error", "cancelled")
         draft.put(record, FunctionCallOutput(tool, parts, call_id, is_error=is_error, id=draft.new_id("", record), created_at=time))
@@ -170,25 +170,25 @@ def _thought(value: object) -> str:
     return "\n".join(filter(None, (text_at(value, "subject"), text_at(value, "description"))))
 
 
-def _parts(content: object, notes: list[str]) -> tuple[Part, ...]:
+def _parts(content: object, reasons: list[str]) -> tuple[Part, ...]:
     """Return the parts of a message or a result: a text, one of Gemini's parts, or a list of them."""
     parts: list[Part] = []
     for block in content if isinstance(content, list) else [content]:
         if isinstance(block, str):
             parts += [Text(block)] if block else []
         elif isinstance(block, dict):
-            parts += _parts_of_block(block, notes)
+            parts += _parts_of_block(block, reasons)
         elif block is not None:
-            notes.append(f"left out a part that is a {type(block).__name__}")
+            reasons.append(f"left out a part that is a {type(block).__name__}")
     return tuple(parts)
 
 
-def _parts_of_block(block: JsonObject, notes: list[str]) -> list[Part]:
+def _parts_of_block(block: JsonObject, reasons: list[str]) -> list[Part]:
     if function_response := object_at(block, "functionResponse"):
         result = object_at(function_response, "response")
         plain_text = text_at(result, "output", "error") if len(result) == 1 else ""
         text = plain_text or (json_text(result) if result not in ({}, {"output": ""}) else "")
-        return [*([Text(text)] if text else []), *_parts(function_response.get("parts"), notes)]
+        return [*([Text(text)] if text else []), *_parts(function_response.get("parts"), reasons)]
     if "text" in block:
         text = "" if block.get("thought") is True else text_at(block, "text")
         return [Text(text)] if text else []
@@ -196,10 +196,10 @@ def _parts_of_block(block: JsonObject, notes: list[str]) -> list[Part]:
     if inline_data or file_data:
         media_type = text_at(inline_data or file_data, "mimeType")
         url = f"data:{media_type};base64,{text_at(inline_data, 'data')}" if inline_data else text_at(file_data, "fileUri")
-        part = linked_media(url, media_type, notes)
+        part = linked_media(url, media_type, reasons)
         return [part] if part is not None else []
     if "functionCall" not in block:
-        notes.append(f"left out a part with {', '.join(map(repr, list(block)[:3])) or 'no content'}"[:100])
+        reasons.append(f"left out a part with {', '.join(map(repr, list(block)[:3])) or 'no content'}"[:100])
     return []
 
 

@@ -14,7 +14,7 @@ def bytes_of(data: object) -> bytes | None:
 def media_part(
     data: bytes | str | None,
     media_type: str,
-    notes: list[str],
+    reasons: list[str],
     *,
     kind: str = "",
     file_id: str = "",
@@ -26,7 +26,7 @@ def media_part(
     Args:
         data: The bytes, or a URL; a URL that begins with `data:` holds the content itself.
         media_type: The media type that the source names; may be empty.
-        notes: Gets a sentence if the data is damaged.
+        reasons: Gets a sentence if the data is damaged.
         kind: "image" or "document" if the source names one; otherwise the media type decides.
         file_id: The id that a provider gave the file; used only without data.
         title: The name of a document.
@@ -44,7 +44,7 @@ def media_part(
         kind = "image"
     kind = kind or "document"
     if data is None and url is None and not file_id:
-        return damaged(kind, notes)
+        return damaged(kind, reasons)
     known_type = None if "*" in media_type else media_type or None
     upload_id = file_id if data is None and url is None else None
     if kind == "image":
@@ -53,23 +53,23 @@ def media_part(
     return Document(data=data, url=url, file_id=upload_id, media_type=known_type, title=title or None)
 
 
-def damaged(kind: str, notes: list[str]) -> Text:
-    """Return the text that stands for an image or a document with damaged data, and write a note."""
-    notes.append(f"the data of {'an image' if kind == 'image' else 'a document'} is damaged")
+def damaged(kind: str, reasons: list[str]) -> Text:
+    """Return the text that stands for an image or a document with damaged data, and add a reason."""
+    reasons.append(f"the data of {'an image' if kind == 'image' else 'a document'} is damaged")
     return Text(f"[{kind}: its data is damaged in the transcript]")
 
 
-def linked_media(url: str, media_type: str, notes: list[str], *, kind: str = "", title: str = "") -> Part | None:
+def linked_media(url: str, media_type: str, reasons: list[str], *, kind: str = "", title: str = "") -> Part | None:
     """Return the image or document at a URL, or None for a local file: the transcript does not hold it.
 
     Args:
         url: The URL, which may begin with `data:`.
         media_type: For example `image/png`; may be empty.
-        notes: Gets a sentence for a file that is left out and for damaged data.
+        reasons: Gets a sentence for a file that is left out and for damaged data.
         kind: "image" if the source says so; otherwise the media type decides.
         title: The name of a document.
     """
     if not url.startswith(("data:", "http://", "https://", "gs://")):
-        notes.append("left out a file that the log names and does not hold")
+        reasons.append("left out a file that the log names and does not hold")
         return None
-    return media_part(url, media_type, notes, kind=kind, title=title)
+    return media_part(url, media_type, reasons, kind=kind, title=title)

@@ -51,7 +51,7 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
     stem = source.path.name.removesuffix(".json").removesuffix(".traj")
     draft = Draft(NAME, source, instance or stem, _metadata(document, instance))
     submission = text_at(object_at(document, "info"), "submission")
-    feed_entries(messages, draft, _Reader(draft, len(messages), submission).read_message)
+    feed_entries(messages, draft, _MiniSweMessageReader(draft, len(messages), submission).read_message)
     return finish(NAME, source, [draft])
 
 
@@ -67,7 +67,7 @@ def _metadata(document: JsonObject, instance: str) -> dict[str, object]:
     }
 
 
-class _Reader:
+class _MiniSweMessageReader:
     """Reads the messages of one trajectory."""
 
     def __init__(self, draft: Draft, message_count: int, submission: str) -> None:
@@ -79,7 +79,7 @@ class _Reader:
 
     def read_message(self, _: Draft, record: Record, message: JsonObject) -> None:
         """Read one message."""
-        if message.get("role") == "exit" or (record.place == self._message_count and self._has_response and self._is_submission(message)):
+        if message.get("role") == "exit" or (record.number == self._message_count and self._has_response and self._is_submission(message)):
             record.skip("the result of the run, which the model never saw")
             return
         extra = object_at(message, "extra")

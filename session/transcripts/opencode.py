@@ -62,12 +62,12 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
         "parent_session": id_at(info, "parentID"),
     }
     draft = Draft(NAME, source, text_at(info, "id") or source.path.stem, metadata)
-    reader = _Reader(id_at(object_at(info, "revert"), "messageID"))
+    reader = _OpencodeMessageReader(id_at(object_at(info, "revert"), "messageID"))
     feed_entries(list_at(document, "messages"), draft, reader.read_message)
     return finish(NAME, source, [draft], main_count=1)
 
 
-class _Reader:
+class _OpencodeMessageReader:
     """Reads the messages of one session."""
 
     def __init__(self, reverted_id: str) -> None:
@@ -89,7 +89,7 @@ class _Reader:
             record.skip("the user reverted the session to before this message")
             return
         self._clock.at(millis(object_at(info, "time").get("created")))
-        message = _Message(self._call_ids, draft, record, info, self._clock)
+        message = _OpencodeMessage(self._call_ids, draft, record, info, self._clock)
         role = text_at(info, "role")
         if role == "user":
             if (system_prompt := text_at(info, "system")) and system_prompt != self._system_prompt:
@@ -104,7 +104,7 @@ class _Reader:
             draft.damage(record, f"a message with unknown role {role!r}"[:100])
 
 
-class _Message:
+class _OpencodeMessage:
     """Puts the parts of one message into the draft."""
 
     def __init__(self, call_ids: CallIds, draft: Draft, record: Record, info: JsonObject, clock: Clock) -> None:
@@ -113,14 +113,14 @@ class _Message:
         self._record = record
         self._info = info
         self._clock = clock
-        self._notes: list[str] = []
+        self._reasons: list[str] = []
 
     def put_prompt(self, parts: list[object]) -> None:
         """Put a user message. Text that opencode added becomes a message of its own."""
         file_id = id_at(self._info, "id") or self._fallback_id
         for source, run in groupby(list(self._prompt_parts(parts)), key=itemgetter(0)):
             self._draft.put_user(self._record, [part for _, part in run], file_id, self._clock.now, source)
-        self._draft.add_notes(self._record, self._notes)
+        self._draft.add_reasons(self._record, self._reasons)
 
     def _prompt_parts(self, parts: list[object]) -> Iterator[tuple[str | None, Part]]:
         """Yield the parts that the model saw, each with its source if opencode wrote it."""
@@ -141,11 +141,11 @@ class _Message:
         if kind == "file":
             media_type = text_at(part, "mime")
             if media_type in ("text/plain", "application/x-directory"):
-                self._notes.append("left out a text file, whose content is in another part")
+                self._reasons.append("left out a text file, whose content is in another part")
                 return None
-            return linked_media(text_at(part, "url"), media_type, self._notes, title=text_at(part, "filename"))
+            return linked_media(text_at(part, "url"), media_type, self._reasons, title=text_at(part, "filename"))
         if kind not in HIDDEN_TYPES:
-            self._notes.append(f"left out a part of unknown type {kind!r}"[:100])
+            self._reasons.append(f"left out a part of unknown type {kind!r}"[:100])
         return None
 
     def put_summary(self, parts: list[object]) -> None:
@@ -165,13 +165,13 @@ class _Message:
         if self._is_failed(parts):
             self._record.skip("a failed response, which opencode does not send again")
             return
-        steps, is_reported, response = 0, False, f"M{self._record.place}"
+        steps, is_reported, response = 0, False, f"M{self._record.number}"
         for part in parts:
             kind = text_at(part, "type") if isinstance(part, dict) else ""
             if not isinstance(part, dict):
                 self._damage("a part that is not an object")
             elif kind == "step-start":
-                steps, response = steps + 1, f"M{self._record.place}.{steps}"
+                steps, response = steps + 1, f"M{self._record.number}.{steps}"
             elif kind == "step-finish":
                 is_reported |= self._report(response, object_at(part, "tokens"))
             elif kind == "text":
@@ -181,10 +181,10 @@ class _Message:
             elif kind == "tool":
                 self._put_call(part, response)
             elif kind not in HIDDEN_TYPES:
-                self._notes.append(f"left out a part of unknown type {kind!r}"[:100])
+                self._reasons.append(f"left out a part of unknown type {kind!r}"[:100])
         if not is_reported:
             self._report(response, object_at(self._info, "tokens"))
-        self._draft.add_notes(self._record, self._notes)
+        self._draft.add_reasons(self._record, self._reasons)
 
     def _is_failed(self, parts: list[object]) -> bool:
         """Return True if the response failed. One that the user interrupted does not count as failed if it has any content."""
@@ -234,12 +234,12 @@ class _Message:
         self._draft.put(self._record, FunctionCall(tool, arguments, call_id, metadata=metadata, id=item_id, created_at=time), response)
         status = text_at(state, "status")
         if status not in ("completed", "error"):
-            self._notes.append("a call without a result")
+            self._reasons.append("a call without a result")
             return
         text = text_at(state, "output", "error")
         parts: list[Part] = [Text(text)] if text else []
         for file in objects_at(state, "attachments"):
-            media = linked_media(text_at(file, "url"), text_at(file, "mime"), self._notes, title=text_at(file, "filename"))
+            media = linked_media(text_at(file, "url"), text_at(file, "mime"), self._reasons, title=text_at(file, "filename"))
             parts += [media] if media is not None else []
         if millis(object_at(state, "time").get("compacted")):
             self._draft.warn(self._record, "the model later saw this tool output cleared; the session has it in full")
@@ -253,7 +253,7 @@ class _Message:
 
     @property
     def _fallback_id(self) -> str:
-        return f"M{self._record.place}"
+        return f"M{self._record.number}"
 
     def _new_id(self, file_id: str) -> str:
         return self._draft.new_id(file_id or self._fallback_id, self._record)

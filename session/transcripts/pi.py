@@ -58,7 +58,7 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
         TranscriptError: The file contains no messages.
     """
     draft = Draft(NAME, source, source.path.stem)
-    reader = _Reader(_abandoned_entries(source))
+    reader = _PiEntryReader(_abandoned_entries(source))
     feed_lines(source.lines(), draft, reader.read_entry)
     if len(reader.left_out) > FEW:
         draft.warn(reader.left_out[0], f"left out {len(reader.left_out)} messages, from here on, on branches that the user left")
@@ -66,33 +66,33 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
 
 
 def _abandoned_entries(source: Source) -> set[int]:
-    """Return the places of the entries that are not on the path to the last one; none in logs without a tree."""
-    place_of: dict[str, int] = {}
+    """Return the indices of the entries that are not on the path to the last one; none in logs without a tree."""
+    index_of: dict[str, int] = {}
     parents: list[tuple[bool, str]] = []  # of each entry: whether it is in the tree, and the id of its parent
     for line in read_lines(source.path):
         for value in line.values:
             if isinstance(value, dict):
                 entry_id = id_at(value, "id") if text_at(value, "type") != "session" else ""
                 if entry_id:
-                    place_of[entry_id] = len(parents)
+                    index_of[entry_id] = len(parents)
                 parents.append((bool(entry_id), text_at(value, "parentId")))
-    abandoned = {place for place, (is_in_tree, _) in enumerate(parents) if is_in_tree}
+    abandoned = {index for index, (is_in_tree, _) in enumerate(parents) if is_in_tree}
     if not abandoned:
         return abandoned
-    place = max(abandoned)
-    while place in abandoned:
-        abandoned.remove(place)
-        parent = parents[place][1]
+    index = max(abandoned)
+    while index in abandoned:
+        abandoned.remove(index)
+        parent = parents[index][1]
         if not parent:
             break
-        parent_place = place_of.get(parent, place)
-        place = parent_place if parent_place < place else place - 1  # the parent's line is damaged: guess the previous entry
-        while place >= 0 and place not in abandoned:
-            place -= 1
+        parent_index = index_of.get(parent, index)
+        index = parent_index if parent_index < index else index - 1  # the parent's line is damaged: guess the previous entry
+        while index >= 0 and index not in abandoned:
+            index -= 1
     return abandoned
 
 
-class _Reader:
+class _PiEntryReader:
     """Reads the entries of one file.
 
     Attributes:
@@ -104,17 +104,17 @@ class _Reader:
         self._abandoned = abandoned
         self._call_ids = CallIds()
         self._clock = Clock()
-        self._place = -1
+        self._index = -1
         self._marks: list[int] = []  # of each entry: the end of the draft before it
         self._mark_of_id: dict[str, int] = {}  # the same by the entry's id
 
     def read_entry(self, draft: Draft, record: Record, value: JsonObject) -> None:
         """Read one entry."""
-        self._place += 1
+        self._index += 1
         entry_id, kind = id_at(value, "id"), text_at(value, "type")
         self._marks.append(draft.mark())
         self._mark_of_id.setdefault(entry_id, draft.mark())
-        if self._place in self._abandoned:
+        if self._index in self._abandoned:
             record.skip("on a branch that the user left")
             self.left_out += [record] if kind == "message" else []
             return
@@ -169,8 +169,8 @@ class _Reader:
                 record.skip("a command that the user hid from the model")
                 return
             code = message.get("exitCode")
-            exit_note = f"\n(exit code {code})" if isinstance(code, int) and code else ""
-            text = f"$ {text_at(message, 'command')}\n{text_at(message, 'output')}{exit_note}"
+            exit_line = f"\n(exit code {code})" if isinstance(code, int) and code else ""
+            text = f"$ {text_at(message, 'command')}\n{text_at(message, 'output')}{exit_line}"
             self._put_user(draft, record, text, entry_id, "shell command")
         elif role in ("custom", "hookMessage"):
             self._put_user(draft, record, message.get("content"), entry_id, text_at(message, "customType") or "extension")
@@ -179,20 +179,20 @@ class _Reader:
 
     def _put_user(self, draft: Draft, record: Record, content: object, entry_id: str, source: str | None) -> None:
         """Put a message in the user's role, with its source if the tool wrote it."""
-        notes: list[str] = []
-        if parts := _parts(content, notes):
+        reasons: list[str] = []
+        if parts := _parts(content, reasons):
             draft.put_user(record, parts, entry_id, self._clock.now, source)
-        draft.add_notes(record, notes)
+        draft.add_reasons(record, reasons)
 
     def _read_response(self, draft: Draft, record: Record, message: JsonObject, entry_id: str) -> None:
         stop_reason = text_at(message, "stopReason")
         if stop_reason in INCOMPLETE:
             record.skip(f"an incomplete response ({stop_reason}), which pi does not send again")
             return
-        provider, response = text_at(message, "provider"), f"L{record.place}-{self._place}"
+        provider, response = text_at(message, "provider"), f"L{record.number}-{self._index}"
         draft.describe(model=text_at(message, "model"), provider=provider)
         content = message.get("content")
-        notes: list[str] = []
+        reasons: list[str] = []
         for block in content if isinstance(content, list) else [content]:
             kind = text_at(block, "type") if isinstance(block, dict) else "text"
             text = text_at(block, "text") if isinstance(block, dict) else block
@@ -206,8 +206,8 @@ class _Reader:
                 if text:
                     draft.put(record, Message("assistant", text, **fields), response)
             else:
-                notes.append(f"left out a block of unknown type {short(kind)}")
-        draft.add_notes(record, notes)
+                reasons.append(f"left out a block of unknown type {short(kind)}")
+        draft.add_reasons(record, reasons)
         draft.report(response, usage_of(object_at(message, "usage")))
 
     def _call(self, block: JsonObject, fields: dict[str, Any]) -> FunctionCall:
@@ -222,19 +222,19 @@ class _Reader:
         if call is None:
             return
         call_id, tool = call
-        notes: list[str] = []
-        parts, is_error = _parts(message.get("content"), notes), message.get("isError") is True
+        reasons: list[str] = []
+        parts, is_error = _parts(message.get("content"), reasons), message.get("isError") is True
         item_id = draft.new_id(entry_id, record)
         draft.put(record, FunctionCallOutput(tool, parts, call_id, is_error=is_error, id=item_id, created_at=self._clock.now))
-        draft.add_notes(record, notes)
+        draft.add_reasons(record, reasons)
 
     def _read_compaction(self, draft: Draft, record: Record, value: JsonObject) -> None:
         """Put a summary that replaces everything before the first entry that was kept."""
-        kept_id, kept_place = id_at(value, "firstKeptEntryId"), value.get("firstKeptEntryIndex")
+        kept_id, kept_index = id_at(value, "firstKeptEntryId"), value.get("firstKeptEntryIndex")
         if kept_id:
             start = self._mark_of_id.get(kept_id, draft.mark())
         else:
-            start = self._marks[kept_place] if isinstance(kept_place, int) and 0 <= kept_place < len(self._marks) else draft.mark()
+            start = self._marks[kept_index] if isinstance(kept_index, int) and 0 <= kept_index < len(self._marks) else draft.mark()
         extra: dict[str, object] = {"source": "compaction"}
         if tokens := count_at(value, "tokensBefore"):
             extra["pre_tokens"] = tokens
@@ -243,7 +243,7 @@ class _Reader:
         draft.compact(record, item, KeepRule(start))
 
 
-def _parts(content: object, notes: list[str]) -> tuple[Part, ...]:
+def _parts(content: object, reasons: list[str]) -> tuple[Part, ...]:
     """Return the texts and images of a message's content."""
     parts: list[Part] = []
     for block in content if isinstance(content, list) else [content]:
@@ -252,11 +252,11 @@ def _parts(content: object, notes: list[str]) -> tuple[Part, ...]:
         elif isinstance(block, dict) and block.get("type") == "text":
             parts += [Text(text)] if (text := text_at(block, "text")) else []
         elif isinstance(block, dict) and block.get("type") == "image":
-            image = media_part(bytes_of(block.get("data")), text_at(block, "mimeType"), notes, kind="image")
+            image = media_part(bytes_of(block.get("data")), text_at(block, "mimeType"), reasons, kind="image")
             parts += [image] if image is not None else []
         elif block is not None:
             kind = block.get("type") if isinstance(block, dict) else type(block).__name__
-            notes.append(f"left out a block of unknown type {short(kind)}")
+            reasons.append(f"left out a block of unknown type {short(kind)}")
     return tuple(parts)
 
 

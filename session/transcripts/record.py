@@ -1,4 +1,4 @@
-"""A record while it is being read: its place in the file, its fate and its items. The finished account is in `account.py`."""
+"""A record while it is being read: its number in the file, its fate and its items. The finished account is in `account.py`."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ class Record:
     """One record of the file: a line, or an entry of its document.
 
     Attributes:
-        place: The line's number, or the entry's place in the document, counted from 1.
+        number: The line's number, or the entry's number in the document, counted from 1.
         fate: What became of it.
-        reasons: Reasons for the fate, and notes on omitted parts.
+        reasons: Reasons for the fate, and for omitted parts.
         items: The items made from it.
     """
 
-    place: int
+    number: int
     fate: Fate = NOT_CONTEXT
     reasons: list[str] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
 
     def skip(self, reason: str) -> None:
-        """Note why the model never saw the record, or a part of it."""
+        """Record why the model never saw the record, or a part of it."""
         self.reasons.append(reason)
 
     def merge(self, reason: str) -> None:
-        """Note that the record's content is in another record's item."""
+        """Record that its content is in another record's item."""
         if self.fate is NOT_CONTEXT:
             self.fate = MERGED
         self.reasons.append(reason)

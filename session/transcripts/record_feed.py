@@ -11,7 +11,7 @@ from .source import Line
 from .values import JsonObject
 
 ReadRecord: TypeAlias = Callable[[Draft, Record, JsonObject], None]
-"""Reads one JSON object into the draft and notes its fate in the record."""
+"""Reads one JSON object into the draft and sets its fate in the record."""
 
 EMPTY = "empty"
 """Reason for a record without any content."""
@@ -32,7 +32,7 @@ def feed_lines(
         for value in line.values:
             owner = draft_for(value) if draft_for is not None and isinstance(value, dict) else draft
             feed(owner, owner.record(line.number), value, read_record)
-        note_unread(line, draft)
+        record_unread(line, draft)
 
 
 def feed_entries(entries: Iterable[object], draft: Draft, read_record: ReadRecord) -> None:
@@ -43,8 +43,8 @@ def feed_entries(entries: Iterable[object], draft: Draft, read_record: ReadRecor
         draft: The session that they belong to.
         read_record: The reader.
     """
-    for place, value in enumerate(entries, 1):
-        feed(draft, draft.record(place), value, read_record)
+    for number, value in enumerate(entries, 1):
+        feed(draft, draft.record(number), value, read_record)
 
 
 def feed(draft: Draft, record: Record, value: object, read_record: ReadRecord) -> None:
@@ -58,7 +58,7 @@ def feed(draft: Draft, record: Record, value: object, read_record: ReadRecord) -
         record.skip(EMPTY)
 
 
-def note_unread(line: Line, draft: Draft) -> None:
+def record_unread(line: Line, draft: Draft) -> None:
     """Record the part of a line that no reader gets: damage, or nothing because the line is blank."""
     if line.problem:
         draft.damage(draft.record(line.number), line.problem)

@@ -16,7 +16,7 @@ from pathlib import Path
 from session.errors import TranscriptError
 
 from .detect import EXAMINED_MAX, FORMATS
-from .request_readers import READERS, ClaudeCodeReader, CodexReader, CopilotReader, GeminiReader, PiReader, Reader, Request
+from .request_readers import READERS, ClaudeCodeReader, CodexReader, CopilotReader, GeminiReader, PiReader, Request, RequestReader
 from .source import COMPLETE, CUT_OFF, Line, Source
 from .storage_readers import is_storage, read_storage
 from .trajectory_readers import TRAJECTORY_READERS
@@ -30,7 +30,7 @@ class ReadLog:
 
     Attributes:
         requests: Each request once, in the order in which the log first reports them.
-        damaged_lines: Lines of which something could not be read. Neither a last line that is still being written counts, nor one that
+        damaged_lines: Lines that could not be read in full. Neither a last line that is still being written counts, nor one that
             looks whole and has nothing to do with usage: it is not parsed.
     """
 
@@ -45,8 +45,8 @@ def each_once(reports: Iterable[Request]) -> list[Request]:
         reports: The reports. Those without an id all stay.
     """
     requests: dict[str, Request] = {}
-    for place, report in enumerate(reports):
-        key = report.id or f"#{place}"
+    for index, report in enumerate(reports):
+        key = report.id or f"#{index}"
         earlier = requests.get(key)
         if earlier is None or report.output_tokens > earlier.output_tokens:
             requests[key] = report
@@ -68,7 +68,7 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
         requests, damaged = read_storage(source.path)
         return ReadLog(tuple(each_once(request for request in requests if request.total)), damaged)
     document, lines = source.document_or_lines()
-    reader: Reader | None = None
+    reader: RequestReader | None = None
     if isinstance(document, list):  # one run, as the list of its entries
         reader = _reader_of(document, source.path)
         lines = iter((Line(1, tuple(document), None),))
@@ -91,17 +91,17 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
     return ReadLog(tuple(each_once(reports)), damaged)
 
 
-MARKS: dict[type[Reader], tuple[bytes, ...]] = {
+MARKS: dict[type[RequestReader], tuple[bytes, ...]] = {
     ClaudeCodeReader: (b'"usage"',),
     CodexReader: (b'"session_meta"', b'"turn_context"', b'"token_count"'),
     CopilotReader: (b'"session.start"', b'"assistant.usage"', b'"session.shutdown"'),
     GeminiReader: (b'"tokens"', b'"sessionId"', b'"projectHash"'),
     PiReader: (b'"usage"', b'"session"'),
 }
-"""Bytes of which each line that a reader needs has at least one. Other readers need all lines."""
+"""Byte strings; each line that a reader needs has at least one of them. Other readers need all lines."""
 
 
-def _needed_by(reader: Reader) -> Callable[[bytes], bool] | None:
+def _needed_by(reader: RequestReader) -> Callable[[bytes], bool] | None:
     """Return the function that picks the lines to parse: those with a mark of the reader, and those that do not look whole.
 
     Parsing is most of the work, and most of a log are outputs of tools.
@@ -117,7 +117,7 @@ def _needed_by(reader: Reader) -> Callable[[bytes], bool] | None:
     return is_needed if marks else None
 
 
-def _reader_of(value: object, path: Path) -> Reader | None:
+def _reader_of(value: object, path: Path) -> RequestReader | None:
     """Return a new reader for the format that claims the value, or None if none does.
 
     Raises:

@@ -58,7 +58,7 @@ class Request:
         return self.input_tokens + self.cache_read + self.cache_write + self.cache_write_1h + self.output_tokens
 
 
-class Reader(Protocol):
+class RequestReader(Protocol):
     """Reads the values of one file."""
 
     def read(self, value: JsonObject) -> Iterator[Request]:
@@ -191,11 +191,11 @@ class OpencodeReader:
             if info.get("role") != "assistant":
                 continue
             steps = [part for part in objects_at(message, "parts") if part.get("type") == "step-finish" and object_at(part, "tokens")]
-            for place, step in enumerate(steps or [info]):
+            for index, step in enumerate(steps or [info]):
                 tokens = object_at(step, "tokens")
                 counts = opencode.usage_of(tokens)
                 yield Request(
-                    f"opencode:{message_id}:{place}" if (message_id := id_at(info, "id")) else "",
+                    f"opencode:{message_id}:{index}" if (message_id := id_at(info, "id")) else "",
                     millis(object_at(info, "time").get("created")),
                     opencode.NAME,
                     text_at(info, "modelID"),
@@ -243,7 +243,7 @@ class PiReader:
 
 
 class ClineReader:
-    """Cline reports metrics of each answer. Their input includes what was read from the cache or written to it."""
+    """Cline reports metrics of each answer. Their input includes cache reads and writes."""
 
     def read(self, value: JsonObject) -> Iterator[Request]:
         """Yield the requests of a file of messages."""
@@ -308,7 +308,7 @@ class CopilotReader:
         )
 
 
-READERS: dict[str, type[Reader]] = {
+READERS: dict[str, type[RequestReader]] = {
     claude_code.NAME: ClaudeCodeReader,
     codex.NAME: CodexReader,
     copilot_cli.NAME: CopilotReader,
@@ -321,6 +321,6 @@ READERS: dict[str, type[Reader]] = {
 
 
 def _since(before: JsonObject, totals: JsonObject) -> JsonObject:
-    """Return the growth of Codex's totals between two reports; empty if there is none before, or if the totals began anew."""
+    """Return the growth of Codex's totals between two reports; empty if there is none before, or if the totals began again."""
     growth = {name: count_at(totals, name) - count_at(before, name) for name in totals}
     return dict(growth) if before and min(growth.values(), default=-1) >= 0 else {}

@@ -25,12 +25,12 @@ def is_item(value: JsonObject) -> bool:
     return kind in _ITEM_TYPES or kind.endswith(("_call", "_call_output")) or kind == "tool_search_output"
 
 
-def pieces_of_item(item: JsonObject, notes: list[str]) -> list[Piece]:
+def pieces_of_item(item: JsonObject, reasons: list[str]) -> list[Piece]:
     """Return the pieces of an item. An item of a tool that the provider ran gives the call and its result.
 
     Args:
         item: An item for which `is_item` is true.
-        notes: Gets a sentence for an item that the model does not see.
+        reasons: Gets a sentence for an item that the model does not see.
     """
     kind = text_at(item, "type")
     own_id = id_at(item, "call_id", "id")
@@ -44,14 +44,14 @@ def pieces_of_item(item: JsonObject, notes: list[str]) -> list[Piece]:
             metadata = call_metadata(kind, text_at(item, "namespace"))
             return [Call(own_id, text_at(item, "name") or UNKNOWN_TOOL, arguments, metadata)]
         case "additional_tools" | "mcp_list_tools":
-            notes.append("left out tools that are added here; they are among the tools of the request")
+            reasons.append("left out tools that are added here; they are among the tools of the request")
             return []
         case "item_reference":
-            notes.append("the provider holds what it refers to")
+            reasons.append("the provider holds what it refers to")
             return []
     if kind.endswith("_output"):
         output = item.get("output", item.get("tools"))
-        return [Result(id_at(item, "call_id"), result_parts(output, notes))]
+        return [Result(id_at(item, "call_id"), result_parts(output, reasons))]
     return _server_call(item, kind, own_id)
 
 

@@ -34,7 +34,7 @@ class Source:
         folder: The folder from which images may be read if the transcript holds only their paths. None opens no file.
         is_named_by_data: True if another transcript named this file. A link in its place is then not followed.
         is_needed: As for `read_lines`. It may be set while lines are read.
-        problem: A note on values of the document that could not be read, or None.
+        problem: A sentence on values of the document that could not be read, or None.
     """
 
     def __init__(

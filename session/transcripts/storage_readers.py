@@ -1,6 +1,6 @@
 """Finds the reported usage in logs that are more than one stream of values: opencode's database and its folder, Cline's tasks in VS Code.
 
-Such a log is known by its name, since its content does not say what it is:
+Such a log is known by its name, since its content does not name its format:
 
 - `opencode*.db`: opencode since 1.2, https://github.com/anomalyco/opencode/issues/18633. Tables `session`, `message` and `part` hold JSON.
 - `storage/session/PROJECT/SESSION.json`: opencode before 1.2. Its messages are in `storage/message/SESSION`, and their steps in
@@ -67,11 +67,11 @@ def read_storage(path: Path) -> tuple[list[Request], int]:
 
 
 Session = tuple[JsonObject, list[object], int]
-"""A session of opencode: what it says of itself, its messages as in an export, and the number of damaged values."""
+"""A session of opencode: its description, its messages as in an export, and the number of damaged values."""
 
 
 def _of_database(path: Path) -> Iterator[Session]:
-    open_file(path).close()  # says what is wrong with a path that cannot be read
+    open_file(path).close()  # raises an error with the fault of a path that cannot be read
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)) as database:
             sessions = database.execute("SELECT id, parent_id, directory FROM session ORDER BY id").fetchall()
@@ -99,7 +99,7 @@ def _joined(rows: list[tuple[str, str]], steps: list[tuple[str, str]]) -> tuple[
     """Return messages with their steps, and the number of damaged values.
 
     Args:
-        rows: Ids of messages and what they say of themselves, as JSON.
+        rows: Ids of messages and their descriptions, as JSON.
         steps: Ids of messages and their steps, as JSON.
     """
     parts: dict[str, list[object]] = {}
@@ -123,7 +123,7 @@ def _messages(path: Path) -> list[Path]:
 
 
 def _json_files(folder: Path) -> list[Path]:
-    """Return the JSON files in a folder, in order. Links are not followed, since nobody has named what they lead to."""
+    """Return the JSON files in a folder, in order. Links are not followed, since nobody has named their targets."""
     try:
         with os.scandir(folder) as entries:
             return sorted(Path(entry.path) for entry in entries if entry.name.endswith(".json") and entry.is_file(follow_symlinks=False))

@@ -34,7 +34,7 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
     document = source.document_object
     history = list_at(document, "history")
     draft = Draft(NAME, source, source.path.stem, _metadata(document))
-    feed_entries(history, draft, _Reader(draft).read_entry)
+    feed_entries(history, draft, _SweAgentEntryReader(draft).read_entry)
     if "trajectory" in document:
         draft.record(len(history) + 1).skip("the trajectory, which repeats the history")
     return finish(NAME, source, [draft])
@@ -51,7 +51,7 @@ def _metadata(document: JsonObject) -> dict[str, object]:
     }
 
 
-class _Reader:
+class _SweAgentEntryReader:
     """Reads the entries of one history."""
 
     def __init__(self, draft: Draft) -> None:

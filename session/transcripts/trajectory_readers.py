@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from . import mini_swe_agent, openhands, swe_agent
-from .request_readers import Reader, Request
+from .request_readers import Request, RequestReader
 from .usage import Counts, dollars, usage_of
 from .values import JsonObject, count_at, id_at, list_at, moment, object_at, objects_at, seconds, text_at
 
@@ -101,7 +101,7 @@ class _Total(NamedTuple):
     cost: Decimal | None
 
     def since(self, before: _Total) -> _Total:
-        """Return what was used after an earlier report; all of it if the totals have begun anew."""
+        """Return the usage after an earlier report; all of it if the totals have begun again."""
         counts = Counts(*(count - then for count, then in zip(self.counts, before.counts, strict=True)))
         if min(counts) < 0:
             return self
@@ -138,7 +138,7 @@ def _amounts(counts: Counts) -> dict[str, int]:
     }
 
 
-TRAJECTORY_READERS: dict[str, type[Reader]] = {
+TRAJECTORY_READERS: dict[str, type[RequestReader]] = {
     mini_swe_agent.NAME: MiniSweReader,
     swe_agent.NAME: SweAgentReader,
     openhands.NAME: OpenHandsReader,

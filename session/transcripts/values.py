@@ -162,7 +162,7 @@ def carriable(value: object, where: str, problems: list[str], depth: int = 0) ->
         members = {key: carriable(member, f"{where}.{place_name(key)}", problems, depth + 1) for key, member in value.items()}
         copy = {key: member for key, member in members.items() if member is not LEFT_OUT}
     elif depth < 2 and isinstance(value, list):
-        elements = [carriable(member, f"{where}[{place}]", problems, depth + 1) for place, member in enumerate(value)]
+        elements = [carriable(member, f"{where}[{index}]", problems, depth + 1) for index, member in enumerate(value)]
         copy = [element for element in elements if element is not LEFT_OUT]
     if copy is not LEFT_OUT:
         try:

@@ -69,7 +69,7 @@ class Writer:
         """Add a message to the draft. Return the name of the response that it is part of, or an empty text.
 
         Args:
-            record: The record of the message; it gets the notes.
+            record: The record of the message; it gets the reasons.
             message: The message as the file has it.
             response: A name that all messages of one response share. Without it, each message is a response of its own.
             source: The subject of a message in the user's role that the tool wrote.
@@ -83,11 +83,11 @@ class Writer:
             self.draft.damage(record, "a message without a role that is known")
             return ""
         time = self.clock.at(moment(message.get("timestamp")), moment(message.get("created_at")), moment(message.get("ts")))
-        notes: list[str] = []
-        pieces = pieces_of_item(message, notes) if is_responses_item else self._pieces(role, message, notes)
+        reasons: list[str] = []
+        pieces = pieces_of_item(message, reasons) if is_responses_item else self._pieces(role, message, reasons)
         if role != "assistant" or text_at(message, "type").endswith("_output"):
             self._run = ""
-        response = response or (self._current_run(record) if is_responses_item or self.joined else _place(record))
+        response = response or (self._current_run(record) if is_responses_item or self.joined else _record_name(record))
         fields = _MessageFields(id_at(message, "id") if role != "tool" else "", time, source, _extra(role, message))
         items = self._items(record, role, pieces, fields)
         has_answer = False
@@ -96,29 +96,29 @@ class Writer:
             has_answer = has_answer or is_answer(item)
         if has_answer:
             self.draft.report(response, usage_of(message.get("usage")))
-        for note in notes:
-            if note.endswith("damaged"):
-                self.draft.warn(record, note)
-        record.reasons += notes
+        for reason in reasons:
+            if reason.endswith("damaged"):
+                self.draft.warn(record, reason)
+        record.reasons += reasons
         if not items and not record.reasons:
             record.skip(EMPTY)
         return response if has_answer else ""
 
     def _current_run(self, record: Record) -> str:
         """Return the response that a Responses API item belongs to: consecutive items form one, for nothing else groups them."""
-        self._run = self._run or _place(record)
+        self._run = self._run or _record_name(record)
         return self._run
 
-    def _pieces(self, role: str, message: JsonObject, notes: list[str]) -> list[Piece]:
+    def _pieces(self, role: str, message: JsonObject, reasons: list[str]) -> list[Piece]:
         content = message.get("parts") if "parts" in message else message.get("content")
         if role == "tool":
-            return _tool_message(message, content, notes)
+            return _tool_message(message, content, reasons)
         if role != "assistant":
-            return pieces_of(content, notes)
+            return pieces_of(content, reasons)
         pieces: list[Piece] = list(thoughts_of(message))
-        pieces += [piece for piece in pieces_of(content, notes) if not isinstance(piece, Text) or piece.text]
+        pieces += [piece for piece in pieces_of(content, reasons) if not isinstance(piece, Text) or piece.text]
         for call in list_at(message, "tool_calls"):
-            pieces += _tool_call(call, notes)
+            pieces += _tool_call(call, reasons)
         if legacy := object_at(message, "function_call"):
             pieces.append(Call("", text_at(legacy, "name") or UNKNOWN_TOOL, legacy.get("arguments")))
         if not pieces and content == "":
@@ -163,12 +163,12 @@ class Writer:
         return self.draft.new_id(preferred, record)
 
 
-def _tool_message(message: JsonObject, content: object, notes: list[str]) -> list[Piece]:
+def _tool_message(message: JsonObject, content: object, reasons: list[str]) -> list[Piece]:
     """Return the results in a tool's message."""
     if isinstance(content, list) and any(isinstance(block, dict) and block.get("type") == "tool_result" for block in content):
-        return pieces_of(content, notes)
+        return pieces_of(content, reasons)
     error = message.get("error")
-    parts = result_parts(content, notes)
+    parts = result_parts(content, reasons)
     if not parts and isinstance(error, dict):
         parts = (Text(text_at(error, "message")),)
     call_ids = [call_id for call_id in list_at(message, "tool_call_ids") if isinstance(call_id, str)]
@@ -177,10 +177,10 @@ def _tool_message(message: JsonObject, content: object, notes: list[str]) -> lis
     return [Result(call_id, parts, is_error, text_at(message, "name", "function", "tool_name"))]
 
 
-def _tool_call(call: object, notes: list[str]) -> list[Piece]:
+def _tool_call(call: object, reasons: list[str]) -> list[Piece]:
     """Return the call in an entry of `tool_calls`."""
     if not isinstance(call, dict):
-        notes.append("a call that is no object is damaged")
+        reasons.append("a call that is no object is damaged")
         return []
     for kind, key in (("function", "arguments"), ("custom", "input")):
         if isinstance(function := call.get(kind), dict):
@@ -202,8 +202,8 @@ def _usable_id(call_id: str) -> str:
     return "" if REDACTED in call_id else call_id
 
 
-def _place(record: Record) -> str:
-    return f"{record.place}.{len(record.items)}"
+def _record_name(record: Record) -> str:
+    return f"{record.number}.{len(record.items)}"
 
 
 def _extra(role: str, message: JsonObject) -> dict[str, str]:

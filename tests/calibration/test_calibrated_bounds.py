@@ -1,4 +1,4 @@
-"""Bounds on the next request by what was reported of earlier ones: against a slow twin, by hand, and what the rule promises."""
+"""Bounds on the next request from reports of earlier ones: against a slow twin, by hand, and the rule's promises."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def said(tokens: int) -> str:
 
 
 def log_of(added: Sequence[int], seen: Sequence[int], anchor: int = 1_000_000, last: int = 1_000) -> Session:
-    """Answers and questions of which so much is counted, and so much is seen in the next report; then one more of each."""
+    """Answers and questions with their local counts and the increments of the next reports; then one more of each."""
     session = Session()
     session.append(Message("user", said(100)))
     for counted, observed in zip([*added, last], [*seen, 0], strict=True):
@@ -100,7 +100,7 @@ RULES = st.builds(
 def test_the_fold_equals_the_slow_twin_at_every_request(session: Session, rule: CalibrationRule) -> None:
     exchanges = exchanges_of(session, MEASURER)
     estimates = estimates_along(session, MEASURER, rule)
-    assert estimates == [estimate(exchanges[:place], rule) for place in range(len(exchanges) + 1)]
+    assert estimates == [estimate(exchanges[:length], rule) for length in range(len(exchanges) + 1)]
     event(f"scored: {sum(one.reported > 0 for one in exchanges) // 10}0")
 
 
@@ -113,13 +113,13 @@ def test_the_fold_equals_the_slow_twin_on_recorded_sessions() -> None:
             if starts and not any(map(edits, session.items[starts[0] :])):
                 exchanges = exchanges_of(session, measurer)
                 estimates = estimates_along(session, measurer, rule)
-                assert estimates == [estimate(exchanges[:place], rule) for place in range(len(exchanges) + 1)]
+                assert estimates == [estimate(exchanges[:length], rule) for length in range(len(exchanges) + 1)]
                 compared += sum(entry.reported > 0 for entry in exchanges)
     assert compared > 800
 
 
 def edits(item: Item) -> bool:
-    """Whether the item changes what stands before it in the prompt, or who asks: beyond the twin."""
+    """True if the item changes the prompt before it, or who asks: beyond the twin."""
     return isinstance(item, Compaction | AgentConfigUpdate) or (isinstance(item, Message) and item.role in ("system", "developer"))
 
 
@@ -155,7 +155,7 @@ def test_one_step_is_scored_by_hand() -> None:
     assert learned.point == 11_304 + 1_000  # one step is not yet the usual one
 
 
-# What it promises
+# Its promises
 
 
 @given(logs(), st.integers(0, 1_000))

@@ -55,9 +55,9 @@ def played(manager: ContextWindowManager, log: Session, truth: Truth, *, sent: S
     session.restore_seams(log.response_breaks, 0)
     starts = set(grouping(log).response_starts)
     requests = 0
-    for place, item in enumerate(log.items):
+    for position, item in enumerate(log.items):
         reported = None
-        if place in starts:
+        if position in starts:
             plan = manager.plan_session(session)
             cost = truth(sum(decision.after for decision in plan), requests)
             yield Request(plan.after if plan.calibrated else None, cost, bool(plan.changes))
@@ -180,12 +180,12 @@ def test_a_log_that_is_sent_whole_does_not_shrink_its_views_to_nothing() -> None
     manager, log = manager_of(12_000), turns(100)
     session = Session(id="s")
     log_tokens = 0
-    for place, item in enumerate(log.items):
-        if place % 2:
+    for position, item in enumerate(log.items):
+        if position % 2:
             view = manager.process_session(session)
             usage = manager.get_token_usage()
             assert usage["total"] <= 12_000
-            assert len(view.items) >= min(place, 7)
+            assert len(view.items) >= min(position, 7)
             item = replace(item, usage=Usage(input_tokens=2_000 + log_tokens * 11 // 10))  # noqa: PLW2901 - the item with its report
         session.append(item)
         log_tokens += 404
@@ -221,13 +221,13 @@ def test_no_total_is_negative_and_rows_are_none(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("percent", [90, 115])
 def test_a_log_that_was_sent_by_a_larger_budget_keeps_its_views(percent: int) -> None:
-    """reports of other requests are not used: a restart with half of the tokens, without notes of what was counted"""
+    """reports of other requests are not used: a restart with half of the tokens, without notes of the local counts"""
     session = Session(id="s")
     list(played(manager_of(60_000), turns(150), lambda local, _: 9_000 + local * percent // 100, sent=session))
     again, sizes = Session(id="s"), []
     manager = manager_of(30_000)
-    for place, item in enumerate(session.items):
-        if place % 2:
+    for position, item in enumerate(session.items):
+        if position % 2:
             sizes.append(len(manager.process_session(again).items))
         again.append(item)
     assert min(sizes[10:]) >= 5

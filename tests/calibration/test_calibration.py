@@ -1,4 +1,4 @@
-"""Totals that go by what the provider reported: what a manager makes of reports in the log and beside it."""
+"""Totals from reported usage: a manager's use of reports in the log and of recorded ones."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_reported_tokens_beyond_the_local_count_are_overhead() -> None:
     manager = a_manager()
     manager.process_session(asked(usage=Usage(input_tokens=1_104, output_tokens=54)))
     usage = manager.get_token_usage()
-    # 1,104 were reported; what is new is the answer's 54, and 400 thousandths of what is new, of a twentieth of what was there and of 20
+    # 1,104 were reported; new are the answer's 54, and 400 thousandths of the new tokens, of a twentieth of the old ones and of 20
     assert usage["total"] == 1_104 + 54 + -(-400 * (54 + 55 + 20) // 1000)
     assert usage["DIALOG"] == 104 + 54
     assert usage["overhead"] == usage["total"] - 158
@@ -118,7 +118,7 @@ def test_rows_sum_to_the_total_and_none_is_negative(tokens: list[int], overhead:
 
 @pytest.mark.parametrize("tokens", [0, 20])
 def test_reports_that_cannot_be_of_the_view_are_not_used(tokens: int) -> None:
-    """Some tools report nothing, or what was not cached alone"""
+    """Some tools report nothing, or only uncached tokens"""
     assert a_manager().analyze_session(asked(usage=Usage(input_tokens=tokens)))["total_tokens"] == 158
 
 
@@ -166,7 +166,7 @@ def test_use_model_leaves_the_reports_of_the_former_model_behind() -> None:
     assert manager.analyze_session(session)["reported_tokens"] == 1_104
 
 
-# Reports beside the log
+# Recorded reports
 
 
 def in_turn(log: Session, manager: ContextWindowManager, *, late: int, seen: bool) -> Session:
@@ -174,7 +174,7 @@ def in_turn(log: Session, manager: ContextWindowManager, *, late: int, seen: boo
 
     Args:
         log: The log.
-        manager: Who is told.
+        manager: The manager that gets the reports.
         late: How many items are appended before the report comes, from the answer on; 0 for a report that comes before the answer.
         seen: Whether the answer has been folded by then.
 
@@ -212,7 +212,7 @@ def record(manager: ContextWindowManager, waiting: list[tuple[int, Usage, Sessio
 
 
 def bare(item: Item) -> Item:
-    """The item without what it reports of its request: some logs hold the tokens of answers alone."""
+    """The item without its request's tokens: some logs hold the tokens of answers alone."""
     return item if item.usage is None else replace(item, usage=Usage(output_tokens=3) if item.id.endswith("1") else None)
 
 
@@ -238,7 +238,7 @@ def test_a_recorded_report_has_the_effect_of_one_in_the_log(data: st.DataObject)
 
 def plain(log: Session) -> Session:
     """The log without what only an item can say: which model it was, or that nothing was read; and without runs of several responses,
-    of which a recorded report means the last."""
+    and a recorded report means the last of them."""
     items, before = [], False
     for item in log.items:
         answer = item.type in {"reasoning", "function_call"} or (isinstance(item, Message) and item.role == "assistant")
@@ -252,7 +252,7 @@ def plain(log: Session) -> Session:
 
 @pytest.mark.parametrize("seen", ["analysed", "processed", "both"])
 def test_a_report_that_comes_late_is_in_every_figure(seen: str) -> None:
-    """the same as from cold: whoever has folded the answer before"""
+    """the same as from cold, even if the answer was folded before"""
     session, manager = asked(), a_manager()
     if seen != "analysed":
         manager.process_session(session)
@@ -318,7 +318,7 @@ def test_usage_is_the_same_however_often_it_is_read() -> None:
 
 
 def test_a_look_at_a_one_shot_trim_is_no_request() -> None:
-    """What the answer is noted with is what the view that was sent was counted as"""
+    """The answer is noted with the local count of the view that was sent."""
     sizes = (("user", 600), ("assistant", 300), ("user", 400), ("assistant", 300), ("user", 100))
     session, manager = Session([sized(role, tokens) for role, tokens in sizes]), a_manager(1_500)
     manager.process_session(session)
@@ -393,7 +393,7 @@ def _report(tokens: int) -> Report:
     return Report(Usage(input_tokens=tokens), "m")
 
 
-# What is shown
+# The shown figures
 
 
 def test_the_display_names_the_report_behind_a_total() -> None:

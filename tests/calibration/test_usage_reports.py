@@ -1,4 +1,4 @@
-"""Reported usage is matched to the request that was sent, no matter which session the caller passes or what was appended since."""
+"""Reported usage is matched to the request that was sent, no matter which session the caller passes or which items were appended since."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def test_a_report_belongs_to_the_model_that_was_called() -> None:
     assert report["model"] == "claude-sonnet-4-5"
 
 
-@pytest.mark.parametrize("place", ["first", "last"])
-def test_items_with_only_output_tokens_do_not_replace_a_recorded_report(place: str) -> None:
+@pytest.mark.parametrize("bearer", ["first", "last"])
+def test_items_with_only_output_tokens_do_not_replace_a_recorded_report(bearer: str) -> None:
     manager = ContextWindowManager("claude-sonnet-4-5", Letters(), context_window=ContextWindow(max_tokens=10_000))
     session = Session(id="s")
     alone = Usage(output_tokens=60)
@@ -142,8 +142,8 @@ def test_items_with_only_output_tokens_do_not_replace_a_recorded_report(place: s
         session.append(message("user", 100))
         sent_tokens = total(manager, session)
         manager.record_usage(Usage(sent_tokens + 200), session)
-        session.append(message("assistant", 30, usage=alone if place == "first" else None))
-        session.append(message("assistant", 30, usage=alone if place == "last" else None))
+        session.append(message("assistant", 30, usage=alone if bearer == "first" else None))
+        session.append(message("assistant", 30, usage=alone if bearer == "last" else None))
         assert manager.analyze_session(session)["reported_tokens"] == sent_tokens + 200
     assert total(manager, session) > sent_tokens + 200
 

@@ -277,8 +277,8 @@ def guarded() -> Iterator[Tty]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stderr", screen)
         patch.setattr(last, "formatter", None)
-        for place, name in ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook"), (warnings, "showwarning")):
-            patch.setattr(place, name, getattr(place, name))
+        for module, name in ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook"), (warnings, "showwarning")):
+            patch.setattr(module, name, getattr(module, name))
         guard_terminal()
         yield screen
 

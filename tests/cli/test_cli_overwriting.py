@@ -213,13 +213,13 @@ class _Typed(io.StringIO):
 @POSIX
 @MASKS
 def test_a_new_store_is_for_its_owner_alone(tmp_path: Path, mask: int) -> None:
-    place = tmp_path / "made" / "for it"
-    with umask(mask), SessionStore(place / "sessions.db") as store:
+    folder = tmp_path / "made" / "for it"
+    with umask(mask), SessionStore(folder / "sessions.db") as store:
         session = store.create("kept")
         session.add_message("user", "x")
-        modes = {file.name: mode(file) for file in (*place.iterdir(), place, place.parent)}
+        modes = {file.name: mode(file) for file in (*folder.iterdir(), folder, folder.parent)}
     assert modes == {"made": 0o700, "for it": 0o700, **dict.fromkeys(("sessions.db", "sessions.db-wal", "sessions.db-shm"), 0o600)}
-    assert [file.name for file in place.iterdir()] == ["sessions.db"]
+    assert [file.name for file in folder.iterdir()] == ["sessions.db"]
 
 
 @POSIX

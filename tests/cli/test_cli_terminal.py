@@ -36,7 +36,7 @@ class Screen:
 
     Attributes:
         lines: The lines, without blanks at their ends.
-        unwrapped: What they would be on a screen that is far wider.
+        unwrapped: The same lines on a far wider screen.
         styles: Colours and weights that are on it.
         code: How the command ended.
         output: Everything written to the terminal.

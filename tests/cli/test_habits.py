@@ -39,7 +39,7 @@ def usage(tokens: int) -> dict[str, int]:
 
 
 def claude(home: Path, name: str, folder: Path, age: int, words: str = "Hello.") -> Path:
-    """A log of Claude Code in this folder, written so many seconds ago."""
+    """A log of Claude Code in this folder, written some seconds ago."""
     log = Log(name)
     log.user(words, cwd=str(folder))
     log.answer("m1", text("Done."), usage=usage(9_000), model="claude-opus-4-6", requestId="r1", cwd=str(folder))

@@ -251,7 +251,7 @@ def test_the_async_client_compacts_too() -> None:
         assert len(compactions(asyncio.run(ask(stub)))) == 1
 
 
-# The user's messages beside the summary
+# The user's messages next to the summary
 
 
 @pytest.mark.parametrize("turns", [3, 9])
@@ -263,7 +263,7 @@ def test_the_users_messages_stay_beside_the_summary(turns: int) -> None:
     (summary,) = compactions(session)
     assert {item.id for item in asked}.isdisjoint(summary.replaces)
     assert [item for item in view.items if isinstance(item, Message) and item.role == "user"] == asked
-    first = next(place for place, item in enumerate(session.items) if item.id in summary.replaces)
+    first = next(position for position, item in enumerate(session.items) if item.id in summary.replaces)
     before = session.items[first - 1]
     assert view.items[view.items.index(before) + 1] == summary
     assert compactions(view) == [summary]

@@ -56,7 +56,7 @@ def cut(session: Session, end: int) -> Session:
 
 def signed(line: Line, session: Session) -> Session:
     """Return the session with signatures that the stub made: it refuses all others."""
-    items = [line.wire.signed(line.stub, item, place) for place, item in enumerate(session.items)]
+    items = [line.wire.signed(line.stub, item, position) for position, item in enumerate(session.items)]
     return Session.showing(session, items, breaks=session.response_breaks, settled=0)
 
 
@@ -338,11 +338,11 @@ def play(line: Line, session: Session, rounds: int, view: Callable[[Session], Se
         payload = line.wire.sent(view(session))
         assert line.wire.request_violations(payload) == []
         calls = take(session, line.wire.answered(line.ask(payload)))
-        for place, first in enumerate(reversed(calls) if number % 2 else calls):
+        for index, first in enumerate(reversed(calls) if number % 2 else calls):
             parts: list[Part] = (
-                [Text(f"What {first.name} found in round {number}. " * 5), picture(number)] if place == 1 else [Text("Found. " * 20)]
+                [Text(f"What {first.name} found in round {number}. " * 5), picture(number)] if index == 1 else [Text("Found. " * 20)]
             )
-            session.append(FunctionCallOutput(first.name, parts, first.call_id, is_error=place == 2))
+            session.append(FunctionCallOutput(first.name, parts, first.call_id, is_error=index == 2))
         if not calls:
             session.append(user(f"And question {number}? " + "It matters. " * 5))
 
@@ -461,11 +461,11 @@ def test_a_session_has_the_same_texts_in_every_format() -> None:
 def broken(messages: list[dict[str, Any]], field: str, draw: Callable[[st.SearchStrategy[Any]], Any]) -> str:
     """Break the messages: remove, repeat or move a message or a part, or change a role. Return the name of the change."""
 
-    def place(among: Sequence[object]) -> int:
+    def an_index(among: Sequence[object]) -> int:
         return int(draw(st.integers(0, len(among) - 1)))
 
-    place_from, other = place(messages), place(messages)
-    message = messages[place_from]
+    origin, other = an_index(messages), an_index(messages)
+    message = messages[origin]
     parts = message[field] if isinstance(message.get(field), list) and message[field] else None
     how = draw(
         st.sampled_from(
@@ -473,11 +473,11 @@ def broken(messages: list[dict[str, Any]], field: str, draw: Callable[[st.Search
         )
     )
     if how == "remove":
-        del messages[place_from]
+        del messages[origin]
     elif how == "repeat":
         messages.insert(other, copy.deepcopy(message))
     elif how == "swap":
-        messages[place_from], messages[other] = messages[other], messages[place_from]
+        messages[origin], messages[other] = messages[other], messages[origin]
     elif how == "role":
         message["role"] = draw(st.sampled_from(("user", "assistant", "model", "system", "tool", "developer")))
     elif how == "field":
@@ -487,14 +487,14 @@ def broken(messages: list[dict[str, Any]], field: str, draw: Callable[[st.Search
         for value in named[:1]:
             value.update({name: value[name] + "x" for name in ("call_id", "tool_call_id", "tool_use_id") if name in value})
     elif parts and how == "part":
-        del parts[place(parts)]
+        del parts[an_index(parts)]
     elif parts and how == "part twice":
-        parts.insert(place(parts), copy.deepcopy(parts[place(parts)]))
+        parts.insert(an_index(parts), copy.deepcopy(parts[an_index(parts)]))
     elif parts and how == "parts":
-        first, second = place(parts), place(parts)
+        first, second = an_index(parts), an_index(parts)
         parts[first], parts[second] = parts[second], parts[first]
     elif parts and how == "elsewhere" and isinstance(messages[other].get(field), list):
-        messages[other][field].insert(0, parts.pop(place(parts)))
+        messages[other][field].insert(0, parts.pop(an_index(parts)))
     return str(how)
 
 

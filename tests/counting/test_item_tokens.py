@@ -113,7 +113,7 @@ def test_shortened(counter: TokenCounter, item: FunctionCallOutput, limit: int) 
 def test_replaced_images(counter: TokenCounter, item: Item, data: st.DataObject) -> None:
     tokens, saved = Measurer(counter).measure(item)
     replaced = data.draw(st.lists(st.sampled_from(saved), unique=True)) if saved else []
-    view = Edit(0, images=tuple(sorted(place for place, _ in replaced))).of(item)
+    view = Edit(0, images=tuple(sorted(index for index, _ in replaced))).of(item)
     assert recount(counter, view) == tokens - sum(saving for _, saving in replaced)
 
 
@@ -124,8 +124,8 @@ def test_shortened_and_images_replaced(counter: TokenCounter, item: FunctionCall
     replaced = data.draw(st.lists(st.sampled_from(saved), unique=True)) if saved else []
     cut = measurer.truncated(item, limit)
     if item.text:
-        places = tuple(sorted(place for place, _ in replaced))
-        view = Edit(0, images=places, cut=cut).of(item)
+        indices = tuple(sorted(index for index, _ in replaced))
+        view = Edit(0, images=indices, cut=cut).of(item)
         # An image's placeholder is a text part like the others' once it stands there; it is put in after the cut.
         assert recount(counter, view) == cut.tokens - sum(saving for _, saving in replaced)
 
@@ -133,11 +133,11 @@ def test_shortened_and_images_replaced(counter: TokenCounter, item: FunctionCall
 @given(counter=counters, item=st.one_of(outputs, messages))
 def test_images_are_told_one_by_one(counter: TokenCounter, item: Item) -> None:
     content = item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
-    pictures = [(place, part) for place, part in enumerate(content) if isinstance(part, Image)]
+    pictures = [(index, part) for index, part in enumerate(content) if isinstance(part, Image)]
     measurer = Measurer(counter)
     assert measurer.image_tokens(item) == [counter.count_part(part) for _, part in pictures]
     assert list(measurer.measure(item).images) == [
-        (place, counter.count_part(part) - counter.count_text(image_placeholder(item, place, part))) for place, part in pictures
+        (index, counter.count_part(part) - counter.count_text(image_placeholder(item, index, part))) for index, part in pictures
     ]
 
 

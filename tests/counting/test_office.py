@@ -103,7 +103,7 @@ def test_a_bomb_is_read_to_the_limit() -> None:
 
 
 @given(st.binary(max_size=200), st.integers(0, 400))
-def test_damaged_archives_crash_nothing(noise: bytes, place: int) -> None:
+def test_damaged_archives_crash_nothing(noise: bytes, offset: int) -> None:
     data = word(["Some text", "more text"])
-    damaged = data[:place] + noise + data[place + len(noise) :]
+    damaged = data[:offset] + noise + data[offset + len(noise) :]
     assert isinstance(text(damaged), str | None)

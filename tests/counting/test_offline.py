@@ -1,4 +1,4 @@
-"""Nothing needs a network: the command line and a manager work where there is none, and where nothing was cached before."""
+"""Nothing needs a network: the command line and a manager work without one, and without anything cached before."""
 
 import errno
 import os
@@ -32,7 +32,7 @@ socket.getaddrinfo = socket.gethostbyname = refuse
 
 
 def _can_unplug() -> bool:
-    """Whether a process can be started in a network namespace of its own, which has no network at all."""
+    """True if a process can be started in a network namespace of its own, which has no network at all."""
     unshare = shutil.which("unshare")
     return unshare is not None and subprocess.run([unshare, "-rn", "true"], check=False, capture_output=True).returncode == 0
 
@@ -48,8 +48,8 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Runner:
     home.mkdir()
     empty.mkdir()
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY") and "CACHE_DIR" not in name}
-    # tiktoken caches what it downloads in the directory for temporary files.
-    places = dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR", "TMP", "TEMP"), str(home))
+    # tiktoken caches its downloads in the directory for temporary files.
+    folders = dict.fromkeys(("HOME", "USERPROFILE", "TMPDIR", "TMP", "TEMP"), str(home))
     command = ["unshare", "-rn", sys.executable] if request.param == "unplugged" else [sys.executable]
     prelude = "" if request.param == "unplugged" else GUARD
 
@@ -57,7 +57,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Runner:
         return subprocess.run(
             [*command, "-X", "utf8", "-W", "error", "-c", prelude + code],
             cwd=empty,
-            env=kept | places,
+            env=kept | folders,
             check=False,
             capture_output=True,
             encoding="utf-8",

@@ -196,14 +196,14 @@ class TestCharacters:
     @given(data=st.data(), text=st.one_of(mixed, longer))
     def test_the_boundaries_are_unicodes(self, data: st.DataObject, text: str) -> None:
         ends = boundaries(text)
-        for place in data.draw(st.lists(st.integers(0, len(text)), min_size=20, max_size=20)):
-            assert cutting._boundary(text, place) == max(end for end in ends if end <= place)
-            assert len(text) - cutting._tail(text, len(text) - place) == min(end for end in ends if end >= place)
+        for index in data.draw(st.lists(st.integers(0, len(text)), min_size=20, max_size=20)):
+            assert cutting._boundary(text, index) == max(end for end in ends if end <= index)
+            assert len(text) - cutting._tail(text, len(text) - index) == min(end for end in ends if end >= index)
 
     @given(text=st.text())
     def test_in_any_text(self, text: str) -> None:
         ends = boundaries(text)
-        assert [cutting._boundary(text, place) for place in ends] == ends
+        assert [cutting._boundary(text, index) for index in ends] == ends
 
     def test_a_cluster_that_never_ends_may_be_cut(self) -> None:
         """Else a text that is one long cluster would be taken out whole."""

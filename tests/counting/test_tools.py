@@ -20,7 +20,7 @@ from tests.support.counting import Letters
 
 
 class Place(pydantic.BaseModel):
-    """Where."""
+    """A place."""
 
     city: str
     country: str | None = None

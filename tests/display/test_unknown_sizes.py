@@ -1,4 +1,4 @@
-"""Files behind a URL or a file id: what they count, and that a report says so until the provider has reported them."""
+"""Files behind a URL or a file id: their counts, and that a report says so until the provider has reported them."""
 
 from __future__ import annotations
 

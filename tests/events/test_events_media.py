@@ -141,9 +141,9 @@ def test_exactly_the_visible_unusable_parts_are_reported(data: st.DataObject) ->
         view = data.draw(st.sampled_from([manager.process_session, manager.trim_session]))(session)
         visible = {id(part) for item in view.items for part in parts_of(item)}
         expected |= {
-            (item.id, place)
+            (item.id, index)
             for item in session.items
-            for place, part in enumerate(parts_of(item))
+            for index, part in enumerate(parts_of(item))
             if isinstance(part, Image) and id(part) in visible and unusable(part)
         }
         reported = [event[:2] for event in told_of(events)]

@@ -1,7 +1,7 @@
 """Fuzzing of everything that reads foreign data: transcripts, saved sessions, and providers' payloads.
 
 The promise under test: for any bytes, a reader returns sessions with every record accounted for or raises TranscriptError
-(for JSON values, FormatError), within bounded time and memory. What it returns can be saved, loads again as an equal session, and
+(for JSON values, FormatError), within bounded time and memory. The result can be saved, loads again as an equal session, and
 converts to all four wire formats.
 
     python -m tests.fuzz --mutants 10000000 --processes 2

@@ -108,8 +108,8 @@ def check_session(session: Session, number: int = 0) -> None:
     loaded = Session.from_dict(json.loads(json.dumps(saved, allow_nan=False)))
     assert list(loaded.items) == list(session.items)
     assert loaded.to_dict() == saved
-    for place, (write, read) in enumerate(WRITERS):
+    for index, (write, read) in enumerate(WRITERS):
         payload = write(session)
         json.dumps(payload, allow_nan=False).encode()
-        if number % len(WRITERS) == place:
+        if number % len(WRITERS) == index:
             read(payload)

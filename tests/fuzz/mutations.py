@@ -28,7 +28,7 @@ LITERALS = (
     *("[" * 10_000, '{"a":1,"a":2}', "nul", "'a'", "01"),
 )
 """JSON that `json.dumps` does not write, and texts that are not JSON. Each is replaced by a marker until the value is written."""
-MARKERS = tuple(f"\x01literal {place}\x01" for place in range(len(LITERALS)))
+MARKERS = tuple(f"\x01literal {index}\x01" for index in range(len(LITERALS)))
 _LITERAL_OF_MARKER = {json.dumps(marker): literal for marker, literal in zip(MARKERS, LITERALS, strict=True)}
 
 OBJECTS = (
@@ -116,8 +116,8 @@ class Mutator:
         mutated = self._values(value, MARKERS) if self.chance.random() < 0.9 else value
         text = self.written(mutated, seed.layout)
         if self.chance.random() < 0.05:  # a repeated key
-            place = text.find("{", self.chance.randrange(len(text) + 1))
-            text = f"{text[: place + 1]}{json.dumps(self._key())}:{json.dumps(self._anything(MARKERS))},{text[place + 1 :]}"
+            index = text.find("{", self.chance.randrange(len(text) + 1))
+            text = f"{text[: index + 1]}{json.dumps(self._key())}:{json.dumps(self._anything(MARKERS))},{text[index + 1 :]}"
         if "\\u0001literal" in text:
             for marker, literal in _LITERAL_OF_MARKER.items():
                 text = text.replace(marker, literal)
@@ -132,10 +132,10 @@ class Mutator:
 
     def _changed(self, value: Any, rare: tuple[Any, ...]) -> Any:
         """Return the value with one value inside it replaced, removed, repeated, renamed or moved."""
-        chance, places = self.chance, containers(value)
-        if not places or chance.random() < 0.002:
+        chance, holders = self.chance, containers(value)
+        if not holders or chance.random() < 0.002:
             return self._anything(rare)
-        holder = chance.choice(places)
+        holder = chance.choice(holders)
         key = chance.choice(list(holder)) if isinstance(holder, dict) else chance.randrange(len(holder))
         match chance.randrange(9):
             case 0:
@@ -150,7 +150,7 @@ class Mutator:
                 other = chance.choice(list(holder))
                 holder[key], holder[other] = holder[other], holder[key]
             case 3:
-                other = chance.choice(places)  # copied, because a value inside itself cannot be written
+                other = chance.choice(holders)  # copied, because a value inside itself cannot be written
                 inner = chance.choice(list(other.values()) if isinstance(other, dict) else other)
                 holder[key] = _copy(inner)
             case 4:
@@ -199,14 +199,14 @@ class Mutator:
 
     def _text_lines(self, lines: list[str]) -> list[str]:
         for _ in range(self.chance.choice(MUTATIONS)):
-            place = self.chance.randrange(len(lines))
+            index = self.chance.randrange(len(lines))
             match self.chance.randrange(3):
                 case 0:
-                    lines.insert(place, self.chance.choice(lines))
+                    lines.insert(index, self.chance.choice(lines))
                 case 1:
-                    lines[place] = self.chance.choice(TEXTS) + lines[place]
+                    lines[index] = self.chance.choice(TEXTS) + lines[index]
                 case _ if len(lines) > 1:
-                    del lines[place]
+                    del lines[index]
         return lines
 
     def _bytes(self, raw: bytes, likelihood: float) -> bytes:

@@ -114,7 +114,7 @@ def run(seed: int, numbers: range, on_mutant: Callable[[int], object] = bool, *,
             signal.setitimer(signal.ITIMER_PROF, SECONDS_MAX)
             try:
                 tally.outcomes[check(seed, number, recorded=recorded)] += 1
-            except (Exception, TooSlowError) as error:  # noqa: BLE001 - whatever comes out is what is looked for
+            except (Exception, TooSlowError) as error:  # noqa: BLE001 - every error is a finding
                 tally.fault(kind_of(error), f"{seed}.{number}")
             finally:
                 signal.setitimer(signal.ITIMER_PROF, 0)

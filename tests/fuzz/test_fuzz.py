@@ -38,7 +38,7 @@ def test_every_format_and_every_reader_has_an_input(tmp_path: Path) -> None:
 @pytest.mark.parametrize("worker", range(WORKERS))
 def test_no_mutant_breaks_the_promise(worker: int) -> None:
     """whatever the bytes, a reader returns sessions with every record accounted for or raises TranscriptError (for JSON values,
-    FormatError), within bounded time and memory; what it returns can be saved, loads again as an equal session, and converts to all
+    FormatError), within bounded time and memory; the result can be saved, loads again as an equal session, and converts to all
     four wire formats"""
     tally = running.run(worker, range(MUTANTS // WORKERS), recorded=False)
     assert tally.faults == {}  # CONTEXT_WINDOW_TRANSCRIPTS= python -m tests.fuzz --reproduce NAME

@@ -1,4 +1,4 @@
-"""JSON of bodies: what is written again has the same values, and a message has the same bytes in every body."""
+"""JSON of bodies: a body written again has the same values, and a message has the same bytes in every body."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ def test_what_json_reads_is_read(body: bytes) -> None:
     ],
 )
 def test_what_is_no_json_object_is_none(body: bytes) -> None:
-    """The upstream gets it as it came, and says what is wrong with it. Written again, such a number would be another."""
+    """The upstream gets it as it came, and names the fault. Written again, such a number would be another."""
     assert object_of(body) is None

@@ -152,7 +152,7 @@ def test_tab_reaches_every_control_and_arrow_keys_every_point(browser: Browser, 
 
 @pytest.mark.long
 def test_an_update_leaves_the_reader_where_he_is(browser: Browser) -> None:
-    """The focus stays on its point, what is open stays open, and the conversation that is shown stays. Pause stops it all."""
+    """The focus stays on its point, open parts stay open, and the conversation that is shown stays. Pause stops it all."""
     with AnthropicStub() as stub, gateway(stub.url, 8_000) as address, opened_tab(browser) as (page, watched):
         send(address)
         send(address, turns=2)

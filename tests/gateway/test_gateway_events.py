@@ -67,7 +67,7 @@ HEADERS = {
 def test_a_stream_says_the_same_as_the_whole_answer_wherever_it_is_cut(
     stub_type: Any, joined_type: type[JoinedAnswer], path: str, body: Json, said: list[list[Any]], data: st.DataObject, line_end: bytes
 ) -> None:
-    """The client's bytes do not depend on the pieces, what they say is the answer that is not streamed, and bytes without recalls are the
+    """The client's bytes do not depend on the pieces, they say the same as the whole answer, and bytes without recalls are the
     upstream's own. The provider takes the next round's request, and the client's next one with the answer as it saw it."""
     stub = stub_type(lambda request: said[min(json.dumps(request).count('"recalled"'), len(said) - 1)])
     streams, whole = _upstream(stub, joined_type, path, body, len(said))

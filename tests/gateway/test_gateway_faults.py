@@ -101,7 +101,7 @@ def failing(mode: str, fault: Answer, *, streamed: bool) -> Answer:
 
 
 class Seen:
-    """What a client saw of an answer.
+    """An answer, as a client saw it.
 
     Attributes:
         status: Its status.
@@ -160,7 +160,7 @@ def test_a_busy_upstream_says_so_itself(mode: str, streamed: bool, status: int) 
 @MODES
 @pytest.mark.parametrize("fault", [resets, half_closes])
 def test_a_stream_that_breaks_off_breaks_off_for_the_client(mode: str, fault: Answer) -> None:
-    """What came before reaches the client. A whole end would make half an answer look like all of it."""
+    """The pieces before the fault reach the client. A whole end would make half an answer look like all of it."""
     seen = run(mode, fault, streamed=True)
     assert seen.status == 200
     assert seen.broke_off

@@ -148,7 +148,7 @@ def test_a_trim_costs_what_it_writes_to_the_cache() -> None:
     ("seconds", "is_hour", "is_cached"), [(300, False, True), (301, False, False), (3_600, True, True), (3_601, True, False)]
 )
 def test_a_cache_is_kept_for_five_minutes_or_for_an_hour(seconds: int, is_hour: bool, is_cached: bool) -> None:
-    """What is written is written for as long as the request's own."""
+    """Tokens are written for as long as the request's own."""
     earlier, trimmed = (
         Request(
             "", NOW + after, "", MODEL, "", "", cache_read=read, cache_write=0 if is_hour else written, cache_write_1h=written * is_hour

@@ -28,7 +28,7 @@ WAIT = 20
 
 
 class Upstream:
-    """A provider that answers as a test says, and remembers what it was sent."""
+    """A provider that answers as a test says, and remembers the requests."""
 
     def __init__(self, answer: Answer) -> None:
         self.bodies: list[bytes] = []

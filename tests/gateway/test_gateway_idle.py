@@ -34,7 +34,7 @@ Json = dict[str, Any]
 def test_a_conversation_that_was_forgotten_goes_on_as_if_it_had_not_been(
     case: WireCase, conversation: list[Step], limit: int, says_figures: bool, pauses: list[bool]
 ) -> None:
-    """A view is the same without what was remembered, also after refusals, and no prompt is refused for the second time."""
+    """A view is the same with nothing remembered, also after refusals, and no prompt is refused for the second time."""
     window = ContextWindow(max_tokens=3_000, keep_first_message=True)
     lasting, forgetful = Provider(limit, says_figures=says_figures), Provider(limit, says_figures=says_figures)
     remembering, forgetting = Windows(window), Windows(window)

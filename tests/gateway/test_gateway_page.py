@@ -1,4 +1,4 @@
-"""The gateway's page: figures of conversations, for a browser on this machine only, and nothing of what was said."""
+"""The gateway's page: figures of conversations, for a browser on this machine only, and none of their words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def get(address: str, path: str = "/", **headers: str) -> httpx.Response:
 
 
 def page_with(address: str, is_complete: Callable[[str], bool]) -> str:
-    """Return the page as soon as it has what is awaited: usage is read after the client has its answer. If it never has, its last state."""
+    """Return the page as soon as it has the awaited text: usage is read after the client has its answer. If it never has, the last one."""
     end = time.monotonic() + WAIT
     while not is_complete(page := get(address).text) and time.monotonic() < end:
         time.sleep(0.02)
@@ -89,7 +89,7 @@ def test_the_page_has_what_the_provider_reported(stub_type: Any, turns: Turns, s
 
 
 def test_the_window_is_that_of_the_request_that_was_sent() -> None:
-    """Each request has a point. Its categories sum to what was counted, which is within the budget, and a trim makes it smaller."""
+    """Each request has a point. Its categories sum to the counted total, which is within the budget, and a trim makes it smaller."""
     with AnthropicStub(Model()) as stub, gateway(stub.url, WINDOW) as address:
         for _ in anthropic_turns(address, streamed=False, turns=20):
             pass

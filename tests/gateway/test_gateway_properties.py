@@ -44,7 +44,7 @@ steps = st.lists(
 
 
 def prose(number: int, words: int) -> str:
-    """Return about so many words. Every fourth line is worth more than the others."""
+    """Return about this number of words. Every fourth line is worth more than the others."""
     lines = [f"value_{number}_{line} = parse_rows(source)" if line % 4 == 0 else "and so on" for line in range(words // 3)]
     return "\n".join([f"{number} words", *lines])
 
@@ -138,8 +138,8 @@ def test_every_view_is_valid_and_the_same_in_every_worker(
     case: WireCase, conversation: list[Step], tokens: int, strategy: Strategy | None, recall: bool
 ) -> None:
     """Whatever the conversation, the window and the strategy: the request is valid, all fields but the messages are the client's, the
-    client's objects do not change, a request begins with the one before it if that one has room for what is new, and a worker that sees
-    only the last request sends the same as one that has seen all of them. Once a view lacks something, so that the recall tool is due, all
+    client's objects do not change, a request begins with the one before it if that one has room for the new messages, and a worker that
+    sees only the last request sends the same as one that saw all of them. Once a view lacks something, so that the recall tool is due, all
     later ones do. Placeholders name ids only if the model has that tool."""
     wire, path, body_of, validate = case
     field = wire.field

@@ -38,7 +38,7 @@ class Model:
     Attributes:
         mixed: True to call both tools at once.
         recalls: Times that it has recalled.
-        results: What it got.
+        results: The results that it got.
     """
 
     def __init__(self, *, mixed: bool = False, always: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""`--record`: what is written of each request, and that it changes nothing."""
+"""`--record`: the line written for each request, and that it changes nothing."""
 
 from __future__ import annotations
 

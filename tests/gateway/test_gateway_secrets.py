@@ -31,7 +31,7 @@ sys.exit(7)
 
 
 def test_nothing_of_a_request_is_printed_or_written(tmp_path: Path) -> None:
-    """Whether it is fitted, malformed, of an unknown model or refused; and the client's exit code is the command's."""
+    """For a fitted, a malformed and a refused body, and one of an unknown model; and the client's exit code is the command's."""
     body = long_body().replace(b"And now?", b"the secret question")
     home = tmp_path / "home"
     home.mkdir()

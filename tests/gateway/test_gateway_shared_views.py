@@ -147,7 +147,7 @@ def test_a_refusal_that_one_gateway_saw_holds_for_the_other(store_address: str, 
 
 
 def test_a_refusal_that_could_not_be_shared_is_shared_when_the_store_is_back(tmp_path: Path) -> None:
-    """The worker that saw it goes by it meanwhile."""
+    """The worker that saw it uses it meanwhile."""
     window, provider = ContextWindow(max_tokens=3_000, keep_first_message=True), Provider(1_000, says_figures=True)
     address = tmp_path / "folder" / "r.db"
     address.parent.write_text("in the way")

@@ -68,7 +68,7 @@ def test_what_one_worker_adds_another_knows(store_address: str) -> None:
 
 
 def test_the_first_refusal_of_the_same_messages_stays(store_address: str) -> None:
-    """So that all workers go by one, whoever was refused at the same time."""
+    """So that all workers use the same one, even if several were refused at the same time."""
     store = opened(store_address)
     store.add(START, refusal(tokens=900))
     store.add(START, refusal(tokens=5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from context_window.gateway.google_contents import GoogleAdapter
-from context_window.integrations.tracked_conversation import ToolCalls, item_ids
+from context_window.integrations.tracked_conversation import ConversationCalls, item_ids
 from session.items import FunctionCall, FunctionCallOutput
 
 
@@ -13,7 +13,7 @@ def test_a_response_without_an_id_answers_the_first_call_of_its_name() -> None:
     call, other, own = ({"functionCall": {"name": "read", **more}} for more in ({}, {"name": "write"}, {"id": "own"}))
     response, to_own = ({"functionResponse": {"name": "read", **more}} for more in ({}, {"id": "own"}))
     contents: list[list[Any]] = [[call, other, own, call, {"text": "a"}], [to_own, response], [response, response]]
-    calls, adapter = ToolCalls(), GoogleAdapter()
+    calls, adapter = ConversationCalls(), GoogleAdapter()
     ids = []
     for number, parts in enumerate(contents):
         items = adapter.items({"role": "user" if number else "model", "parts": parts}, item_ids(b""))

@@ -52,7 +52,7 @@ class Model:
     """A model that thinks, speaks and runs a command twenty times, and then ends. If it can, it recalls something before each third one.
 
     Attributes:
-        results: What it got back.
+        results: The results that it got back.
         rounds: Numbers of the requests that answer a recall: the gateway's own.
     """
 
@@ -130,7 +130,7 @@ def check(done: subprocess.CompletedProcess[str], sent: list[list[Any]], *, reca
 
 
 def check_recalls(model: Model, requests: list[Any], shown: str) -> None:
-    """Check that what was recalled came back, that the tool stayed once it was there, and that the client has not seen it."""
+    """Check that the recalled text came back, that the tool stayed once it was there, and that the client has not seen it."""
     assert len(model.results) >= 3
     assert not any("Not recalled" in result for result in model.results)
     offers = [offers_recall(request) for request in requests]

@@ -16,7 +16,7 @@ MARK = "Sum up the conversation"
 
 
 def summaries(lines: list[Line]) -> list[int]:
-    return [place for place, line in enumerate(lines) if SHORT in line.text]
+    return [index for index, line in enumerate(lines) if SHORT in line.text]
 
 
 # The tracker
@@ -27,9 +27,9 @@ def test_a_summary_stands_before_the_messages_that_are_kept(is_async: bool) -> N
     tracker, llm, messages = conversations(manager(2_000, compaction=True)), Writer(), talk("a", 20)
     fitted = asyncio.run(tracker.afit(messages, llm=llm)) if is_async else tracker.fit(messages, llm=llm)
     assert len(llm.prompts) == 1
-    (place,) = summaries(fitted)
-    assert place <= 1  # after the preamble at most
-    kept = fitted[place + 1 :]
+    (index,) = summaries(fitted)
+    assert index <= 1  # after the preamble at most
+    kept = fitted[index + 1 :]
     assert kept == messages[-len(kept) :]
     assert kept[-1] is messages[-1]
     assert len(fitted) < len(messages)

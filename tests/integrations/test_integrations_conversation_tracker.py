@@ -112,7 +112,7 @@ def test_the_line_about_usage_stays_in_its_place_until_a_trim() -> None:
     before: list[Line] = []
     for turn in range(60):
         fitted = tracker.fit(messages)
-        lines = [place for place, line in enumerate(fitted) if line.text == USAGE_NOTE]
+        lines = [index for index, line in enumerate(fitted) if line.text == USAGE_NOTE]
         assert len(lines) <= 1
         told += bool(lines)
         if fitted[0] is messages[0]:

@@ -257,7 +257,7 @@ def test_a_prompt_changes_only_when_a_trim_is_reported() -> None:
     middleware, messages = ContextWindowMiddleware(window_manager), conversation(20)
     before: list[AnyMessage] = []
     trims = 0
-    for end in (place for place, message in enumerate(messages, 1) if not isinstance(message, AIMessage)):
+    for end in (number for number, message in enumerate(messages, 1) if not isinstance(message, AIMessage)):
         events.clear()
         after = middleware._conversations.fit(messages[:end])
         trimmed = any(isinstance(event, Trimmed) for event in events)

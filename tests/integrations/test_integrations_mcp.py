@@ -63,7 +63,7 @@ def test_a_turn_runs_the_tools_of_a_server_process() -> None:
     assert failed.is_error
     assert wrong.is_error  # the server checks types
     assert (missing.text, missing.is_error) == ("x_add was not run, its arguments are wrong: a: missing", True)
-    assert "Error executing tool fail" in failed.text  # newer servers do not show what was raised
+    assert "Error executing tool fail" in failed.text  # newer servers do not show the error
     assert unknown.is_error
     assert drawn.output == (
         Text("Here:"),

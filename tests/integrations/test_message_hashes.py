@@ -1,4 +1,4 @@
-"""A message counts as what it is now, also if it is the object that it was at an earlier request."""
+"""A message counts with its present content, even if it is the same object as in an earlier request."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_hashes_are_the_same_whatever_lists_are_known(lists: list[tuple[list[Any
 
 
 def test_messages_that_an_earlier_list_begins_with_are_not_hashed_again() -> None:
-    """If nobody changes messages, a request costs what is new."""
+    """If nobody changes messages, a request costs only its new messages."""
     adapter = _CountingAdapter()
     tracker = ConversationTracker(manager(10**6), adapter, are_frozen=True)
     messages = [{"role": "user", "content": f"message {number}"} for number in range(50)]

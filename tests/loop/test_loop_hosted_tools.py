@@ -1,4 +1,4 @@
-"""Tools that run at the provider are passed on, never run here, and what they return is kept and sent back."""
+"""Tools that run at the provider are passed on, never run here, and their results are kept and sent back."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ def test_reports_go_on(data: st.DataObject) -> None:
     items = data.draw(st.one_of(sessions().map(lambda session: list(session.items)), st.lists(ITEMS, max_size=25)))
     budget = max(100, sum(map(cost, items)) * data.draw(st.sampled_from([30, 60, 200])) // 100)
     manager, session, views = a_manager(budget), Session(id="s"), []
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         session.append(item)
-        if place % 3 == 2:
+        if position % 3 == 2:
             view = manager.process_session(session)
             event(f"the view is the log: {view.items == session.items}")
             views.append(view if data.draw(st.booleans()) else None)

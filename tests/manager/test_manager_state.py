@@ -181,7 +181,7 @@ def test_many_sessions_leave_nothing_behind() -> None:
     assert len(manager._sessions._states) == 0
 
 
-@pytest.mark.no_cover  # what is measured is memory
+@pytest.mark.no_cover  # memory is measured
 @pytest.mark.parametrize(("budget", "least_trims"), [(10**9, 0), (20_000, 8)], ids=["whole", "trimmed often"])
 def test_the_state_of_an_item_takes_at_most_300_bytes(budget: int, least_trims: int) -> None:
     trims: list[object] = []

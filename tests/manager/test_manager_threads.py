@@ -48,11 +48,11 @@ def test_a_session_that_another_thread_appends_to(budget: int) -> None:
         while not done.is_set():
             view = manager.process_session(session)
             items = list(view.items)
-            places = [place for place in (session.position(item.id) for item in items) if place is not None]
-            assert len(places) == len(items)
-            assert places == sorted(set(places))
-            assert places[-1] >= last, "a later view shows at least as much of the log"
-            last = places[-1]
+            positions = [position for position in (session.position(item.id) for item in items) if position is not None]
+            assert len(positions) == len(items)
+            assert positions == sorted(set(positions))
+            assert positions[-1] >= last, "a later view shows at least as much of the log"
+            last = positions[-1]
             views += 1
         assert views > 20
 

@@ -307,7 +307,7 @@ def test_all_that_the_snapshot_knows_is_found_by_its_own_name(provider_id: str) 
 
 
 def test_every_model_with_a_window_in_the_price_list_is_known() -> None:
-    """Whoever sells it: no `UnknownModelError` for a name whose window the list has."""
+    """From any seller: no `UnknownModelError` for a name whose window the list has."""
     for provider in data_snapshot.get_snapshot().providers:
         for model in provider.models:
             assert not model.context_window or find_model(model.id).window, (provider.id, model.id)
@@ -327,8 +327,8 @@ def test_a_known_model_is_known_in_every_spelling(listed: tuple[str, str], form:
 
 
 @given(st.sampled_from(WITH_WINDOW), st.integers(0, 60), st.sampled_from("qx7"))
-def test_an_unknown_name_is_answered_with_names_that_are_known(listed: tuple[str, str], place: int, letter: str) -> None:
-    name = listed[1][:place] + letter + listed[1][place + 1 :]
+def test_an_unknown_name_is_answered_with_names_that_are_known(listed: tuple[str, str], index: int, letter: str) -> None:
+    name = listed[1][:index] + letter + listed[1][index + 1 :]
     assume(describe_model(name).window is None)
     with pytest.raises(UnknownModelError) as raised:
         find_model(name)

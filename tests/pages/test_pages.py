@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from context_window.pages import Chart, Marker, Point, chart_markup, document
+from context_window.pages import Chart, ChartMarker, ChartPoint, chart_markup, document
 from context_window.pages.shapes import HEADROOM, HEIGHT, STEPS_MAX, WIDTH, Shapes
 
 HOSTILE = "</svg></style></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'`{{ 7*7 }}{% raw %}&lt;"
@@ -22,7 +22,7 @@ amounts = st.one_of(st.integers(0, 2_000_000), st.floats(0, 1_000, allow_nan=Fal
 charts = st.integers(1, 8).flatmap(
     lambda bands: st.lists(st.tuples(*[amounts] * bands), max_size=40).map(
         lambda rows: Chart(
-            "c", "Title", tuple(f"band {n}" for n in range(bands)), [Point(f"request {n}", row) for n, row in enumerate(rows)]
+            "c", "Title", tuple(f"band {n}" for n in range(bands)), [ChartPoint(f"request {n}", row) for n, row in enumerate(rows)]
         )
     )
 )
@@ -74,16 +74,16 @@ def test_each_band_is_as_high_as_its_amount_and_stands_on_the_one_below(chart: C
     scale = (HEIGHT - HEADROOM) / (shapes.step * shapes.steps)
     floors = [float(HEIGHT)] * len(chart.points)
     for band in shapes.bands:
-        place = chart.bands.index(band.name)
+        index = chart.bands.index(band.name)
         edges = list(levels(band.path))
         assert len(edges) == len(chart.points)
         for number, (point, (upper, lower)) in enumerate(zip(chart.points, edges, strict=True)):
             assert HEADROOM - 0.1 <= upper <= lower <= HEIGHT
             assert lower == pytest.approx(floors[number], abs=0.02)
-            assert lower - upper == pytest.approx(point.amounts[place] * scale, abs=0.02)
+            assert lower - upper == pytest.approx(point.amounts[index] * scale, abs=0.02)
             floors[number] = upper
-    left_out = [place for place, name in enumerate(chart.bands) if name not in {band.name for band in shapes.bands}]
-    assert not any(point.amounts[place] for point in chart.points for place in left_out)
+    left_out = [index for index, name in enumerate(chart.bands) if name not in {band.name for band in shapes.bands}]
+    assert not any(point.amounts[index] for point in chart.points for index in left_out)
     assert sum(float(point.width) for point in shapes.points) <= WIDTH + 0.01 * len(chart.points)
 
 
@@ -107,8 +107,8 @@ def test_whoever_does_not_see_the_chart_can_read_it(chart: Chart) -> None:
 
 def test_no_text_becomes_markup() -> None:
     """Whatever a log calls something, the page shows these words."""
-    hostile = Chart("c", HOSTILE, (HOSTILE,), [Point(HOSTILE, (3,), (Marker("trim", HOSTILE),))], HOSTILE, HOSTILE, 7, HOSTILE)
-    plain = Chart("c", "T", ("B",), [Point("P", (3,), (Marker("trim", "M"),))], "U", "N", 7, "L")
+    hostile = Chart("c", HOSTILE, (HOSTILE,), [ChartPoint(HOSTILE, (3,), (ChartMarker("trim", HOSTILE),))], HOSTILE, HOSTILE, 7, HOSTILE)
+    plain = Chart("c", "T", ("B",), [ChartPoint("P", (3,), (ChartMarker("trim", "M"),))], "U", "N", 7, "L")
     page = Elements(document(HOSTILE, chart_markup(hostile)).html)
     same = Elements(document("T", chart_markup(plain)).html)
     assert [(tag, sorted(attributes)) for tag, attributes in page.elements] == [
@@ -121,7 +121,7 @@ def test_no_text_becomes_markup() -> None:
 def test_a_page_loads_and_runs_only_what_is_in_it() -> None:
     """The policy forbids everything but the page's own style and scripts, which it names by their digests."""
     script = "console.log('own')"
-    page = document("T", chart_markup(Chart("c", "T", ("B",), [Point("P", (3,))])) + Markup("<p>x</p>"), scripts=[script])
+    page = document("T", chart_markup(Chart("c", "T", ("B",), [ChartPoint("P", (3,))])) + Markup("<p>x</p>"), scripts=[script])
     rules = dict(rule.split(" ", 1) for rule in page.policy.split("; "))
     assert rules.pop("default-src") == rules.pop("base-uri") == rules.pop("form-action") == "'none'"
     assert rules.pop("img-src") == "data:"
@@ -144,6 +144,6 @@ def test_a_page_loads_and_runs_only_what_is_in_it() -> None:
 
 def test_a_chart_whose_amounts_do_not_match_its_bands_is_refused() -> None:
     with pytest.raises(ValueError, match="for each of the 2 bands"):
-        Chart("c", "T", ("a", "b"), [Point("p", (1,))])
+        Chart("c", "T", ("a", "b"), [ChartPoint("p", (1,))])
     with pytest.raises(ValueError, match="at most 8 bands, not 9"):
         Chart("c", "T", ("a", "b"), [], first_band=7)

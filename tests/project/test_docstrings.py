@@ -1,4 +1,4 @@
-"""Every class and function that a package exports says what it is. (The linter asks the same of methods.)"""
+"""Every class and function that a package exports has a docstring. (The linter asks the same of methods.)"""
 
 import inspect
 

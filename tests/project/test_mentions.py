@@ -42,7 +42,7 @@ def _programs() -> dict[str, str]:
 
 def test_mentioned_files_exist() -> None:
     programs = _programs()
-    files = {name[place:] for name in programs for place in (0, *(match.end() for match in re.finditer("/", name)))}
+    files = {name[start:] for name in programs for start in (0, *(match.end() for match in re.finditer("/", name)))}
     prose = [(name, part) for name, text in programs.items() for part, is_prose in _tokens(text) if is_prose]
     prose += [(name, text) for name, text in texts() if name.endswith(".md") and name != "CHANGELOG.md"]
     mentions = {(name, file) for name, part in prose for file in FILE.findall(part)}

@@ -1,4 +1,4 @@
-"""The comparison of `python -m benchmarks.peers`: what it counts, and this library's rows at small sizes."""
+"""The comparison of `python -m benchmarks.peers`: its counts, and this library's rows at small sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The project as a whole: what it declares about itself is true, and nothing of one machine is in it."""
+"""The project as a whole: its metadata is true, and nothing of one machine is in it."""
 
 import re
 import tomllib

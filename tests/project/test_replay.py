@@ -128,13 +128,13 @@ def random_recording(chance: Random) -> Any:
 
 
 def best_of_two(timeline: Any, window: int) -> float:
-    """Return the best recall of views that show the same one or two earlier items at every request, beside what every view shows."""
+    """Return the best recall of views that show the same one or two earlier items at every request, besides those of every view."""
     forced = [module("limit")._forced(timeline, step) for step in timeline.steps]
-    places = sorted({place for step in timeline.steps for term in step.uses for place in timeline.places[term]})
+    positions = sorted({position for step in timeline.steps for term in step.uses for position in timeline.places[term]})
     best = 0.0
-    for chosen in [*combinations(places, 2), *((place,) for place in places)]:
-        views = [{place for place in chosen if place < step.start} | forced[at] for at, step in enumerate(timeline.steps)]
-        if all(sum(timeline.tokens[place] for place in view) <= window for view in views):
+    for chosen in [*combinations(positions, 2), *((position,) for position in positions)]:
+        views = [{position for position in chosen if position < step.start} | forced[at] for at, step in enumerate(timeline.steps)]
+        if all(sum(timeline.tokens[position] for position in view) <= window for view in views):
             parts = (
                 sum(not view.isdisjoint(timeline.places[term]) for term in step.uses) / (len(step.uses) or 1)
                 for view, step in zip(views, timeline.steps, strict=True)
@@ -179,4 +179,4 @@ def test_recorded_sessions_keep_the_ratios() -> None:
     assert module("check").broken_ratios(outcomes) == []
 
 
-# What is printed, drawn, and asked of others
+# Printed tables, pictures, and questions to others

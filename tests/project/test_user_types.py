@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="symbolic links 
 
 def report(user: str, environment: Path, cache: Path) -> str:
     """Return mypy's complaints about a file of a user who has installed the packages of an environment."""
-    # Our packages are a link to the checkout, where mypy would also report what it is silent about in installed packages.
+    # Our packages are a link to the checkout, where mypy would also report errors that it ignores in installed packages.
     options = ["--strict", "--config-file=", "--no-error-summary", "--follow-imports=silent", f"--cache-dir={cache}"]
     options.append(f"--python-executable={environment}/bin/python")
     command = [sys.executable, "-m", "mypy", *options, str(USERS / f"{user}.py")]
@@ -35,12 +35,12 @@ def installed(environment: Path, left_out: frozenset[str]) -> Path:
     """Return a new environment with our packages and those that are installed here, but for those left out."""
     venv.create(environment, symlinks=True)
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    place = Path(subprocess.run([environment / "bin/python", "-c", code], capture_output=True, text=True, check=True).stdout.strip())
+    packages = Path(subprocess.run([environment / "bin/python", "-c", code], capture_output=True, text=True, check=True).stdout.strip())
     for package in Path(get_path("purelib")).iterdir():
         if package.name not in left_out | OURS and package.suffix != ".pth":
-            (place / package.name).symlink_to(package)
+            (packages / package.name).symlink_to(package)
     for name in OURS:
-        (place / name).symlink_to(Path(context_window.__file__).parents[1] / name)
+        (packages / name).symlink_to(Path(context_window.__file__).parents[1] / name)
     return environment
 
 

@@ -128,7 +128,7 @@ def test_a_longer_log_extends_the_messages_of_a_shorter_one(of: Format, data: st
     """Between edits each request's messages extend the previous one's. A late output is an edit, and so is a new prompt among them."""
     session = data.draw(of.logs)
     points = request_points(session)
-    late = any(call < point < place for call, place in answers(session).items() for point in points if point < len(session.items))
+    late = any(call < point < position for call, position in answers(session).items() for point in points if point < len(session.items))
     event(f"late answers: {late}")
     previous: list[Any] = []
     start = 0

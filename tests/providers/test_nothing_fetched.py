@@ -173,7 +173,7 @@ def transcripts(folder: Path) -> Iterator[Path]:
 def test_convert_and_process_fetch_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest, to: str
 ) -> None:
-    """What a log names is never fetched: an address goes to the provider as an address, or is a note."""
+    """Files and addresses in a log are never fetched: an address goes to the provider as an address, or is a note."""
     shell, paths = Shell(capsys, monkeypatch), list(transcripts(tmp_path))
     request.getfixturevalue("offline")
     for path in paths:
@@ -191,7 +191,7 @@ def test_convert_and_process_fetch_nothing(
 @pytest.mark.parametrize("model", MODELS)
 def test_a_manager_fetches_nothing(tmp_path: Path, request: pytest.FixtureRequest, model: str | None) -> None:
     paths = list(transcripts(tmp_path))
-    ContextWindowManager(model).process_session(Session([Message("user", "x")]))  # loads what it needs: tables of its own
+    ContextWindowManager(model).process_session(Session([Message("user", "x")]))  # loads its own tables
     request.getfixturevalue("offline")
     for path in paths:
         for session in read_account(path).sessions:

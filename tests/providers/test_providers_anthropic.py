@@ -298,8 +298,8 @@ def test_outputs_without_a_call_are_left_out() -> None:
 def test_repeated_call_ids_are_made_unique_in_calls_and_results() -> None:
     log = user("a"), call("c1", '{"n": 1}'), output("c1", "one"), call("c1", '{"n": 2}'), output("c1", "two"), call("c1_2"), output("c1_2")
     messages = wire(*log).messages
-    assert [messages[place]["content"][0]["id"] for place in (1, 3, 5)] == ["c1", "c1_2", "c1_2_2"]
-    assert [messages[place]["content"][0]["tool_use_id"] for place in (2, 4, 6)] == ["c1", "c1_2", "c1_2_2"]
+    assert [messages[index]["content"][0]["id"] for index in (1, 3, 5)] == ["c1", "c1_2", "c1_2_2"]
+    assert [messages[index]["content"][0]["tool_use_id"] for index in (2, 4, 6)] == ["c1", "c1_2", "c1_2_2"]
 
 
 def test_an_output_answers_the_last_unanswered_call_with_its_id() -> None:
@@ -514,8 +514,8 @@ def test_documents_are_sent_from_every_source() -> None:
 
 def marked(payload: AnthropicMessages) -> list[str]:
     system = payload.system if isinstance(payload.system, list) else []
-    every = [("system", system), *((f"messages[{place}]", message["content"]) for place, message in enumerate(payload.messages))]
-    return [f"{where}[{place}]" for where, content in every for place, block in enumerate(content) if "cache_control" in block]
+    every = [("system", system), *((f"messages[{index}]", message["content"]) for index, message in enumerate(payload.messages))]
+    return [f"{where}[{index}]" for where, content in every for index, block in enumerate(content) if "cache_control" in block]
 
 
 def test_caching_marks_system_turn_previous_request_and_this_request() -> None:

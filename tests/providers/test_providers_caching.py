@@ -57,7 +57,7 @@ def bare(payload: AnthropicMessages) -> list[tuple[str, Json]]:
 
 def marks(payload: AnthropicMessages) -> list[int]:
     """Return the positions of the marks, counted in blocks."""
-    return [place for place, (_, block) in enumerate(in_order(payload)) if "cache_control" in block]
+    return [index for index, (_, block) in enumerate(in_order(payload)) if "cache_control" in block]
 
 
 def shown(*items: Item, settled: int = 0) -> AnthropicMessages:
@@ -78,7 +78,7 @@ LOG: list[Item] = [
 def test_the_four_marks() -> None:
     payload = shown(*LOG)
     texts = [block.get("text") or block.get("tool_use_id") for _, block in in_order(payload)]
-    assert [texts[place] for place in marks(payload)] == ["Be terse.", "d", "c2", "c3"]
+    assert [texts[index] for index in marks(payload)] == ["Be terse.", "d", "c2", "c3"]
 
 
 def test_marks_inside_carried_blocks_are_not_sent() -> None:
@@ -89,8 +89,8 @@ def test_marks_inside_carried_blocks_are_not_sent() -> None:
 
 
 def test_the_mark_of_the_turn_stays_as_the_turn_goes_on() -> None:
-    places = [marks(shown(*LOG[:end]))[1] for end in (10, 13, 16)]
-    assert places == [4, 4, 4]
+    indices = [marks(shown(*LOG[:end]))[1] for end in (10, 13, 16)]
+    assert indices == [4, 4, 4]
 
 
 def test_a_continued_view_has_a_mark_where_it_ended() -> None:
@@ -116,8 +116,8 @@ def test_the_marked_prefix_of_a_request_begins_the_next(session: Session) -> Non
     """There are at most four marks, each on a block that may carry one. The marked prefix of a request begins the next one."""
     groups, points = grouping(session), request_points(session)
     late = any(
-        groups.kind[place] == KIND_CALL and any(place < point <= max(groups.members(groups.head[place])) for point in points)
-        for place in range(len(groups))
+        groups.kind[index] == KIND_CALL and any(index < point <= max(groups.members(groups.head[index])) for point in points)
+        for index in range(len(groups))
     )
     instructed = any(prompt_text(item) is not None for item in session.items[points[0] if points else 0 :])
     event(f"an edit: {late or instructed}")

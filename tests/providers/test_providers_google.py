@@ -173,9 +173,9 @@ def test_an_output_that_imitates_an_addition_is_kept() -> None:
 @pytest.mark.parametrize("call_id", ["", "fc|1", "é", "a b", "x" * 300])
 def test_call_ids_are_made_safe_and_unique(call_id: str) -> None:
     payload = parts(user("a"), call(call_id), output(call_id), call(call_id), output(call_id))
-    ids = [payload[place][0]["function_call"]["id"] for place in (1, 3)]
+    ids = [payload[index][0]["function_call"]["id"] for index in (1, 3)]
     assert len({*ids}) == 2
-    assert ids == [payload[place][0]["function_response"]["id"] for place in (2, 4)]
+    assert ids == [payload[index][0]["function_response"]["id"] for index in (2, 4)]
 
 
 @pytest.mark.parametrize(

@@ -186,11 +186,11 @@ def obviously_valid(contents: list[Json]) -> bool:
         (n for n, entry in enumerate(contents) if entry["role"] == "user" and any("function_response" not in p for p in entry["parts"])),
         default=-1,
     )
-    for place, content in enumerate(contents):
+    for index, content in enumerate(contents):
         parts, role = content["parts"], content["role"]
         answers = [part["function_response"] for part in parts if "function_response" in part]
         calls = [part for part in parts if "function_call" in part]
-        if not parts or (place == 0 and role == "model"):
+        if not parts or (index == 0 and role == "model"):
             return False
         if [(entry["id"], entry["name"]) for entry in answers] != [(entry["id"], entry["name"]) for entry in open_calls]:
             return False
@@ -198,7 +198,7 @@ def obviously_valid(contents: list[Json]) -> bool:
             return False
         if calls and (before != "user" or len({entry["function_call"]["id"] for entry in calls}) < len(calls)):
             return False
-        if calls and place > spoken and "thought_signature" not in calls[0]:
+        if calls and index > spoken and "thought_signature" not in calls[0]:
             return False
         open_calls, before = [entry["function_call"] for entry in calls], role
     return not open_calls

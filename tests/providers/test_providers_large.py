@@ -93,7 +93,7 @@ def obvious_group_end(blocks: list[dict[str, Any]], first: int) -> int:
     last, grown = first, True
     while grown:
         call_ids = [block["id"] for block in blocks[first : last + 1] if "id" in block]
-        answers = [place for place, block in enumerate(blocks) if block.get("tool_use_id") in call_ids]
+        answers = [index for index, block in enumerate(blocks) if block.get("tool_use_id") in call_ids]
         grown, last = max([last, *answers]) > last, max([last, *answers])
     return first if THOUGHT in blocks[first : last + 1] else last
 
@@ -107,8 +107,8 @@ def test_groups_equal_an_obvious_search(drawn: list[tuple[str, str]], thought: i
     }
     blocks = [makes[kind](name) for kind, name in drawn]
     blocks.insert(thought, THOUGHT)
-    outcome = _group_ends([(str(place), block) for place, block in enumerate(blocks)], "assistant")
-    assert outcome == [obvious_group_end(blocks, place) if "id" in block else place for place, block in enumerate(blocks)]
+    outcome = _group_ends([(str(index), block) for index, block in enumerate(blocks)], "assistant")
+    assert outcome == [obvious_group_end(blocks, index) if "id" in block else index for index, block in enumerate(blocks)]
 
 
 def nested(wrap: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:

@@ -173,7 +173,7 @@ def test_an_overlong_text_is_split_and_overlong_arguments_are_replaced(monkeypat
         Session([Compaction("abc"), Message("system", "abcdefghi"), assistant("abcde"), call("c", '{"a": 1}'), output("c", "abcde")])
     )
     assert "".join(part["text"] for part in payload[0]["content"]) == summary_text("abc")
-    assert [[part["text"] for part in payload[place]["content"]] for place in (1, 2, 3)] == [
+    assert [[part["text"] for part in payload[index]["content"]] for index in (1, 2, 3)] == [
         ["abcd", "efgh", "i"],
         ["abcd", "e"],
         ["abcd", "e"],
@@ -409,22 +409,24 @@ PATIENT = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data
 def test_every_text_and_call_is_sent(session: Session) -> None:
     """Every text of users and assistants, every call in order with its own output."""
     marked = [
-        FunctionCallOutput(item.name, f"output {place}", item.call_id, id=item.id)
+        FunctionCallOutput(item.name, f"output {position}", item.call_id, id=item.id)
         if isinstance(item, FunctionCallOutput)
-        else Message(item.role, f"text {place}", id=item.id, agent_id=item.agent_id, extra=item.extra)
+        else Message(item.role, f"text {position}", id=item.id, agent_id=item.agent_id, extra=item.extra)
         if isinstance(item, Message)
         else item
-        for place, item in enumerate(session.items)
+        for position, item in enumerate(session.items)
     ]
     view = Session.showing(session, marked, breaks=session.response_breaks, settled=0)
     payload = to_openai_chat(view)
     paired = answers(view)
     texts = [part for message in payload if message["role"] != "tool" for part in _texts(message["content"])]
     assert sorted(text for text in texts if text.startswith("text ")) == sorted(
-        item.text for place, item in enumerate(marked) if isinstance(item, Message) and not is_replaced(marked, place)
+        item.text for position, item in enumerate(marked) if isinstance(item, Message) and not is_replaced(marked, position)
     )
     assert [message["content"] for message in payload if message["role"] == "tool"] == [
-        f"output {paired[place]}" if place in paired else INTERRUPTED for place, item in enumerate(marked) if isinstance(item, FunctionCall)
+        f"output {paired[position]}" if position in paired else INTERRUPTED
+        for position, item in enumerate(marked)
+        if isinstance(item, FunctionCall)
     ]
 
 

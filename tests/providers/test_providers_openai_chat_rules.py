@@ -212,13 +212,13 @@ def test_any_json_is_validated_without_a_crash() -> None:
 
 def is_obviously_right(messages: list[Json]) -> bool:
     """True if calls and results keep O1: each block of calls is followed by a result for each call, with the same ids."""
-    place = 0
-    while place < len(messages):
-        wanted = sorted(call["id"] for call in messages[place].get("tool_calls", []))
-        results = messages[place + 1 : place + 1 + len(wanted)]
-        if messages[place]["role"] == "tool" or sorted(entry.get("tool_call_id", "") for entry in results) != wanted:
+    index = 0
+    while index < len(messages):
+        wanted = sorted(call["id"] for call in messages[index].get("tool_calls", []))
+        results = messages[index + 1 : index + 1 + len(wanted)]
+        if messages[index]["role"] == "tool" or sorted(entry.get("tool_call_id", "") for entry in results) != wanted:
             return False
-        place += 1 + len(wanted)
+        index += 1 + len(wanted)
     return True
 
 

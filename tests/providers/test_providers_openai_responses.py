@@ -551,7 +551,7 @@ def answered_logs(draw: st.DrawFn) -> Session:
         [item for piece in draw(st.lists(st.sampled_from(PIECES), min_size=least, max_size=15)) for item in piece]
     )
     dropped = draw(st.sets(st.integers(0, 20), max_size=3))
-    items = [item for place, item in enumerate(drawn.items) if place not in dropped]
+    items = [item for position, item in enumerate(drawn.items) if position not in dropped]
     session = Session(items)
     breaks = draw(st.sets(st.sampled_from([item.id for item in items]), max_size=2)) if items else set()
     session.restore_seams(frozenset(breaks), 0)
@@ -573,20 +573,22 @@ def test_a_session_read_back_is_valid_for_the_other_api(session: Session) -> Non
 def test_every_text_and_call_is_sent_in_order(session: Session) -> None:
     """Every text is sent in order, except system messages between a call and its output, and every call with its own output."""
     marked = [
-        FunctionCallOutput(item.name, f"output {place}", item.call_id, id=item.id)
+        FunctionCallOutput(item.name, f"output {position}", item.call_id, id=item.id)
         if isinstance(item, FunctionCallOutput)
-        else Message(item.role, f"text {place}", id=item.id, agent_id=item.agent_id, extra=item.extra)
+        else Message(item.role, f"text {position}", id=item.id, agent_id=item.agent_id, extra=item.extra)
         if isinstance(item, Message)
         else item
-        for place, item in enumerate(session.items)
+        for position, item in enumerate(session.items)
     ]
     view = Session.showing(session, marked, breaks=session.response_breaks, settled=0)
     payload = to_openai_responses(view)
     paired = answers(view)
     texts = [item["content"] for item in payload if item["type"] == "message" and item["content"].startswith("text ")]
-    assert texts == [item.text for place, item in enumerate(marked) if isinstance(item, Message) and not is_replaced(marked, place)]
+    assert texts == [item.text for position, item in enumerate(marked) if isinstance(item, Message) and not is_replaced(marked, position)]
     assert [item["output"] for item in payload if item["type"] == "function_call_output"] == [
-        f"output {paired[place]}" if place in paired else INTERRUPTED for place, item in enumerate(marked) if isinstance(item, FunctionCall)
+        f"output {paired[position]}" if position in paired else INTERRUPTED
+        for position, item in enumerate(marked)
+        if isinstance(item, FunctionCall)
     ]
 
 

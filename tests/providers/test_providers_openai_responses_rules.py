@@ -210,7 +210,7 @@ def is_obviously_right(items: list[Json]) -> bool:
     ids = [item["id"] for item in items if "id" in item]
     if Counter(call_ids) != Counter(output_ids) or len(set(call_ids)) < len(call_ids) or len(set(ids)) < len(ids):
         return False
-    first = {(item["type"], item["call_id"]): place for place, item in reversed(list(enumerate(items))) if "call_id" in item}
+    first = {(item["type"], item["call_id"]): index for index, item in reversed(list(enumerate(items))) if "call_id" in item}
     if any(first["function_call", entry] > first["function_call_output", entry] for entry in call_ids):
         return False
     is_by_model = [item["type"] in ("reasoning", "function_call") or item.get("role") == "assistant" for item in items]

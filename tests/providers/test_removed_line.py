@@ -1,4 +1,4 @@
-"""The line about removed items: what it says, how it is recognised, and that every format carries it there and back."""
+"""The line about removed items: its words, how it is recognised, and that every format carries it there and back."""
 
 from __future__ import annotations
 

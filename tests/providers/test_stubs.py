@@ -1,4 +1,4 @@
-"""The stand-ins for the providers, asked by the vendors' own clients: what is valid passes, and each documented error is raised."""
+"""The stand-ins for the providers, asked by the vendors' own clients: valid requests pass, and each documented error is raised."""
 
 from __future__ import annotations
 

@@ -97,11 +97,11 @@ def _slowly_in_order(messages: list[Json]) -> list[Json]:
             end = begin + [*thinks[begin:], False].index(False)
             blocks = [*blocks[begin:end], *blocks[:begin], *blocks[end:]]
         result.append({**message, "content": blocks} if blocks else message)
-    last_text = [place for place, message in enumerate(result) if message["role"] == "user" and _has_text(message)]
+    last_text = [index for index, message in enumerate(result) if message["role"] == "user" and _has_text(message)]
     turn = range(last_text[-1] + 1 if last_text else 0, len(result))
-    responses = [place for place in turn if result[place]["role"] == "assistant" and _blocks(result[place])]
-    thoughts = [place for place in responses if _blocks(result[place])[0]["type"] in THINKING]
-    has_calls = any(block["type"] == "tool_use" for place in responses for block in _blocks(result[place]))
+    responses = [index for index in turn if result[index]["role"] == "assistant" and _blocks(result[index])]
+    thoughts = [index for index in responses if _blocks(result[index])[0]["type"] in THINKING]
+    has_calls = any(block["type"] == "tool_use" for index in responses for block in _blocks(result[index]))
     if has_calls and thoughts[:1] != responses[:1]:
         after = (thoughts[0] if thoughts else len(result)) - 1
         if result[after]["role"] == "user":

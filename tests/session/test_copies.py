@@ -273,10 +273,10 @@ def test_the_config_at_an_item_is_that_of_the_log_up_to_it(session: Session, dat
     items = [dataclasses.replace(item, tools=("t",)) if isinstance(item, AgentConfigUpdate) else item for item in session.items]
     session = Session(items)
     if items:
-        place = data.draw(st.integers(0, len(items) - 1))
-        config = session.active_config_at(place)
-        assert config == Session(items[: place + 1]).active_config_at() == session.active_config_at(items[place].id)
-        assert config == session.active_config_at(place - len(items))
+        position = data.draw(st.integers(0, len(items) - 1))
+        config = session.active_config_at(position)
+        assert config == Session(items[: position + 1]).active_config_at() == session.active_config_at(items[position].id)
+        assert config == session.active_config_at(position - len(items))
 
 
 @pytest.mark.parametrize("wrong", [5, [], b"a"], ids=range(3))

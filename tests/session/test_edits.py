@@ -120,9 +120,9 @@ def test_insert_many_gives_the_same_log_as_single_insertions(session: Session, t
     assert session.insert_many(iter(new)) == new
     assert ids(session) == ids(one_by_one)
     assert [id_ for id_ in ids(session) if not id_.startswith("new")] == ids(origin)
-    for place, item in enumerate(session.items):
+    for position, item in enumerate(session.items):
         if item in new:
-            assert all(later.created_at > item.created_at for later in session.items[place + 1 :] if later not in new)
+            assert all(later.created_at > item.created_at for later in session.items[position + 1 :] if later not in new)
     check_derived(session)
 
 
@@ -135,7 +135,7 @@ def test_nothing_is_inserted_into_a_response() -> None:
         steered = session.fork()
         steered.insert(at(when, "x"))
         assert (ids(steered), steered.lineage is session.lineage) == (["u", "r", "c", "d", "x"], False)
-        assert [steered.items[place].id for place in index_log(steered).in_flight()] == ["c", "d"]
+        assert [steered.items[position].id for position in index_log(steered).in_flight()] == ["c", "d"]
     session.append(FunctionCallOutput("f", "", "1", id="o", created_at=5))
     session.insert_many([at(0.5, "w"), at(3, "x"), at(5, "y"), at(1, "v")])
     assert ids(session) == ["u", "w", "r", "c", "d", "v", "x", "o", "y"]
@@ -299,24 +299,28 @@ def test_truncating_a_long_log_is_fast() -> None:
 def must_stay(session: Session) -> set[int]:
     """Return the protected positions: the slow twin."""
     items = list(session.items)
-    user_places = [place for place, item in enumerate(items) if isinstance(item, Message) and item.role == "user"]
-    last_user = ([place for place in user_places if items[place].category is not MessageCategory.CONTEXT] or user_places)[-1:]
+    user_positions = [position for position, item in enumerate(items) if isinstance(item, Message) and item.role == "user"]
+    last_user = ([position for position in user_positions if items[position].category is not MessageCategory.CONTEXT] or user_positions)[
+        -1:
+    ]
     last = responses(items, session.response_breaks)[-1:]
     answered_calls = set(answers(items).values())
-    open_calls = [place for run in last for place in run if isinstance(items[place], FunctionCall) and place not in answered_calls]
+    open_calls = [
+        position for run in last for position in run if isinstance(items[position], FunctionCall) and position not in answered_calls
+    ]
     protected = {
-        place
-        for place, item in enumerate(items)
+        position
+        for position, item in enumerate(items)
         if item.pinned
         or item.category is MessageCategory.SYSTEM
         or is_summary(item)
         or is_system(item)
         or isinstance(item, AgentHandoff | AgentConfigUpdate)
-        or place in last_user
-        or place in open_calls
+        or position in last_user
+        or position in open_calls
     }
     units = unit_of(items, session.response_breaks)
-    return {place for place in units if protected.intersection(units[place])}
+    return {position for position in units if protected.intersection(units[position])}
 
 
 @given(sessions(), st.one_of(st.none(), st.integers(0, 60)), st.one_of(st.none(), st.integers(0, 3_000)))
@@ -327,9 +331,9 @@ def test_a_truncation_meets_the_limits_or_leaves_only_protected_items(
     stay = must_stay(origin)
     assert session.truncate(max_items, max_tokens) is session
     check_derived(session, origin)
-    places = [origin.position(item.id) for item in session.items]
-    assert stay <= set(places)
-    assert places == sorted(place for place in places if place is not None)
+    positions = [origin.position(item.id) for item in session.items]
+    assert stay <= set(positions)
+    assert positions == sorted(position for position in positions if position is not None)
 
     def over(items: list[Item]) -> bool:
         too_many = max_items is not None and len(items) > max_items
@@ -337,13 +341,13 @@ def test_a_truncation_meets_the_limits_or_leaves_only_protected_items(
 
     items = list(origin.items)
     units = unit_of(items, origin.response_breaks)
-    remaining = {place for place in places if place is not None}
+    remaining = {position for position in positions if position is not None}
     assert not over(list(session.items)) or remaining == stay
-    gone = sorted({max(units[place]) for place in range(len(items)) if place not in remaining})
-    free = sorted({max(units[place]) for place in range(len(items)) if place not in stay})
+    gone = sorted({max(units[position]) for position in range(len(items)) if position not in remaining})
+    free = sorted({max(units[position]) for position in range(len(items)) if position not in stay})
     assert gone == free[: len(gone)], "not the oldest"
     if gone:  # the last unit was necessary
-        assert over([item for place, item in enumerate(items) if place in remaining or max(units[place]) == gone[-1]])
+        assert over([item for position, item in enumerate(items) if position in remaining or max(units[position]) == gone[-1]])
     before = session.lineage
     assert session.truncate(max_items, max_tokens).lineage is before
 

@@ -325,7 +325,7 @@ def test_swapping_files_during_open_does_not_escape_the_folder(tmp_path: Path, s
     for folder, data in ((inside / "sub", png()), (outside, SECRET)):
         folder.mkdir(parents=True)
         (folder / "it.png").write_bytes(data)
-    place = inside / "sub" / "it.png" if swapped == "file" else inside / "sub"
+    swapped_path = inside / "sub" / "it.png" if swapped == "file" else inside / "sub"
     aside, link = tmp_path / "aside", tmp_path / "link"
     link.symlink_to(outside / "it.png" if swapped == "file" else outside)
     over = threading.Event()
@@ -334,10 +334,10 @@ def test_swapping_files_during_open_does_not_escape_the_folder(tmp_path: Path, s
     def swap() -> None:
         nonlocal swaps
         while not over.is_set():
-            place.rename(aside)
-            link.rename(place)
-            place.rename(link)
-            aside.rename(place)
+            swapped_path.rename(aside)
+            link.rename(swapped_path)
+            swapped_path.rename(link)
+            aside.rename(swapped_path)
             swaps += 1
 
     thread = threading.Thread(target=swap, daemon=True)

@@ -200,7 +200,7 @@ def test_a_filtered_fork_keeps_pairs_together_and_responses_separate(origin: Ses
     updates = [item for item in origin.items if isinstance(item, AgentConfigUpdate)]
     has_config = any(item.instructions is not None or item.tools is not None for item in updates)
     assert any(isinstance(item, AgentConfigUpdate) for item in fork.items) == has_config
-    in_force = [item for place, item in enumerate(origin.items) if not is_replaced(list(origin.items), place)]
+    in_force = [item for position, item in enumerate(origin.items) if not is_replaced(list(origin.items), position)]
     system = [item for item in in_force if isinstance(item, Message) and item.role in ("system", "developer")]
     assert [item for item in fork.items if isinstance(item, Message) and item.role in ("system", "developer")] == system
     assert fork.turn_count() == min(turns, origin.turn_count())

@@ -22,7 +22,7 @@ from session import (
     Text,
     Usage,
 )
-from session.identity import ORIGINAL_ID, VIEW_CHANGES, VIEW_MARK, VIEW_NOTE, is_same
+from session.identity import ORIGINAL_ID, VIEW_CHANGES, VIEW_MARK, VIEW_RECORD, is_same
 from session.items import Item
 from tests.support.counting import Letters
 from tests.support.derived import check_derived, ids, pairs
@@ -38,7 +38,7 @@ def texts(session: Session) -> list[str]:
 
 
 def messages_of(*texts: str) -> list[dict[str, Any]]:
-    return [{"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(texts)]
+    return [{"role": "assistant" if index % 2 else "user", "content": text} for index, text in enumerate(texts)]
 
 
 READERS = [Session.from_anthropic, Session.from_openai, Session.from_openai_responses]
@@ -172,7 +172,7 @@ def test_items_with_equal_content_are_the_same(first: Item, second: Item, *, sam
 
 def test_the_view_mark_matches_that_of_real_views() -> None:
     assert VIEW_MARK == placeholders.MARK
-    assert VIEW_NOTE == placeholders.WAS
+    assert VIEW_RECORD == placeholders.WAS
     assert VIEW_CHANGES == placeholders.TAKEN
 
 

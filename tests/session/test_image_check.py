@@ -66,12 +66,12 @@ def test_every_cut_that_loses_pixels_is_a_problem(name: str) -> None:
     assert all(length >= len(data) - 4 for length in kept)
 
 
-@given(name=st.sampled_from(sorted(KINDS)), place=st.integers(0, 10**6), suffix=st.binary(max_size=30), gone=st.integers(0, 60))
-def test_a_strict_decoder_reads_every_sound_image(name: str, place: int, suffix: bytes, gone: int) -> None:
+@given(name=st.sampled_from(sorted(KINDS)), offset=st.integers(0, 10**6), suffix=st.binary(max_size=30), gone=st.integers(0, 60))
+def test_a_strict_decoder_reads_every_sound_image(name: str, offset: int, suffix: bytes, gone: int) -> None:
     """However an image is changed: if the check accepts it, an independent decoder does too. The check neither raises nor warns."""
     data = KINDS[name]
-    place %= len(data)
-    data = data[:place] + suffix + data[place + gone :]
+    offset %= len(data)
+    data = data[:offset] + suffix + data[offset + gone :]
     problem = image_problem(data)
     event("sound" if problem is None else problem.partition(":")[0])
     if problem is None:
@@ -143,12 +143,12 @@ def scans(count: int) -> bytes:
 def growing() -> bytes:
     """Return a JPEG with a second, huge frame header after the first."""
     data = encoded("JPEG")
-    place = data.index(b"\xff\xc0")
+    offset = data.index(b"\xff\xc0")
     return (
-        data[:place]
-        + data[place : place + 19]
+        data[:offset]
+        + data[offset : offset + 19]
         + b"\xff\xc0\0\x11\x08\xff\xff\xff\xff\x03\x01\x22\0\x02\x11\x01\x03\x11\x01"
-        + data[place + 19 :]
+        + data[offset + 19 :]
     )
 
 

@@ -211,9 +211,9 @@ def renamed(session: Session, prefix: str, later: float) -> Session:
 
 
 def in_order(session: Session, of: Session) -> bool:
-    places = [session.position(item.id) for item in of.items]
-    known_places = [place for place in places if place is not None]
-    return known_places == sorted(known_places)
+    positions = [session.position(item.id) for item in of.items]
+    known_positions = [position for position in positions if position is not None]
+    return known_positions == sorted(known_positions)
 
 
 @given(sessions(max_steps=14), sessions(max_steps=14), st.sampled_from([0.5, -3.5, 7.5, 100.5]))
@@ -250,8 +250,8 @@ def test_two_forks_can_be_merged_back(origin: Session, sides: list[bool], data: 
     head = Session.showing(origin, list(origin.items[:at]), breaks=origin.response_breaks, settled=0).copy()
     forks = head.fork(), head.fork()
     for fork, prefix in zip(forks, "ab", strict=True):
-        for place, item in enumerate(origin.items[at:]):
-            if place >= len(sides) or sides[place] == (prefix == "a"):
+        for index, item in enumerate(origin.items[at:]):
+            if index >= len(sides) or sides[index] == (prefix == "a"):
                 fork.append(dataclasses.replace(item, id=prefix + item.id))
     ours, theirs = forks
     before, foreign = ours.copy(), theirs.to_dict()
@@ -340,7 +340,7 @@ def test_a_result_of_another_agent_is_a_response_of_its_own() -> None:
 
 
 def calls_in_flight(session: Session) -> list[str]:
-    return [session.items[place].id for place in index_log(session).in_flight()]
+    return [session.items[position].id for position in index_log(session).in_flight()]
 
 
 @given(sessions(max_steps=8), sessions(max_steps=8))
@@ -349,7 +349,7 @@ def test_merge_result_changes_nothing_else(ours: Session, other: Session) -> Non
     theirs = renamed(other, "b", 0.5)
     theirs.append(message_at(99, "result"))
     before = ours.copy()
-    calls = [place for place in index_log(ours).in_flight() if ours.items[place].agent_id is None]
+    calls = [position for position in index_log(ours).in_flight() if ours.items[position].agent_id is None]
     run_sub_agent(run_sub_agent(ours, theirs), theirs)
     check_derived(ours, before)
     assert [item for item in ours.items if item.id != "result"] == list(before.items)

@@ -93,7 +93,7 @@ def test_no_image_that_exists_may_open_its_path(picture: Path) -> None:
     for image in (Image(path=str(picture)), Image(path="gone"), Image(url="u"), Image(path=str(picture), open_path=False)):
         assert image.open_path is False
     assert dataclasses.replace(Image(path="gone"), path=str(picture)).data is None
-    assert dataclasses.replace(Image(path="gone"), path=str(picture), open_path=True).data == png()  # asked for, in so many words
+    assert dataclasses.replace(Image(path="gone"), path=str(picture), open_path=True).data == png()  # asked for explicitly
 
 
 def test_whether_a_path_was_opened_is_no_part_of_the_value(picture: Path) -> None:
@@ -135,7 +135,7 @@ CONVERTERS: dict[str, Callable[[Session], object]] = {
 def test_no_converter_opens_a_file(picture: Path, monkeypatch: pytest.MonkeyPatch, provider: str) -> None:
     """Converters open no file: an image that is only a path is sent as a note."""
     session = Session([Message("user", ["look", Image(path=str(picture), open_path=False)])])
-    CONVERTERS[provider](session)  # imports what it needs
+    CONVERTERS[provider](session)  # the imports come first
 
     def refuse(*args: object, **more: object) -> int:
         raise AssertionError(f"opened or looked at {args}")

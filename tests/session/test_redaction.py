@@ -169,14 +169,14 @@ def test_a_key_is_redacted_whatever_precedes_it(key: str, around: str) -> None:
     assert "invalid x-api-key" in error.reason
 
 
-@pytest.mark.parametrize("place", [2, 4, 8, 12, 20])
+@pytest.mark.parametrize("index", [2, 4, 8, 12, 20])
 @pytest.mark.parametrize("character", ["\u200b", "\u202e", "\ufe0f", "\x1b", "\u00ad", "\ufeff"])
-def test_a_key_with_an_invisible_character_is_not_restored(character: str, place: int) -> None:
+def test_a_key_with_an_invisible_character_is_not_restored(character: str, index: int) -> None:
     key = KEYS[0]
-    error = refusal(f"invalid x-api-key: {key[:place]}{character}{key[place:]}")
+    error = refusal(f"invalid x-api-key: {key[:index]}{character}{key[index:]}")
     assert not shows(f"{error} {error!r} {error.reason}", key)
     name = key[:40]
-    assert not is_name(f"{name[:place]}{character}{name[place:]}")
+    assert not is_name(f"{name[:index]}{character}{name[index:]}")
 
 
 @pytest.mark.parametrize("visible_length", range(5, 30))

@@ -398,12 +398,12 @@ def test_any_damage_gives_an_error_with_a_place_or_a_valid_session(data: st.Data
     damaged = sound()
     for _ in range(data.draw(st.integers(1, 3))):
         target = data.draw(st.sampled_from(containers(damaged)))
-        places: list[Any] = list(target) if isinstance(target, dict) else list(range(len(target)))
-        act = data.draw(st.sampled_from(["replace", "replace", "remove", "insert"])) if places else "insert"
+        keys: list[Any] = list(target) if isinstance(target, dict) else list(range(len(target)))
+        act = data.draw(st.sampled_from(["replace", "replace", "remove", "insert"])) if keys else "insert"
         if act == "remove":
-            del target[data.draw(st.sampled_from(places))]
+            del target[data.draw(st.sampled_from(keys))]
         elif act == "replace":
-            target[data.draw(st.sampled_from(places))] = data.draw(VALUES)
+            target[data.draw(st.sampled_from(keys))] = data.draw(VALUES)
         elif isinstance(target, dict):
             target[data.draw(NAMES)] = data.draw(VALUES)
         else:

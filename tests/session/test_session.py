@@ -517,7 +517,7 @@ def test_settled_items_stay_settled_after_any_edit(edit: Callable[[Session], obj
     session.restore_seams(frozenset(), settled)
     decided = ids(session)[:settled]
     edit(session)
-    assert session.settled == max((place for place, id_ in enumerate(ids(session), 1) if id_ in decided), default=0)
+    assert session.settled == max((length for length, id_ in enumerate(ids(session), 1) if id_ in decided), default=0)
 
 
 def test_usage_in_a_log_that_lost_items_is_settled() -> None:
@@ -587,9 +587,9 @@ class Model:
 
     def agrees(self, session: Session) -> None:
         assert list(session.items) == self.items
-        for place, item in enumerate(self.items):
-            assert session.position(item.id) == place
-            assert session.get_by_id(item.id) is session.items[place]
+        for position, item in enumerate(self.items):
+            assert session.position(item.id) == position
+            assert session.get_by_id(item.id) is session.items[position]
         assert session.position("nobody") is None
 
 

@@ -23,7 +23,7 @@ from session.units import (
     FREE,
     HELD,
     KIND_CALL,
-    KIND_NOTE,
+    KIND_NOTICE,
     KIND_ORPHAN,
     KIND_OTHER,
     KIND_OUTPUT,
@@ -52,12 +52,12 @@ def log(spelled: str, *, breaks: tuple[int, ...] = ()) -> Session:
     """A session spelled in short words.
 
     `s` system, `u` user, `f` context file, `a` assistant, `t` thought, `c1` call 1, `o1` its output, `h` handoff, `g` config update,
-    `z` compaction, `m` summary message. A `/b` behind one says that it is of agent b; `!` that it is pinned; `=X` gives the category
+    `z` compaction, `m` summary message. A `/b` behind one makes it an item of agent b; `!` that it is pinned; `=X` gives the category
     with this initial: S, C, D or O.
     """
     items = [_item(word) for word in spelled.split()]
     session = Session(items)
-    session.restore_seams(frozenset(items[place].id for place in breaks), 0)
+    session.restore_seams(frozenset(items[position].id for position in breaks), 0)
     return session
 
 
@@ -198,20 +198,20 @@ def test_units_without_calls(spelled: str, expected: list[list[int]]) -> None:
 def test_an_output_belongs_to_a_call(spelled: str, expected: dict[int, int]) -> None:
     groups = Grouping()
     found = {}
-    for place, item in enumerate(log(spelled).items):
+    for position, item in enumerate(log(spelled).items):
         groups.feed(item)
         if isinstance(item, FunctionCallOutput):
-            found[place] = groups.last_answered if groups.kind[place] == KIND_OUTPUT else NONE
-            assert groups.kind[place] in {KIND_OUTPUT, KIND_ORPHAN}
+            found[position] = groups.last_answered if groups.kind[position] == KIND_OUTPUT else NONE
+            assert groups.kind[position] in {KIND_OUTPUT, KIND_ORPHAN}
     assert found == expected
-    assert [place for place, answered in enumerate(groups.answered) if answered] == sorted(set(expected.values()) - {NONE})
+    assert [position for position, answered in enumerate(groups.answered) if answered] == sorted(set(expected.values()) - {NONE})
 
 
 # What a unit counts for
 
 
 @pytest.mark.parametrize(
-    ("spelled", "place", "category"),
+    ("spelled", "position", "category"),
     [
         ("u t c1 o1", 1, SYSTEM_OUTPUT),  # its calls' category
         ("u t=C c1 o1=C", 3, SYSTEM_OUTPUT),
@@ -223,9 +223,9 @@ def test_an_output_belongs_to_a_call(spelled: str, expected: dict[int, int]) -> 
         ("u t=C t", 2, CONTEXT),  # the first thought's
     ],
 )
-def test_a_unit_counts_for_one_category(spelled: str, place: int, category: MessageCategory) -> None:
+def test_a_unit_counts_for_one_category(spelled: str, position: int, category: MessageCategory) -> None:
     session = log(spelled)
-    unit = next(unit for unit in units(session) if place in unit.positions)
+    unit = next(unit for unit in units(session) if position in unit.positions)
     assert unit.category is category
     ranks = grouping(session).rank
     assert {PRIORITY[ranks[member]] for member in unit.positions} == {category}
@@ -252,7 +252,7 @@ def test_a_pinned_item_holds_the_unit_that_it_is_in_now(spelled: str, thought: i
 def test_kinds_of_items() -> None:
     session = log("s u f a t c1 o1 o1 h g z m")
     expected = [KIND_SILENT, KIND_USER, KIND_USER, KIND_OTHER, KIND_REASONING, KIND_CALL, KIND_OUTPUT, KIND_ORPHAN]
-    assert list(grouping(session).kind) == [*expected, KIND_NOTE, KIND_SILENT, KIND_OTHER, KIND_OTHER]
+    assert list(grouping(session).kind) == [*expected, KIND_NOTICE, KIND_SILENT, KIND_OTHER, KIND_OTHER]
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_units_learned_item_by_item_are_those_of_the_slow_twin_at_every_prefix(s
         moved = groups.feed(item, item.id in breaks)
         assert len(groups) == length
         assert begins == (length - 1 in groups.response_starts)
-        assert sorted(moved) == [(place, rank) for place, rank in enumerate(before) if groups.rank[place] != rank]
+        assert sorted(moved) == [(position, rank) for position, rank in enumerate(before) if groups.rank[position] != rank]
         _agrees(groups, items[:length], breaks)
 
 
@@ -347,22 +347,22 @@ def _agrees(groups: Grouping, items: list[Item], breaks: frozenset[str]) -> None
     expected = twin.unit_of(items, breaks)
     found = twin.responses(items, breaks)
     answers = twin.answers(items)
-    starts = {place: response[0] for response in found for place in response}
-    for place, item in enumerate(items):
-        unit = expected[place]
-        head = groups.head[place]
+    starts = {position: response[0] for response in found for position in response}
+    for position, item in enumerate(items):
+        unit = expected[position]
+        head = groups.head[position]
         assert list(groups.members(head)) == unit
         assert (head, groups.last[head]) == (unit[0], unit[-1])
-        assert groups.rank[place] == RANK[twin.category_of(items, unit)]
+        assert groups.rank[position] == RANK[twin.category_of(items, unit)]
         assert groups.unit_protection[head] == max(groups.protection[member] for member in unit)
         held = item.category is SYSTEM or item.pinned
-        assert groups.protection[place] == (HELD if held else SUMMARY if twin.is_summary(item) else FREE)
-        assert groups.response[place] == starts.get(place, NONE)
-        assert bool(groups.answered[place]) == (place in answers.values())
-        assert (groups.kind[place] == KIND_ORPHAN) == (place in answers and answers[place] is None)
-        assert (groups.kind[place] == KIND_OUTPUT) == (answers.get(place) is not None)
-        assert (groups.kind[place] == KIND_CALL) == isinstance(item, FunctionCall)
-        assert (groups.kind[place] == KIND_REASONING) == isinstance(item, Reasoning)
+        assert groups.protection[position] == (HELD if held else SUMMARY if twin.is_summary(item) else FREE)
+        assert groups.response[position] == starts.get(position, NONE)
+        assert bool(groups.answered[position]) == (position in answers.values())
+        assert (groups.kind[position] == KIND_ORPHAN) == (position in answers and answers[position] is None)
+        assert (groups.kind[position] == KIND_OUTPUT) == (answers.get(position) is not None)
+        assert (groups.kind[position] == KIND_CALL) == isinstance(item, FunctionCall)
+        assert (groups.kind[position] == KIND_REASONING) == isinstance(item, Reasoning)
     assert groups.response_starts == [response[0] for response in found]
     assert groups.in_response == (bool(found) and found[-1][-1] == len(items) - 1)
     slow = twin.Twin(items, breaks, cast(Any, None), length=len(items))
@@ -375,7 +375,7 @@ def _agrees(groups: Grouping, items: list[Item], breaks: frozenset[str]) -> None
 def test_the_functions_over_whole_sessions_equal_the_twin(session: Session) -> None:
     items, breaks = list(session.items), session.response_breaks
     slow = twin.unit_of(items, breaks)
-    heads = [place for place in range(len(items)) if slow[place][0] == place]
+    heads = [position for position in range(len(items)) if slow[position][0] == position]
     assert [list(unit.positions) for unit in units(session)] == [slow[head] for head in heads]
     assert [unit.category for unit in units(session)] == [twin.category_of(items, slow[head]) for head in heads]
     found = twin.responses(items, breaks)
@@ -390,9 +390,9 @@ class Counted(bytearray):
 
     reads = 0
 
-    def __getitem__(self, place: Any) -> Any:
+    def __getitem__(self, key: Any) -> Any:
         self.reads += 1
-        return super().__getitem__(place)
+        return super().__getitem__(key)
 
 
 def test_items_before_the_first_call_are_visited_once_and_not_at_every_call() -> None:

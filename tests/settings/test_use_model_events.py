@@ -87,8 +87,8 @@ def test_one_edit_shows_less_than_another() -> None:
     short, long = (Edit(size, cut=Cut(size, size, size)) for size in (5, 9))
     first, two, other = (Edit(1, images=parts) for parts in ((0,), (0, 1), (1,)))
     rising = (dropped, cleared, short, long, None)
-    for place, before in enumerate(rising):
-        assert [shows_less(later, before) for later in rising] == [at < place for at in range(len(rising))]
+    for index, before in enumerate(rising):
+        assert [shows_less(later, before) for later in rising] == [at < index for at in range(len(rising))]
     pairs = [(first, None), (two, first), (first, two), (other, first), (first, first)]
     assert [shows_less(later, before) for later, before in pairs] == [True, True, False, True, False]
 

@@ -65,9 +65,9 @@ def played(session: Session, at: Provider, view: Callable[[Session], Session], r
         for item in answer.items:
             session.append(replace(item, id=new_id()))
         calls = [item for item in answer.items if isinstance(item, FunctionCall)]
-        for place, call in enumerate(calls):
+        for index, call in enumerate(calls):
             output = f"Found by {at.model} as number {len(session.items)}."
-            session.append(FunctionCallOutput(call.name, [Text(output), Image(data=png())] if place else [Text(output * 6)], call.call_id))
+            session.append(FunctionCallOutput(call.name, [Text(output), Image(data=png())] if index else [Text(output * 6)], call.call_id))
         if not calls:
             session.append(Message("user", f"And question {number}? " + "It matters. " * 5))
 

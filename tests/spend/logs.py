@@ -35,10 +35,10 @@ def write(path: Path, *values: object) -> Path:
 def write_folder(folder: Path, logs: int) -> list[Path]:
     """Logs that repeat requests of each other, some with reports of fewer tokens, some damaged, some of no known format."""
     paths = []
-    for place in range(logs):
-        own = [answer(f"m{place}-{number}", number + 1, sessionId=f"s{place}") for number in range(3)]
-        fork = [answer(f"m{place // 2}-{number}", number + place % 3, sessionId=f"s{place}") for number in range(3)]
-        damage = ["{]"] if place % 5 == 0 else []
-        foreign = [{"x": place}] if place % 7 == 6 else [*own, *damage, *fork]
-        paths.append(write(folder / f"{place:03}.jsonl", *foreign))
+    for index in range(logs):
+        own = [answer(f"m{index}-{number}", number + 1, sessionId=f"s{index}") for number in range(3)]
+        fork = [answer(f"m{index // 2}-{number}", number + index % 3, sessionId=f"s{index}") for number in range(3)]
+        damage = ["{]"] if index % 5 == 0 else []
+        foreign = [{"x": index}] if index % 7 == 6 else [*own, *damage, *fork]
+        paths.append(write(folder / f"{index:03}.jsonl", *foreign))
     return paths

@@ -73,7 +73,7 @@ def test_a_log_that_grows_while_it_is_read_is_read_again(tmp_path: Path, monkeyp
 
 
 def test_a_changed_format_is_read_anew(tmp_path: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of another format are read anew."""
+    """Rows of another format are read again from the logs."""
     from context_window.spend import cache
 
     paths = write_folder(tmp_path, 3)

@@ -1,4 +1,4 @@
-"""The same figures whatever the scheduler, the order of the logs, or what was read before."""
+"""The same figures whatever the scheduler, the order of the logs, or the logs read before."""
 
 from __future__ import annotations
 
@@ -114,14 +114,14 @@ def test_little_is_read_here_and_much_on_all_cores(tmp_path: Path, monkeypatch: 
     paths = write_folder(tmp_path, 4)
     read_ledger(paths, scheduler=read_on_all_cores)
     assert used == []
-    logs = [LogFile(place, str(path), BATCH_BYTES, "") for place, path in enumerate(paths)]
+    logs = [LogFile(index, str(path), BATCH_BYTES, "") for index, path in enumerate(paths)]
     assert len(list(read_on_all_cores(logs, lambda _: None))) == 4
     assert used == [3]
 
 
 @given(st.lists(st.integers(0, 2 * BATCH_BYTES) | st.just(0), max_size=600))
 def test_batches_hold_every_log_once_in_order(sizes: list[int]) -> None:
-    logs = [LogFile(place, "", size, "") for place, size in enumerate(sizes)]
+    logs = [LogFile(index, "", size, "") for index, size in enumerate(sizes)]
     parts = list(batches(logs))
     assert [log for part in parts for log in part] == logs
     assert all(len(part) == 1 or sum(log.size for log in part) <= BATCH_BYTES for part in parts)

@@ -111,7 +111,7 @@ def test_other_formats(tmp_path: Path) -> None:
     step = {"tokens": {"input": 5, "output": 2, "reasoning": 1, "total": 8, "cache": {}}}
     messages = [{"info": info | step, "parts": []}, {"info": {"role": "user"}, "parts": []}]
     logs = (gemini, cline, {"info": {"id": "ses", "parentID": "up"}, "messages": messages})
-    paths = [write(tmp_path / f"{place}.json", log) for place, log in enumerate(logs)]
+    paths = [write(tmp_path / f"{index}.json", log) for index, log in enumerate(logs)]
     requests = read_ledger([*paths, write(tmp_path / "p.jsonl", session, reply)]).requests
     assert [(r.session, r.input_tokens, r.cache_read, r.cache_write, r.output_tokens, r.cost) for r in requests] == [
         ("g", 5, 4, 0, 2, None),
@@ -122,7 +122,7 @@ def test_other_formats(tmp_path: Path) -> None:
 
 
 def test_runs_of_agents(tmp_path: Path) -> None:
-    """SWE-agent has sums only; OpenHands' SDK reports totals so far, which may begin anew; a response in several events counts once."""
+    """SWE-agent has sums only; OpenHands' SDK reports totals, which may start again from 0; a response in several events counts once."""
     stats = {"model_stats": {"instance_cost": 0.25, "tokens_sent": 90, "tokens_received": 7, "api_calls": 2}}
     swe = {"environment": "e", "trajectory": [], "history": [{"role": "system", "content": "x"}], "info": stats}
     response = {"id": "r1", "created": 1738046713, "model": "m", "usage": {"prompt_tokens": 30, "completion_tokens": 4}}
@@ -142,7 +142,7 @@ def test_runs_of_agents(tmp_path: Path) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.booleans()), max_size=6))
 def test_totals_so_far_become_requests(reports: list[tuple[int, int, bool]]) -> None:
-    """The requests between two reports add up to the totals; a total that fell has begun anew."""
+    """The requests between two reports add up to the totals; a total that fell has started again from 0."""
     prompt = output = cost = used = charged = 0
     requests: list[Request] = []
     reader = OpenHandsReader()
@@ -221,17 +221,17 @@ class TestSums:
 
 
 def test_logs_are_found_where_tools_write_them(tmp_path: Path) -> None:
-    places = [
+    paths = [
         ".claude/projects/p/a.jsonl",
         "cx/sessions/2026/r.jsonl",
         ".gemini/tmp/h/chats/s.json",
         ".copilot/session-state/x/events.jsonl",
     ]
-    logs = sorted(write(tmp_path / place, {}) for place in places)
+    logs = sorted(write(tmp_path / path, {}) for path in paths)
     write(tmp_path / ".claude/notes.txt", "")
     assert find_logs(environment={"CODEX_HOME": f"{tmp_path}/cx"}, home=tmp_path) == logs
     moved = {"CLAUDE_CONFIG_DIR": f"{tmp_path}/none, {tmp_path}/.claude"}
-    assert find_logs(environment=moved, home=tmp_path / "empty") == [tmp_path / places[0]]
+    assert find_logs(environment=moved, home=tmp_path / "empty") == [tmp_path / paths[0]]
     assert find_logs([str(tmp_path), f"{tmp_path}/cx/*"]) == logs
     assert find_logs([str(tmp_path / "none.json")]) == [tmp_path / "none.json"]
 
@@ -296,8 +296,8 @@ class TestCommand:
         assert json.loads(shell("spend", "-", "--json")[1])["total"]["requests"] == 1
 
     def test_faults_are_named_and_counted(self, shell: Shell, tmp_path: Path) -> None:
-        for place in range(7):
-            write(tmp_path / f"{place}.json", {"x": 1})
+        for index in range(7):
+            write(tmp_path / f"{index}.json", {"x": 1})
         code, _, err = shell("spend", tmp_path)
         assert code == 2
         assert err.count("no log of a known format found") == 5

@@ -56,8 +56,8 @@ def write_storage(folder: Path) -> None:
         put(folder / "storage/session/p1" / f"{session['id']}.json", session)
     for value in MESSAGES:
         put(folder / "storage/message" / value["sessionID"] / f"{value['id']}.json", value)
-    for place, value in enumerate(STEPS):
-        put(folder / "storage/part" / value["messageID"] / f"prt_{place}.json", value)
+    for index, value in enumerate(STEPS):
+        put(folder / "storage/part" / value["messageID"] / f"prt_{index}.json", value)
 
 
 def write_database(path: Path) -> Path:
@@ -71,9 +71,9 @@ def write_database(path: Path) -> Path:
         for value in MESSAGES:
             rest = {name: value[name] for name in value if name not in {"id", "sessionID"}}
             database.execute("INSERT INTO message VALUES (?, ?, ?)", (value["id"], value["sessionID"], json.dumps(rest)))
-        for place, value in enumerate(STEPS):
+        for index, value in enumerate(STEPS):
             rest = {name: value[name] for name in value if name != "messageID"}
-            database.execute("INSERT INTO part VALUES (?, ?, ?, ?)", (f"prt_{place}", value["messageID"], "ses_a", json.dumps(rest)))
+            database.execute("INSERT INTO part VALUES (?, ?, ?, ?)", (f"prt_{index}", value["messageID"], "ses_a", json.dumps(rest)))
     return path
 
 
@@ -139,11 +139,11 @@ class TestOpencode:
             document = json.loads(export.read_bytes())
             own = document["info"]["id"]
             session = put(tmp_path / "storage/session/p" / f"{own}.json", document["info"])
-            for place, entry in enumerate(document["messages"]):
+            for index, entry in enumerate(document["messages"]):
                 name = entry["info"]["id"]
-                put(tmp_path / "storage/message" / own / f"{place:04}-{name}.json", entry["info"])
+                put(tmp_path / "storage/message" / own / f"{index:04}-{name}.json", entry["info"])
                 for number, part in enumerate(entry["parts"]):
-                    put(tmp_path / "storage/part" / f"{place:04}-{name}" / f"{number:04}.json", part)
+                    put(tmp_path / "storage/part" / f"{index:04}-{name}" / f"{number:04}.json", part)
             assert _sums([session]) == _sums([export])
 
 
@@ -178,7 +178,7 @@ class TestCline:
 
 
 def test_folders_follow_the_environment(tmp_path: Path) -> None:
-    places = {
+    paths = {
         "COPILOT_HOME": "session-state/x/events.jsonl",
         "CODEX_HOME": "sessions/2026/r.jsonl",
         "CLAUDE_CONFIG_DIR": "projects/p/a.jsonl",
@@ -187,6 +187,6 @@ def test_folders_follow_the_environment(tmp_path: Path) -> None:
         "XDG_DATA_HOME": "opencode/storage/session/p/ses_a.json",
         "APPDATA": "Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1/ui_messages.json",
     }
-    for variable, place in places.items():
-        log = put(tmp_path / variable / place, {})
+    for variable, path in paths.items():
+        log = put(tmp_path / variable / path, {})
         assert find_logs(environment={variable: str(tmp_path / variable)}, home=tmp_path / "home") == [log]

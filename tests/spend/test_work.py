@@ -60,7 +60,7 @@ def test_only_lines_with_usage_are_parsed(tmp_path: Path, parsed: list[str]) -> 
 
 @pytest.mark.parametrize("logs", [10, 40])
 def test_each_log_is_opened_once_and_in_the_second_run_none(tmp_path: Path, opened: list[Path], logs: int) -> None:
-    paths = [write(tmp_path / f"{place:03}.jsonl", output("x"), answer(f"m{place}", 1)) for place in range(logs)]
+    paths = [write(tmp_path / f"{index:03}.jsonl", output("x"), answer(f"m{index}", 1)) for index in range(logs)]
     for _ in range(2):
         with SpendCache(cache_file()) as cache:
             assert len(read_ledger(paths, cache=cache).requests) == logs
@@ -70,7 +70,7 @@ def test_each_log_is_opened_once_and_in_the_second_run_none(tmp_path: Path, open
 @needs_transcripts
 @pytest.mark.parametrize("tool", ["claude_code", "codex", "copilot_cli", "gemini_chat", "pi"])
 def test_lines_that_are_not_parsed_have_no_usage(tool: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bytes of which each line that a reader needs has at least one."""
+    """Byte strings; each line that a reader needs has at least one of them."""
     logs = find_logs([str(TRANSCRIPTS / tool)])
     assert logs
     quick = [read_requests(log) for log in logs]

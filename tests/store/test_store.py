@@ -356,8 +356,8 @@ EDITS: dict[str, Any] = {
 
 def talk(session: Session) -> None:
     session.append(Message("system", "Be brief.", id="m0", created_at=0))
-    for place, role in enumerate(("user", "assistant", "assistant", "user", "assistant"), 1):
-        session.append(Message(role, role, id=f"m{place}", created_at=place, pinned=place == 1))  # type: ignore[arg-type]
+    for number, role in enumerate(("user", "assistant", "assistant", "user", "assistant"), 1):
+        session.append(Message(role, role, id=f"m{number}", created_at=number, pinned=number == 1))  # type: ignore[arg-type]
     session.append(FunctionCall("f", "{}", "c", id="m6", created_at=6))
 
 

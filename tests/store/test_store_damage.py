@@ -27,7 +27,7 @@ from session import (
 )
 from session.store import SessionStore
 from session.store.journal import Row, checksum
-from session.store.replay import Replay, edit_runs
+from session.store.replay import JournalReplay, edit_runs
 from session.store.schema import APPLICATION, SCHEMA, VERSION
 from tests.support.stores import hurried, raw
 
@@ -478,7 +478,7 @@ def test_a_copy_of_the_file_and_its_log_is_complete(tmp_path: Path) -> None:
 
 
 def replayed(rows: list[tuple[str, Any]]) -> Session:
-    replay = Replay()
+    replay = JournalReplay()
     for number, (kind, value) in enumerate(rows):
         replay.add(number, Row(kind, json.dumps(value).encode()))
     return replay.session()

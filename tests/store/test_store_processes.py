@@ -1,4 +1,4 @@
-"""A store used by several processes, some of which are killed: every save that returned is there, and conflicts raise our own errors.
+"""A store used by several processes, and some are killed: every save that returned is there, and conflicts raise our own errors.
 
 The server itself is killed in `test_store_server.py`.
 """

@@ -57,7 +57,7 @@ def check_recovered(path: Path, files: Files, entries: dict[str, SessionInfo]) -
                 assert "row" in error.problem
             else:
                 assert as_json(store.load(name)) == files.states[name][-1]
-                # A rebuilt entry takes its title from the log as it is now, without what was truncated.
+                # A rebuilt entry takes its title from the log as it is now, without the truncated items.
                 assert replace(listed[name], title=entries[name].title) == entries[name]
                 assert listed[name].title[1:] == entries[name].title[1:]
                 undamaged.append(name)
@@ -72,7 +72,7 @@ def check_recovered(path: Path, files: Files, entries: dict[str, SessionInfo]) -
 
 
 def recover(program: str, source: Path, target: Path) -> str:
-    """Run `sqlite3 source .recover | sqlite3 target` and return what was written to standard error."""
+    """Run `sqlite3 source .recover | sqlite3 target` and return the text on standard error."""
     statements = subprocess.run([program, source, ".recover"], capture_output=True, check=False)
     result = subprocess.run([program, target], input=statements.stdout, capture_output=True, check=False)
     return (statements.stderr + result.stderr).decode(errors="replace")

@@ -94,7 +94,7 @@ class TestPoints:
         for number in range(2):
             log.append(Message("user", WORDS))
             log.append(Message("assistant", "Done.", usage=Usage(input_tokens=100 + number)))
-        requests = [Request(str(place), None, "pi", "", "", "", input_tokens=tokens) for place, tokens in enumerate((100, 777, 101, 999))]
+        requests = [Request(str(index), None, "pi", "", "", "", input_tokens=tokens) for index, tokens in enumerate((100, 777, 101, 999))]
         timeline = ContextWindowManager().timeline(log, match_requests(requests, log))
         assert [(point.total, point.is_in_log) for point in timeline.points[:-1]] == [
             (100, True),
@@ -110,7 +110,7 @@ class TestPoints:
         for number in range(3):
             log.append(Message("user", WORDS))
             log.append(Message("assistant", "Done.", usage=Usage(input_tokens=100 + number)))
-        requests = [Request(str(place), None, "codex", "", "", "", input_tokens=tokens) for place, tokens in enumerate((100, 900, 102))]
+        requests = [Request(str(index), None, "codex", "", "", "", input_tokens=tokens) for index, tokens in enumerate((100, 900, 102))]
         reports = match_requests(requests, log)
         assert [request.total for request in reports.by_item.values()] == [100, 102, 900]
         assert reports.by_item[log.items[3].id].total == 900
@@ -203,7 +203,7 @@ def work(turns: int, *, why: bool) -> int:
 @pytest.mark.parametrize("why", [False, True])
 def test_the_work_is_linear_in_the_log(why: bool) -> None:
     """One pass, never one fold per request: four times the log takes about four times the work."""
-    work(10, why=why)  # loads what is loaded once
+    work(10, why=why)  # loads modules and tables
     assert work(400, why=why) < 4.4 * work(100, why=why)
 
 

@@ -35,9 +35,9 @@ def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 50))), st.floats(0, 600))
 def test_prefix_sums_are_sums(changes: list[tuple[int, int]], amount: float) -> None:
     sums, numbers = PrefixSums(10, 0), [0] * 10
-    for place, number in changes:
-        sums.add(place, number - numbers[place])
-        numbers[place] = number
+    for index, number in changes:
+        sums.add(index, number - numbers[index])
+        numbers[index] = number
     assert [sums.first(count) for count in range(11)] == [sum(numbers[:count]) for count in range(11)]
     assert sums.find(amount) == max(count for count in range(11) if sum(numbers[:count]) <= amount)
 
@@ -61,18 +61,18 @@ def test_a_lifetime_cost_is_the_sum_over_requests(steps: list[tuple[str, Any, in
             lifetimes.put(value, number)
             now[value] = number
             continue
-        layout: list[int | None] = [*([None] * number), *(place for place, tokens in enumerate(now) for _ in range(tokens))]
+        layout: list[int | None] = [*([None] * number), *(item for item, tokens in enumerate(now) for _ in range(tokens))]
         first, second = min(value[0], len(layout)), min(value[0] + value[1], len(layout))
         regions = [(first, prices[0]), (second - first, prices[1]), (len(layout) - second, prices[2])]
         overhead_cost += lifetimes.charge(regions, number, 1.0)
-        for position, place in enumerate(layout):
+        for position, item in enumerate(layout):
             price = prices[0] if position < first else prices[1] if position < second else prices[2]
             total += price
-            if place is not None:
-                costs[place] += price
+            if item is not None:
+                costs[item] += price
         requests = [count + (tokens > 0) for count, tokens in zip(requests, now, strict=True)]
-    for place in range(8):
-        lifetimes.settle(place)
+    for item in range(8):
+        lifetimes.settle(item)
     assert lifetimes.costs == pytest.approx(costs, abs=1e-9)
     assert overhead_cost + sum(costs) == pytest.approx(total, abs=1e-9)
     assert lifetimes.requests == requests
@@ -143,7 +143,7 @@ READ, WRITE, ANSWER = Decimal("0.5"), Decimal("6.25"), Decimal(25)
 
 
 def counted_log(turns: int, words: int) -> Session:
-    """A log whose prompts were reported to cost what is counted here, and what is in no log."""
+    """A log whose reported prompts cost its local count and the overhead that is in no log."""
     log, bare, cached = Session(metadata={"model": "claude-opus-4-6"}), Session(), 0
     log.append(Message("user", "Read them all.", created_at=NOON))
     bare.append(log.items[0])
@@ -197,7 +197,7 @@ class TestSavings:
                 now = {decision.item_id: decision.after for decision in plan}
                 altered = altered or bool(plan.changes)
                 prompt = fixed + sum(now.values()) if altered else usage.total_input
-                changed = next((place for place, (name, size) in enumerate(costs.items()) if now[name] != size), None)
+                changed = next((index for index, (name, size) in enumerate(costs.items()) if now[name] != size), None)
                 kept = before if changed is None else fixed + sum(list(now.values())[:changed])
                 cached = min(usage.cache_read_tokens, fixed if plan.removed != removed else kept, prompt, before)
                 price += cached * READ + (prompt - cached) * WRITE + usage.output_tokens * ANSWER

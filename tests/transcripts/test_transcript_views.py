@@ -86,7 +86,7 @@ def check_views(log: Session, budget: int, *, coverage: float | None) -> None:
         if usage["total"] > budget:
             assert manager.analyze_session(view)["over_budget"]
             assert free_tokens(log, view, cost) == 0
-            protected_ids = {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
+            protected_ids = {log.items[position].id for position in protected(list(log.items), log.response_breaks)}
             assert {item.id for item in view.items} <= protected_ids
         if request_points(log)[-1] == len(log.items):
             assert validate_anthropic(view.to_anthropic_messages()) == []

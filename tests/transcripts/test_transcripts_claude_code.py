@@ -389,8 +389,8 @@ def test_times_come_from_the_lines_and_missing_ones_from_the_line_before(log: Lo
 
 def test_ids_are_as_short_as_they_can_be(log: Log, tmp_path: Path) -> None:
     names = ["abcdefgh-1111-1", "abcdefgh-1111-2", "abcdefgh-2222-1", "abcdefgh-1111-1", "short", "a.b", ...]
-    for place, name in enumerate(names):
-        log.user(f"{place}", uuid=name)
+    for index, name in enumerate(names):
+        log.user(f"{index}", uuid=name)
     ids = [item.id for item in read_transcript(log.write(tmp_path)).items]
     assert ids == ["abcdefgh", "abcdefgh-1111", "abcdefgh-2222", "abcdefgh-1111-1", "short", "a-b", "L7"]
 

@@ -30,7 +30,7 @@ from tests.support.tool_logs import (
 
 Json = dict[str, Any]
 
-# The walk that resolves what is replaced
+# The walk that resolves replacements
 
 KINDS = st.sampled_from(["prompt", "prompt", "memory", "answer", "system", "compaction", "compaction"])
 
@@ -41,21 +41,21 @@ def test_the_walk_equals_a_slow_search_of_all_live_items(data: st.DataObject) ->
     compactions: dict[str, KeepRule] = {}
     standing: list[Any] = []
     expected: dict[str, tuple[str, ...]] = {}
-    for place in range(data.draw(st.integers(1, 14))):
+    for position in range(data.draw(st.integers(1, 14))):
         match data.draw(KINDS):
             case "prompt":
-                item: Any = Message("user", "a" * data.draw(st.integers(0, 5)), id=str(place))
+                item: Any = Message("user", "a" * data.draw(st.integers(0, 5)), id=str(position))
             case "memory":
-                item = Message("user", "m", category=MessageCategory.CONTEXT, extra={"source": "memory"}, id=str(place))
+                item = Message("user", "m", category=MessageCategory.CONTEXT, extra={"source": "memory"}, id=str(position))
             case "answer":
-                item = Message("assistant", "yes", id=str(place))
+                item = Message("assistant", "yes", id=str(position))
             case "system":
-                item = Message("system", "be brief", id=str(place))
+                item = Message("system", "be brief", id=str(position))
             case _:
-                item = Compaction("sum", id=str(place))
+                item = Compaction("sum", id=str(position))
                 ids = data.draw(st.sets(st.sampled_from([earlier.id for earlier in items]))) if items else set()
                 keeps = KeepRule(
-                    data.draw(st.integers(0, place)),
+                    data.draw(st.integers(0, position)),
                     frozenset(ids),
                     data.draw(st.none() | st.integers(0, 12)),
                     is_optional=data.draw(st.booleans()),
@@ -142,17 +142,17 @@ def test_repeats_in_a_history_equal_a_slow_search(tmp_path: Path, monkeypatch: p
             visible = present - replaced_so_far(draft)
             counts: Counter[bytes] = Counter()
             kept_ids: set[str] = set()
-            places: set[int] = set()
-            for place, entry in enumerate(history):
+            indices: set[int] = set()
+            for index, entry in enumerate(history):
                 mark = compaction._fingerprint(entry) if isinstance(entry, dict) else b""
                 copies = [ids for original, ids in getattr(self, "originals", []) if original == mark and ids and visible.issuperset(ids)]
                 counts[mark] += 1
                 if counts[mark] <= len(copies):
                     kept_ids.update(copies[-counts[mark]])
-                    places.add(place)
-            marks, repeated_places = super()._find_repeated(draft, history)
-            assert (set(marks), repeated_places) == (kept_ids, places)
-            return marks, repeated_places
+                    indices.add(index)
+            marks, repeated_indices = super()._find_repeated(draft, history)
+            assert (set(marks), repeated_indices) == (kept_ids, indices)
+            return marks, repeated_indices
 
     monkeypatch.setattr("session.transcripts.codex.line_reader.CompactionReader", Slow)
     read_account(write_lines(tmp_path, lines))

@@ -35,11 +35,11 @@ def mutated(draw: st.DrawFn) -> bytes:
     lines = [json.loads(line) for line in a_bit_of_everything().lines]
     for _ in range(draw(st.integers(1, 4))):
         line = draw(st.sampled_from(lines))
-        places = [line, *(inner for inner in line.values() if isinstance(inner, dict))]
-        for inner in list(places):
+        objects = [line, *(inner for inner in line.values() if isinstance(inner, dict))]
+        for inner in list(objects):
             blocks = inner.get("content")
-            places += [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
-        draw(st.sampled_from(places))[draw(FIELDS)] = draw(JSON)
+            objects += [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+        draw(st.sampled_from(objects))[draw(FIELDS)] = draw(JSON)
     order = draw(st.permutations(lines)) if draw(st.booleans()) else lines
     raw = "\n".join(json.dumps(line) for line in order).encode("utf-8", "surrogatepass")
     start = draw(st.integers(0, len(raw)))

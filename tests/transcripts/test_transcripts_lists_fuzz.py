@@ -108,8 +108,8 @@ def check(folder: Path, content: bytes, name: str = "log.jsonl") -> None:
 def test_any_values_in_a_log_raise_only_our_errors(tmp_path: Path, name: str, data: st.DataObject) -> None:
     log = json.loads(json.dumps(LOGS[name]))
     for _ in range(data.draw(st.integers(1, 4))):
-        places = containers(log)
-        holder = data.draw(st.sampled_from(places))
+        holders = containers(log)
+        holder = data.draw(st.sampled_from(holders))
         if isinstance(holder, dict):
             holder[data.draw(st.sampled_from(sorted(holder)))] = data.draw(JSON)
         else:

@@ -38,7 +38,7 @@ from tests.support.tool_logs import (
     write_lines,
 )
 
-pytestmark = pytest.mark.no_cover  # measures memory and time, both of which a tracer uses
+pytestmark = pytest.mark.no_cover  # measures memory and time, and a tracer uses both
 
 Json = dict[str, Any]
 

@@ -120,16 +120,16 @@ def test_every_output_has_its_call_before_it_and_its_name(path: Path) -> None:
 @every_file
 def test_a_response_is_contiguous_and_one_request(path: Path) -> None:
     lines = {record.line: record for record in own_lines(path)}
-    place = {item.id: (session.id, number) for session in sessions_of(path) for number, item in enumerate(session.items)}
+    position_of = {item.id: (session.id, number) for session in sessions_of(path) for number, item in enumerate(session.items)}
     responses: dict[str, list[tuple[str, int]]] = {}
     for number, record in message_records(path):
         if record["type"] == "assistant":
-            responses.setdefault(record["message"]["id"], []).extend(place[item_id] for item_id in lines[number].items)
-    for places in responses.values():
-        assert len({session for session, _ in places}) == 1
-        assert [number for _, number in places] == list(range(places[0][1], places[0][1] + len(places)))
+            responses.setdefault(record["message"]["id"], []).extend(position_of[item_id] for item_id in lines[number].items)
+    for positions in responses.values():
+        assert len({session for session, _ in positions}) == 1
+        assert [number for _, number in positions] == list(range(positions[0][1], positions[0][1] + len(positions)))
     starts = {(session.id, point) for session in sessions_of(path) for point in request_points(session) if point < len(session.items)}
-    assert {places[0] for places in responses.values()} <= starts
+    assert {positions[0] for positions in responses.values()} <= starts
 
 
 @every_file
@@ -168,8 +168,8 @@ def test_texts_and_images_are_complete(path: Path) -> None:
 def test_the_recorded_compaction_replaces_the_items_before_it() -> None:
     (path,) = [path for path in REAL if path.name.startswith("53ea1606")]
     session = read_transcript(path)
-    place, summary = next((place, item) for place, item in enumerate(session.items) if isinstance(item, Compaction))
-    assert summary.replaces == tuple(item.id for item in session.items[:place])
+    position, summary = next((position, item) for position, item in enumerate(session.items) if isinstance(item, Compaction))
+    assert summary.replaces == tuple(item.id for item in session.items[:position])
     assert summary.extra["pre_tokens"] == 174_247
 
 

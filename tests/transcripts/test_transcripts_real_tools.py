@@ -203,7 +203,7 @@ def test_reported_usage_equals_the_logs(path: Path) -> None:
 def test_usage_is_on_the_first_item_of_a_response(path: Path) -> None:
     session = session_of(path)
     starts = set(request_points(session))
-    assert all(place in starts for place, item in enumerate(session.items) if item.usage is not None)
+    assert all(position in starts for position, item in enumerate(session.items) if item.usage is not None)
 
 
 @every_file

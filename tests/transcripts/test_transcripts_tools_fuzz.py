@@ -1,4 +1,4 @@
-"""Logs of the tools with arbitrary values: they are read, or refused with one of our errors, and damage costs only what it touches."""
+"""Logs of the tools with arbitrary values: they are read, or refused with one of our errors, and damage costs only the damaged records."""
 
 from __future__ import annotations
 
@@ -94,12 +94,12 @@ def test_only_our_errors_are_raised_and_every_line_is_accounted_for(tmp_path: Pa
 def test_a_damaged_line_costs_only_itself(tmp_path: Path, format_name: str, damage: str) -> None:
     records: list[Any] = LINES[format_name]()
     intact = read_account(write_lines(tmp_path, records))
-    for place in (1, 4, len(records)):
-        account = read_account(write_lines(tmp_path, [*records[:place], damage, *records[place:]]))
+    for number in (1, 4, len(records)):
+        account = read_account(write_lines(tmp_path, [*records[:number], damage, *records[number:]]))
         assert account.format == format_name
-        assert account.lines[place].fate in ("damaged", "not context")
+        assert account.lines[number].fate in ("damaged", "not context")
         check_account(account)
-        if format_name != "pi" or place > 4:  # before that, pi's compaction counts lines
+        if format_name != "pi" or number > 4:  # before that, pi's compaction counts lines
             assert [item.type for item in account.sessions[0].items] == [item.type for item in intact.sessions[0].items]
 
 

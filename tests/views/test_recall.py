@@ -73,13 +73,13 @@ def test_a_read_only_view_knows_its_log() -> None:
     assert recall(manager(300).process_session(log).read_only(), "read") is log.get_by_id("read")
 
 
-@pytest.mark.parametrize("place", [0, 1, 2, 9])
-def test_images_of_reduced_items_are_not_recalled(place: int) -> None:
+@pytest.mark.parametrize("index", [0, 1, 2, 9])
+def test_images_of_reduced_items_are_not_recalled(index: int) -> None:
     """Its parts may have moved."""
     alone = Session([changed(Message("user", ["a", PICTURE, PICTURE], id="m"), (1,), None)])
     with pytest.raises(RecallError, match="taken out") as caught:
-        recall(alone, f"m#{place}")
-    assert caught.value.item_id == f"m#{place}"
+        recall(alone, f"m#{index}")
+    assert caught.value.item_id == f"m#{index}"
 
 
 @pytest.mark.parametrize("mine", [{"mine": 1}, "kept", None, 0])
@@ -106,7 +106,7 @@ def test_all_items_of_a_digest_are_known() -> None:
 
 
 def test_the_tool_gives_a_call_with_its_output() -> None:
-    """A digest may show the path that was read, and nothing of what was read there."""
+    """A digest may show the path that was read, and nothing of its content."""
     log = Session()
     for number in range(2):  # the same call id twice
         log.append(FunctionCall("Read", '{"path": "a.py"}', "c", id=f"f{number}"))

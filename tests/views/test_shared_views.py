@@ -1,4 +1,4 @@
-"""Views of one session: what was returned never changes, and what is shown in the same form is the same object."""
+"""Views of one session: a returned view never changes, and an item shown in the same form is the same object."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def from_anthropic(messages: object, system: object = None, *, is_answer: bool =
         FormatError: A value is not in the documented shape, or the type of a block is unknown; `.where` names its place. If the block is
             of another provider, the error names the reader for it.
     """
-    reader = _Reader(is_answer=is_answer)
+    reader = _AnthropicReader(is_answer=is_answer)
     placed = [(where, _fields(message, where)) for where, message in expect_list(messages, "messages")]
     if system is not None:
         reader.read_system("s", _texts(system, "system"))
@@ -103,7 +103,7 @@ def _blocks(content: object, where: str) -> Blocks:
     ]
 
 
-class _Reader:
+class _AnthropicReader:
     """Reads the messages in order."""
 
     def __init__(self, *, is_answer: bool) -> None:

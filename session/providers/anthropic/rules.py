@@ -181,8 +181,8 @@ def a4_turn_starts_with_thinking(payload: AnthropicPayload) -> Iterator[Violatio
     if payload.thinking != "enabled":
         return
     user_turns = [
-        place
-        for place, turn in enumerate(payload.turns)
+        index
+        for index, turn in enumerate(payload.turns)
         if any(block.type != "tool_result" for block in turn.blocks) and turn.role == "user"
     ]
     unfinished = [turn for turn in payload.turns[max(user_turns, default=-1) + 1 :] if turn.role == "assistant"]

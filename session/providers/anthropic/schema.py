@@ -107,7 +107,7 @@ def read_payload(raw: object) -> AnthropicPayload:
         if isinstance(thinking, Mapping):
             payload.thinking = text_of(thinking.get("type"))
         if isinstance(tools, list | tuple):
-            payload.tools = tuple(Block(f"tools[{place}]", "tool", tool) for place, tool in enumerate(tools) if isinstance(tool, Mapping))
+            payload.tools = tuple(Block(f"tools[{index}]", "tool", tool) for index, tool in enumerate(tools) if isinstance(tool, Mapping))
     elif isinstance(raw, tuple) and len(raw) == 2:
         payload = AnthropicPayload(is_request=False)
         messages, system = raw
@@ -119,8 +119,8 @@ def read_payload(raw: object) -> AnthropicPayload:
     if not isinstance(messages, list | tuple):
         _fault(payload, "messages", "not a list")
         return payload
-    for place, message in enumerate(messages):
-        _read_message(payload, message, f"messages[{place}]")
+    for index, message in enumerate(messages):
+        _read_message(payload, message, f"messages[{index}]")
     return payload
 
 
@@ -151,8 +151,8 @@ def _blocks(payload: AnthropicPayload, content: object, where: str, inside: str)
     if isinstance(content, str):
         yield Block(where, "text", {"type": "text", "text": content})
     elif isinstance(content, Sequence) and not isinstance(content, bytes):
-        for place, block in enumerate(content):
-            yield from _block(payload, block, f"{where}[{place}]", inside)
+        for index, block in enumerate(content):
+            yield from _block(payload, block, f"{where}[{index}]", inside)
     else:
         _fault(payload, where, "neither a text nor a list of blocks")
 

@@ -33,13 +33,13 @@ def with_thinking_in_order(messages: Sequence[Block], thinking: object) -> list[
     result = list(messages)
     if not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":
         return result
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         if any(map(_is_thinking, blocks := _blocks(message))) and not _is_thinking(blocks[0]):
-            result[place] = {**message, "content": _thinking_first(blocks)}
-    begin = 1 + max((place for place, message in enumerate(messages) if _begins_turn(message)), default=-1)
-    responses = [place for place in range(begin, len(result)) if result[place].get("role") == "assistant" and _blocks(result[place])]
-    thoughts = [place for place in responses if _is_thinking(_blocks(result[place])[0])]
-    has_calls = any(block.get("type") == "tool_use" for place in responses for block in _blocks(result[place]))
+            result[index] = {**message, "content": _thinking_first(blocks)}
+    begin = 1 + max((index for index, message in enumerate(messages) if _begins_turn(message)), default=-1)
+    responses = [index for index in range(begin, len(result)) if result[index].get("role") == "assistant" and _blocks(result[index])]
+    thoughts = [index for index in responses if _is_thinking(_blocks(result[index])[0])]
+    has_calls = any(block.get("type") == "tool_use" for index in responses for block in _blocks(result[index]))
     after = (thoughts[0] if thoughts else len(result)) - 1
     if has_calls and thoughts[:1] != responses[:1] and result[after].get("role") == "user":
         result[after] = {**result[after], "content": [*_blocks(result[after]), {"type": "text", "text": TURN_BREAK}]}
@@ -53,8 +53,8 @@ def _begins_turn(message: Block) -> bool:
 
 def _thinking_first(blocks: Sequence[Block]) -> list[Block]:
     """Return the blocks with their first thinking at the beginning."""
-    begin = next(place for place, block in enumerate(blocks) if _is_thinking(block))
-    end = next((place for place in range(begin, len(blocks)) if not _is_thinking(blocks[place])), len(blocks))
+    begin = next(index for index, block in enumerate(blocks) if _is_thinking(block))
+    end = next((index for index in range(begin, len(blocks)) if not _is_thinking(blocks[index])), len(blocks))
     return [*blocks[begin:end], *blocks[:begin], *blocks[end:]]
 
 

@@ -69,8 +69,8 @@ def to_anthropic(session: Session, *, caching: bool = False) -> AnthropicMessage
 
     Args:
         session: A log or a view.
-        caching: True to set at most four prompt cache marks (see `_Writer.marks`): at the end of the system prompt, the last stable item,
-            the previous request and this request. The first mark covers the tools too, which come before the system prompt.
+        caching: True to set at most four prompt cache marks (see `_StepWriter.marks`): at the end of the system prompt, the last stable
+            item, the previous request and this request. The first mark covers the tools too, which come before the system prompt.
     """
     if caching:
         return to_marked_anthropic(session)[0]
@@ -104,10 +104,10 @@ def media_places(session: Session) -> dict[tuple[int, ...], Image | Document]:
     return places
 
 
-def _written(session: Session) -> tuple[list[Block], list[Block], _Writer]:
+def _written(session: Session) -> tuple[list[Block], list[Block], _StepWriter]:
     """Return the messages without marks, the blocks of the system prompt, and the writer that wrote the messages."""
     dialogue = dialogue_of(session)
-    writer = _Writer(dialogue.opening)
+    writer = _StepWriter(dialogue.opening)
     for number, step in enumerate(dialogue.steps, 1):
         writer.write(step)
         if number == dialogue.settled_steps:
@@ -122,7 +122,7 @@ def _written(session: Session) -> tuple[list[Block], list[Block], _Writer]:
     return messages, [block for message in dialogue.system for block in plain(message.content)], writer
 
 
-class _Writer:
+class _StepWriter:
     """Writes steps as messages.
 
     Attributes:

@@ -65,7 +65,7 @@ def from_google(contents: object, system: object = None) -> Session:
     Raises:
         FormatError: A value is not in the documented shape; `.where` names its place.
     """
-    reader = _Reader()
+    reader = _GoogleReader()
     if system is not None:
         reader.read_system(system)
     parsed = [_content(content, where) for where, content in expect_list(contents, "contents")]
@@ -106,7 +106,7 @@ def _fields(value: object, where: str) -> dict[str, Any]:
     return {_CAMEL.get(name, name): member for name, member in named}
 
 
-class _Reader:
+class _GoogleReader:
     """Reads the contents in order."""
 
     def __init__(self) -> None:

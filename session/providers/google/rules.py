@@ -114,7 +114,7 @@ def g4_calls_are_signed(payload: GooglePayload) -> Iterator[Violation]:
     if not payload.needs_signatures:
         return
     user_turns = [
-        place for place, turn in enumerate(payload.turns) if turn.role == "user" and len(turn.of("function_response")) < len(turn.parts)
+        index for index, turn in enumerate(payload.turns) if turn.role == "user" and len(turn.of("function_response")) < len(turn.parts)
     ]
     for turn in payload.turns[max(user_turns, default=-1) + 1 :]:
         for call in turn.of("function_call")[:1]:

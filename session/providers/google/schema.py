@@ -113,8 +113,8 @@ def read_payload(raw: object) -> GooglePayload:
     if not isinstance(contents, list | tuple):
         _fault(payload, "contents", "not a list")
         return payload
-    for place, content in enumerate(contents):
-        _read_content(payload, content, f"contents[{place}]")
+    for index, content in enumerate(contents):
+        _read_content(payload, content, f"contents[{index}]")
     return payload
 
 
@@ -139,10 +139,10 @@ def _read_system(payload: GooglePayload, system: object) -> None:
     parts = system.get("parts") if isinstance(system, Mapping) else system
     if not isinstance(parts, list | tuple) or not parts:
         return _fault(payload, "system", "neither a text nor a content with parts")
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         text = part if isinstance(part, str) else _snake(part).get("text")
         if not isinstance(text, str) or not text or (not isinstance(part, str) and _snake(part).keys() != {"text"}):
-            _fault(payload, f"system.parts[{place}]", "a system instruction holds texts only, and none is empty")
+            _fault(payload, f"system.parts[{index}]", "a system instruction holds texts only, and none is empty")
     return None
 
 
@@ -154,7 +154,7 @@ def _read_content(payload: GooglePayload, content: object, where: str) -> None:
     parts = content.get("parts")
     if not isinstance(parts, list | tuple) or not parts:
         return _fault(payload, f"{where}.parts", "parts must not be empty")
-    pieces = [_part(payload, part, f"{where}.parts[{place}]", content.get("role")) for place, part in enumerate(parts)]
+    pieces = [_part(payload, part, f"{where}.parts[{index}]", content.get("role")) for index, part in enumerate(parts)]
     payload.turns.append(CheckedContent(where, text_of(content.get("role")), tuple(piece for piece in pieces if piece is not None)))
     return None
 
@@ -237,12 +237,12 @@ def _bytes_problem(raw: bytes, kind: str) -> str | None:
 def _check_response_parts(payload: GooglePayload, parts: object, where: str) -> None:
     if not isinstance(parts, list | tuple):
         return _fault(payload, where, "not a list")
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         fields = _snake(part)
         if fields.keys() == {"inline_data"} and isinstance(fields["inline_data"], Mapping):
-            _has_fields(payload, "inline_data", _snake(fields["inline_data"]), f"{where}[{place}].inline_data")
+            _has_fields(payload, "inline_data", _snake(fields["inline_data"]), f"{where}[{index}].inline_data")
         else:
-            _fault(payload, f"{where}[{place}]", "besides its response, a function response may hold only inline data")
+            _fault(payload, f"{where}[{index}]", "besides its response, a function response may hold only inline data")
     return None
 
 

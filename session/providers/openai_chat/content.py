@@ -119,7 +119,7 @@ def media_in(
 ) -> dict[tuple[int, ...], Image | Document]:
     """Return the images and documents in a request by their places: (message, part of its content), each counted from 0.
 
-    A part is recognised by what is sent for it, so of two equal images either may be returned.
+    A part is recognised by its content in the request, so of two equal images either may be returned.
 
     Args:
         contents: The contents of the messages; only lists can hold images and documents.
@@ -130,9 +130,9 @@ def media_in(
     blocks = [(block, part) for part in parts for block in map(block_of, wire_parts([part])) if "text" not in block]
     places: dict[tuple[int, ...], Image | Document] = {}
     for number, content in enumerate(contents):
-        for place, block in enumerate(content if isinstance(content, list) else ()):
+        for index, block in enumerate(content if isinstance(content, list) else ()):
             if (medium := next((part for sent_block, part in blocks if sent_block == block), None)) is not None:
-                places[number, place] = medium
+                places[number, index] = medium
     return places
 
 

@@ -20,7 +20,7 @@ from session.items import Compaction, FunctionCall, Message, Reasoning, Role
 from session.parts import Document, Part, Text
 from session.providers import additions
 from session.providers.additions import ATTACHED, ELSEWHERE
-from session.providers.conversation import is_user_text, opening_place
+from session.providers.conversation import is_user_text, opening_index
 from session.providers.parsing import SessionBuilder
 from session.providers.pieces import OPENAI
 from session.session import Session
@@ -49,7 +49,7 @@ def from_openai_chat(messages: object) -> Session:
     """
     listed = payload_objects(messages, "messages")
     builder = SessionBuilder(count_items_as_time=True)
-    index, opening = 0, opening_place([message.data for message in listed])
+    index, opening = 0, opening_index([message.data for message in listed])
     while index < len(listed):
         builder.begin(f"m{index}")
         if listed[index].data.get("role") == "tool":

@@ -117,8 +117,8 @@ def read_payload(raw: object) -> ChatPayload:
         return payload
     if payload.is_request and not messages:
         payload.fault("messages", "an empty list: expected at least one message")
-    for place, message in enumerate(messages):
-        _read_message(payload, message, f"messages[{place}]")
+    for index, message in enumerate(messages):
+        _read_message(payload, message, f"messages[{index}]")
     return payload
 
 
@@ -148,8 +148,8 @@ def _parts(payload: ChatPayload, message: Mapping[str, Any], role: str, where: s
     elif isinstance(content, list | tuple):
         if not content:
             payload.fault(where, "an empty list: expected at least one part")
-        for place, part in enumerate(content):
-            yield from _part(payload, part, f"{where}[{place}]")
+        for index, part in enumerate(content):
+            yield from _part(payload, part, f"{where}[{index}]")
     elif content is not None:
         payload.fault(where, "neither a text nor a list of parts")
     elif role != "assistant" or not any(message.get(name) for name in _INSTEAD_OF_CONTENT):
@@ -186,8 +186,8 @@ def _calls(payload: ChatPayload, message: Mapping[str, Any], where: str) -> Iter
     if not isinstance(calls, list | tuple) or not calls:
         payload.fault(where, "not a list of at least one call")
         return
-    for place, call in enumerate(calls):
-        at = f"{where}[{place}]"
+    for index, call in enumerate(calls):
+        at = f"{where}[{index}]"
         kind = call.get("type") if isinstance(call, Mapping) else None
         if not isinstance(call, Mapping) or kind not in ("function", "custom"):
             payload.fault(f"{at}.type", f"{short(kind)} is none of function, custom")

@@ -17,7 +17,7 @@ from session.errors import short
 from session.items import Compaction, FunctionCall, Message, Reasoning, Role
 from session.parts import Part, Text
 from session.providers import additions
-from session.providers.conversation import is_user_text, opening_place
+from session.providers.conversation import is_user_text, opening_index
 from session.providers.native_compaction import SEALED, replaced_ids
 from session.providers.openai_chat.parse import PayloadObject, parse_document, parse_image, payload_objects
 from session.providers.openai_chat.read import read_closing
@@ -73,7 +73,7 @@ def from_openai_responses(items: object) -> Session:
         builder.add(Message("user", text, **builder.fields()))
         return builder.finish()
     listed = payload_objects(request or items, "input", ("output",))
-    opening = opening_place([item.data for item in listed])
+    opening = opening_index([item.data for item in listed])
     for index, item in enumerate(listed):
         builder.begin(f"m{index}")
         if index == opening and is_user_text(item.data):

@@ -94,10 +94,10 @@ def r0_file_bytes(payload: ResponsesPayload) -> Iterator[Violation]:
 def r1_calls_have_outputs(payload: ResponsesPayload) -> Iterator[Violation]:
     """R1: every call is followed by its output, at any distance."""
     last = {
-        (item.type, text_of(item.data.get(OUTPUTS[item.type]))): place for place, item in enumerate(payload.items) if item.type in OUTPUTS
+        (item.type, text_of(item.data.get(OUTPUTS[item.type]))): index for index, item in enumerate(payload.items) if item.type in OUTPUTS
     }
-    for place, item in enumerate(payload.items):
-        if (call_id := _call_id(item)) is not None and last.get((CALLS[item.type][1], call_id), -1) < place:
+    for index, item in enumerate(payload.items):
+        if (call_id := _call_id(item)) is not None and last.get((CALLS[item.type][1], call_id), -1) < index:
             yield Violation("R1", item.where, f"no tool output found for {item.type} {short(call_id)}")
 
 

@@ -65,7 +65,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "input_image": ("image_url", "file_id"),
     "input_file": ("file_data", "file_url", "file_id"),
 }
-"""For each type of part: the fields of which it must have one, as a text."""
+"""For each type of part: the fields of texts. It must have one of them."""
 _MAY_BE_BLANK = ("text", "refusal")
 _USER_PARTS = {"input_text", "input_image", "input_file"}
 _ROLE_PARTS = {"assistant": {"output_text", "refusal"}, "system": {"input_text"}, "developer": {"input_text"}}
@@ -137,8 +137,8 @@ def read_payload(raw: object) -> ResponsesPayload:
         payload.fault("input", "neither a text nor a list")
         return payload
     used_ids: set[str] = set()
-    for place, item in enumerate(items):
-        _read_item(payload, item, f"input[{place}]", used_ids)
+    for index, item in enumerate(items):
+        _read_item(payload, item, f"input[{index}]", used_ids)
     return payload
 
 
@@ -198,8 +198,8 @@ def _parts(payload: ResponsesPayload, content: object, where: str, allowed: set[
         payload.fault(where, "neither a text nor a list of parts")
         return ()
     parts = []
-    for place, part in enumerate(content):
-        at = f"{where}[{place}]"
+    for index, part in enumerate(content):
+        at = f"{where}[{index}]"
         kind = part.get("type") if isinstance(part, Mapping) else None
         if not isinstance(part, Mapping) or not isinstance(kind, str) or kind not in PARTS or kind not in allowed:
             payload.fault(f"{at}.type", f"{short(kind)}: the supported types are {', '.join(sorted(allowed))}")
@@ -213,9 +213,9 @@ def _parts(payload: ResponsesPayload, content: object, where: str, allowed: set[
 
 
 def _check_reasoning(payload: ResponsesPayload, item: Mapping[str, Any], where: str) -> None:
-    for place, part in enumerate(item["summary"]):
+    for index, part in enumerate(item["summary"]):
         if not isinstance(part, Mapping) or part.get("type") != "summary_text" or not isinstance(part.get("text"), str):
-            payload.fault(f"{where}.summary[{place}]", "not of type summary_text, or without its text")
+            payload.fault(f"{where}.summary[{index}]", "not of type summary_text, or without its text")
     if not isinstance(item.get("encrypted_content"), str | None):
         payload.fault(f"{where}.encrypted_content", "not a text")
     if not item.get("id") and not item.get("encrypted_content"):

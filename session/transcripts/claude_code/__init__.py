@@ -35,7 +35,7 @@ from session.transcripts.values import text_at
 
 from .conversations import Conversation, assemble_session, count_main, sort_conversations
 from .entry import LINE_TYPES, Entry
-from .line_reader import LineReader
+from .line_reader import ClaudeCodeLineReader
 
 
 def claims(value: object) -> bool:
@@ -164,9 +164,9 @@ def read_file(
     return FileContents(sessions, count_main(conversations), records, session_ids, agents)
 
 
-def _read_entries(lines: Iterable[Line]) -> tuple[LineReader, dict[int, str], int]:
+def _read_entries(lines: Iterable[Line]) -> tuple[ClaudeCodeLineReader, dict[int, str], int]:
     """Return the reader that has read all lines, the problem of each damaged line, and the number of lines."""
-    reader = LineReader()
+    reader = ClaudeCodeLineReader()
     problems: dict[int, str] = {}
     line_count = 0
     for line in lines:

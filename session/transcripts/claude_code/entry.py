@@ -95,9 +95,9 @@ class EntryIds:
         self._used.add(item_id)
 
 
-def item_id_at(base: str, place: int) -> str:
-    """Return the id of the item at this place of its record, counted from 0."""
-    return base if place == 0 else f"{base}.{place}"
+def item_id_at(base: str, index: int) -> str:
+    """Return the id of the item at this index of its record."""
+    return base if index == 0 else f"{base}.{index}"
 
 
 def are_equal(items: tuple[Item, ...], other_items: tuple[Item, ...]) -> bool:

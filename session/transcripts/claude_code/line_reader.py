@@ -22,7 +22,7 @@ SYNTHETIC = "<synthetic>"
 """Model name on messages that the tool wrote in the model's place. They are sent like any other, but have no usage."""
 
 
-class LineReader:
+class ClaudeCodeLineReader:
     """Turns the records of one file into entries, in order.
 
     Attributes:
@@ -79,7 +79,7 @@ class LineReader:
             self._read_queue_operation(entry, value)
         else:
             entry.reason = skip_reason(kind, "")
-        self._note_copy(entry, value)
+        self._adopt_original(entry, value)
         self._add(entry)
         if kind == "progress":
             self._read_progress(line, object_at(value, "data"))
@@ -103,7 +103,7 @@ class LineReader:
             self._thread_of_uuid[uuid] = thread
         return self._intern(thread)
 
-    def _note_copy(self, entry: Entry, value: JsonObject) -> None:
+    def _adopt_original(self, entry: Entry, value: JsonObject) -> None:
         """Give a record the uuid of an earlier one if it is the same record under another uuid: same time, parent, fields and items.
 
         The records that follow the copy then follow the original. Otherwise they would look like a branch of their own.
@@ -135,13 +135,13 @@ class LineReader:
         return ItemWriter(self._ids.base(entry.uuid, entry.line), self._time, entry.thread or None, entry.response, self._calls)
 
     def _finish(self, entry: Entry, writer: ItemWriter) -> None:
-        """Move the writer's items and notes into the entry."""
+        """Move the writer's items and reasons into the entry."""
         entry.items = tuple(writer.items)
-        entry.reason = "; ".join(writer.notes)
-        self.warnings += [f"line {entry.line}: {note}" for note in writer.notes if note.endswith("damaged")]
+        entry.reason = "; ".join(writer.reasons)
+        self.warnings += [f"line {entry.line}: {reason}" for reason in writer.reasons if reason.endswith("damaged")]
         if not entry.items:
             entry.reason = entry.reason or EMPTY
-            if writer.notes and all(note.startswith("a copy of") for note in writer.notes):
+            if writer.reasons and all(reason.startswith("a copy of") for reason in writer.reasons):
                 entry.fate = MERGED
 
     def _read_message(self, entry: Entry, kind: str, value: JsonObject) -> None:
@@ -166,22 +166,22 @@ class LineReader:
             entry.response = previous.response if previous and previous.response.startswith("L") else f"L{entry.line}"
         writer = self._new_writer(entry)
         if model != SYNTHETIC:
-            entry.model, entry.usage = model, usage_of(message, writer.notes)
+            entry.model, entry.usage = model, usage_of(message, writer.reasons)
         writer.add_response(message["content"], "synthetic" if model == SYNTHETIC else None)
         self._finish(entry, writer)
 
     def _read_user(self, entry: Entry, value: JsonObject, content: object, role: str) -> None:
         writer = self._new_writer(entry)
         parts: list[Part] = []
-        for place, block in enumerate(content if isinstance(content, list) else [content]):
+        for index, block in enumerate(content if isinstance(content, list) else [content]):
             if isinstance(block, dict) and is_result(block.get("type")):
-                writer.add_result(block, place)
+                writer.add_result(block, index)
                 continue
-            for piece in piece_of(block, writer.notes):
+            for piece in piece_of(block, writer.reasons):
                 if isinstance(piece, Part):
                     parts.append(piece)
                 else:
-                    writer.notes.append("left out a call or a thought in the user's role")
+                    writer.reasons.append("left out a call or a thought in the user's role")
         parts = [part for part in parts if not isinstance(part, Text) or part.text]
         text = next((part.text for part in parts if isinstance(part, Text)), "")
         if role in ("system", "developer"):
@@ -233,7 +233,7 @@ class LineReader:
 
     def _read_attachment(self, entry: Entry, attachment: JsonObject) -> None:
         writer = self._new_writer(entry)
-        content = read_attachment(attachment, writer.notes)
+        content = read_attachment(attachment, writer.reasons)
         if isinstance(content, str):
             entry.reason = content
             return
@@ -251,12 +251,12 @@ class LineReader:
         if subtype == "system_prompt" or message.get("role") == "system":
             writer = self._new_writer(entry)
             content = value.get("content") if subtype == "system_prompt" and "content" in value else message.get("content")
-            if parts := parts_of(content, writer.notes):
+            if parts := parts_of(content, writer.reasons):
                 writer.add_system(parts)
             self._finish(entry, writer)
         elif subtype == "local_command":
             writer = self._new_writer(entry)
-            writer.add_context(parts_of(value.get("content"), writer.notes), "local command")
+            writer.add_context(parts_of(value.get("content"), writer.reasons), "local command")
             self._finish(entry, writer)
         elif subtype == "compact_boundary":
             entry.mark = BOUNDARY

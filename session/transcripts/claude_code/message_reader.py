@@ -24,7 +24,7 @@ from session.usage import Usage
 from .entry import item_id_at, memory_path, source_of
 
 
-class _ItemFields(TypedDict):
+class _ClaudeItemFields(TypedDict):
     id: str
     created_at: float
     agent_id: str | None
@@ -41,7 +41,7 @@ class ItemWriter:
         response: The response that the record is part of, or an empty text.
         calls: For each call read so far, by its id: the tool, and the response that made the call.
         items: The items so far.
-        notes: A sentence for each thing left out.
+        reasons: A sentence for each omitted thing.
     """
 
     base: str
@@ -50,7 +50,7 @@ class ItemWriter:
     response: str
     calls: dict[str, tuple[str, str]]
     items: list[Item] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
 
     def add_response(self, content: object, source: str | None) -> None:
         """Add the items of the model's message.
@@ -59,27 +59,27 @@ class ItemWriter:
             content: A text, or a list of blocks.
             source: The author of the text if it is not the model, else None.
         """
-        for place, block in enumerate(content if isinstance(content, list) else [content]):
+        for index, block in enumerate(content if isinstance(content, list) else [content]):
             if isinstance(block, dict) and is_result(block.get("type")):
-                self.add_result(block, place)
+                self.add_result(block, index)
                 continue
-            for piece in piece_of(block, self.notes):
+            for piece in piece_of(block, self.reasons):
                 if isinstance(piece, Text):
                     self._add_text(piece.text, source)
                 elif isinstance(piece, Thought):
                     self._add_thought(piece)
                 elif isinstance(piece, Call):
-                    self._add_call(piece, place)
+                    self._add_call(piece, index)
                 elif isinstance(piece, Part):
                     self.items.append(Message("assistant", (piece,), **self._fields()))
 
-    def add_result(self, block: JsonObject, place: int) -> None:
-        """Add a tool result, which is the block at this place in its message. Unknown blocks in its content are left out.
+    def add_result(self, block: JsonObject, index: int) -> None:
+        """Add a tool result, which is the block at this index of its message. Unknown blocks in its content are left out.
 
         `extra["loaded_tools"]` is the number of tools whose names it has: the provider adds their definitions, which the log lacks.
         """
-        call_id = text_at(block, "tool_use_id") or f"{self.base}-call-{place}"
-        parts = parts_of(block.get("content"), self.notes)
+        call_id = text_at(block, "tool_use_id") or f"{self.base}-call-{index}"
+        parts = parts_of(block.get("content"), self.reasons)
         tool, _ = self.calls.get(call_id, (UNKNOWN_TOOL, ""))
         loaded = sum(text_at(part, "type") == "tool_reference" for part in objects_at(block, "content"))
         extra = {"loaded_tools": loaded} if loaded else {}
@@ -130,34 +130,34 @@ class ItemWriter:
         if text:
             self.items.append(Message("assistant", text, extra={"source": source} if source else {}, **self._fields()))
         else:
-            self.notes.append("left out an empty text")
+            self.reasons.append("left out an empty text")
 
     def _add_thought(self, thought: Thought) -> None:
         if thought.text or thought.signature or thought.data is not None:
             extra = {"provider": thought.provider} if thought.provider else {}
             self.items.append(Reasoning(thought.text, thought.signature, thought.data, extra=extra, **self._fields()))
         else:
-            self.notes.append("left out an empty thought")
+            self.reasons.append("left out an empty thought")
 
-    def _add_call(self, call: Call, place: int) -> None:
+    def _add_call(self, call: Call, index: int) -> None:
         if call.id in self.calls and self.calls[call.id][1] == self.response and REDACTED not in call.id:
-            self.notes.append(f"a copy of the call {call.id}")
+            self.reasons.append(f"a copy of the call {call.id}")
             return
-        call_id = call.id or f"{self.base}-call-{place}"
+        call_id = call.id or f"{self.base}-call-{index}"
         self.calls[call_id] = call.name, self.response
         arguments = text_or_json(call.arguments)
         self.items.append(FunctionCall(call.name, arguments, call_id, metadata=call.metadata, **self._fields()))
 
-    def _fields(self) -> _ItemFields:
+    def _fields(self) -> _ClaudeItemFields:
         return {"id": item_id_at(self.base, len(self.items)), "created_at": self.time, "agent_id": self.agent}
 
 
-def usage_of(message: JsonObject, notes: list[str]) -> Usage | None:
+def usage_of(message: JsonObject, reasons: list[str]) -> Usage | None:
     """Return the reported usage of the message's request, or None.
 
     Args:
         message: A message of the model.
-        notes: Gets a sentence if the report is damaged.
+        reasons: Gets a sentence if the report is damaged.
     """
     report = message.get("usage")
     if not isinstance(report, dict):
@@ -167,7 +167,7 @@ def usage_of(message: JsonObject, notes: list[str]) -> Usage | None:
         counted, read, written, answered = (count_at(report, name) for name in names)
         return Usage(counted, read, written, answered, last_prompt=last_prompt(report))
     except FormatError as error:
-        notes.append(f"left out the usage ({error}): it is damaged")
+        reasons.append(f"left out the usage ({error}): it is damaged")
         return None
 
 
@@ -204,12 +204,12 @@ CONTEXT_HOOKS = ("SessionStart", "UserPromptSubmit")
 """Hooks whose plain output goes to the model; that of other hooks is for the user."""
 
 
-def read_attachment(attachment: JsonObject, notes: list[str]) -> AttachmentContent | str:
+def read_attachment(attachment: JsonObject, reasons: list[str]) -> AttachmentContent | str:
     """Return what the model sees of the attachment, or the reason why it sees nothing.
 
     Args:
         attachment: The attachment.
-        notes: Gets a sentence for everything that is left out.
+        reasons: Gets a sentence for everything that is left out.
     """
     kind = text_at(attachment, "type")
     if kind in HIDDEN:
@@ -217,7 +217,7 @@ def read_attachment(attachment: JsonObject, notes: list[str]) -> AttachmentConte
     if kind == "hook_success" and text_at(attachment, "hookEvent") not in CONTEXT_HOOKS:
         return "output of this hook is for the user"
     if kind in ("file", "queued_command"):
-        content = (_file if kind == "file" else _queued)(attachment, notes)
+        content = (_file if kind == "file" else _queued)(attachment, reasons)
     elif kind in _READERS:
         content = _READERS[kind](attachment)
     elif kind in _FIELDS:
@@ -294,13 +294,13 @@ def _memories(attachment: JsonObject) -> AttachmentContent:
     return _text_content("\n\n".join(texts), text_at(memories[0], "path") if len(memories) == 1 else "")
 
 
-def _file(attachment: JsonObject, notes: list[str]) -> AttachmentContent:
+def _file(attachment: JsonObject, reasons: list[str]) -> AttachmentContent:
     content = object_at(attachment, "content")
     file = object_at(content, "file")
     path = text_at(attachment, "filename", "displayPath") or text_at(file, "filePath")
     title = f"Contents of {path}:"
     if content.get("type") == "image":
-        image = media_part(bytes_of(file.get("base64")), text_at(file, "type"), notes, kind="image")
+        image = media_part(bytes_of(file.get("base64")), text_at(file, "type"), reasons, kind="image")
         return AttachmentContent((Text(title), image) if image else (), path=path or None)
     text = text_at(file, "content") or "\n".join(_texts(file.get("cells"))) or text_at(attachment, "content")
     return _text_content(f"{title}\n\n{text}" if text else "", path)
@@ -317,9 +317,9 @@ def _selection(attachment: JsonObject) -> AttachmentContent:
     return _text_content(f"Lines {lines} of {path} are selected:\n{text_at(attachment, 'content')}", path)
 
 
-def _queued(attachment: JsonObject, notes: list[str]) -> AttachmentContent:
+def _queued(attachment: JsonObject, reasons: list[str]) -> AttachmentContent:
     is_prompt = text_at(attachment, "commandMode") in ("", "prompt")
-    return AttachmentContent(parts_of(attachment.get("prompt"), notes), is_prompt=is_prompt)
+    return AttachmentContent(parts_of(attachment.get("prompt"), reasons), is_prompt=is_prompt)
 
 
 def _hook_error(attachment: JsonObject) -> AttachmentContent:

@@ -18,7 +18,7 @@ from session.transcripts.draft import Draft, finish
 from session.transcripts.record_feed import feed_lines
 from session.transcripts.source import Source
 
-from .line_reader import LineReader
+from .line_reader import CodexLineReader
 
 NAME = "codex"
 
@@ -40,5 +40,5 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
         TranscriptError: The file contains no messages.
     """
     draft = Draft(NAME, source, source.path.stem)
-    feed_lines(source.lines(), draft, LineReader().read_line)
+    feed_lines(source.lines(), draft, CodexLineReader().read_line)
     return finish(NAME, source, [draft], main_count=1)

@@ -38,7 +38,7 @@ _CONTENT_FIELDS = ("role", "content", "call_id", "output", "encrypted_content")
 
 
 @dataclass(slots=True)
-class _Cut:
+class _CodexCompaction:
     """A compaction in the log.
 
     Attributes:
@@ -54,7 +54,7 @@ class _Cut:
     item: Item
     keeps: KeepRule
     kept_marks: Sequence[int]
-    base: _Cut | None
+    base: _CodexCompaction | None
     first_prompt: int | None = None
 
 
@@ -63,7 +63,7 @@ class CompactionReader:
 
     def __init__(self) -> None:
         self._originals: dict[bytes, list[tuple[int, tuple[Item, ...]]]] = {}  # by fingerprint: a mark, and the items put there
-        self._cuts: list[_Cut] = []
+        self._cuts: list[_CodexCompaction] = []
 
     def remember(self, draft: Draft, payload: JsonObject, items: Sequence[Item]) -> None:
         """Remember the items of a response item, which were the last to be put into the draft."""
@@ -88,15 +88,15 @@ class CompactionReader:
         if not isinstance(history, list):
             self.put_compaction(draft, record, message, {}, None, time)
             return
-        kept_marks, repeated_places = self._find_repeated(draft, history)
+        kept_marks, repeated_indices = self._find_repeated(draft, history)
         is_put = False
-        for place, entry in enumerate(history):
+        for index, entry in enumerate(history):
             if not isinstance(entry, dict):
                 draft.damage(record, "an entry of the replacement history is not an object")
             elif text_at(entry, "type").startswith("compaction") or _is_summary(entry, message):
                 self.put_compaction(draft, record, message, entry, kept_marks, time)
                 is_put = True
-            elif place not in repeated_places:
+            elif index not in repeated_indices:
                 read_item(entry)
         if not is_put:
             self.put_compaction(draft, record, message, {}, kept_marks, time)
@@ -126,15 +126,17 @@ class CompactionReader:
         keeps = KeepRule(start, frozenset(kept_marks or ()), prompt_chars, is_optional=not (summary or data))
         last = self._last_cut(draft)
         base = last if last is None or last.keeps.prompt_chars is None else last.base
-        self._cuts.append(_Cut(draft.mark(), item, keeps, sorted(mark for mark in (kept_marks or {}).values() if mark < start), base))
+        self._cuts.append(
+            _CodexCompaction(draft.mark(), item, keeps, sorted(mark for mark in (kept_marks or {}).values() if mark < start), base)
+        )
         draft.compact(record, item, keeps)
 
     def _find_repeated(self, draft: Draft, history: list[object]) -> tuple[dict[str, int], set[int]]:
-        """Return the marks of visible items that the history repeats, by item id, and the places in the history that repeat them."""
+        """Return the marks of visible items that the history repeats, by item id, and the indices in the history that repeat them."""
         counts: Counter[bytes] = Counter()
         kept_marks: dict[str, int] = {}
-        places: set[int] = set()
-        for place, entry in enumerate(history):
+        indices: set[int] = set()
+        for index, entry in enumerate(history):
             fingerprint = _fingerprint(entry) if isinstance(entry, dict) else b""
             counts[fingerprint] += 1
             originals = self._live_originals(draft, fingerprint)
@@ -143,8 +145,8 @@ class CompactionReader:
                 marks = {item.id: first_mark + offset for offset, item in enumerate(items)}
                 if all(self._is_visible(draft, marks[item.id], item) for item in items):
                     kept_marks |= marks
-                    places.add(place)
-        return kept_marks, places
+                    indices.add(index)
+        return kept_marks, indices
 
     def _live_originals(self, draft: Draft, fingerprint: bytes) -> list[tuple[int, tuple[Item, ...]]]:
         """Return the items with this content that are still in the draft."""
@@ -153,7 +155,7 @@ class CompactionReader:
             originals.pop()
         return originals
 
-    def _last_cut(self, draft: Draft) -> _Cut | None:
+    def _last_cut(self, draft: Draft) -> _CodexCompaction | None:
         while self._cuts and draft.item_at(self._cuts[-1].mark) is not self._cuts[-1].item:
             self._cuts.pop()
         return self._cuts[-1] if self._cuts else None
@@ -170,7 +172,7 @@ class CompactionReader:
         return cut is None or mark >= cut.keeps.start or item.id in cut.keeps.ids
 
 
-def _first_prompt(draft: Draft, cut: _Cut) -> int:
+def _first_prompt(draft: Draft, cut: _CodexCompaction) -> int:
     """Return the mark of the oldest prompt that a compaction without a history keeps."""
     if cut.first_prompt is None:
         chars, cut.first_prompt = 0, cut.mark

@@ -36,43 +36,43 @@ def source_of(part: Part) -> str | None:
     return _TAGS[tag[1]] if tag and part.text.rstrip().endswith(f"</{tag[1]}>") else None
 
 
-def parts_of(content: object, notes: list[str]) -> tuple[Part, ...]:
+def parts_of(content: object, reasons: list[str]) -> tuple[Part, ...]:
     """Return the parts of a message's content or of a tool output.
 
     Args:
         content: A text, a list of content items, or an object whose `content` is one of these.
-        notes: Gets a sentence for everything that is left out.
+        reasons: Gets a sentence for everything that is left out.
     """
     if isinstance(content, str):
         return (Text(content),) if content else ()
     if isinstance(content, dict):  # older outputs: {"content": …, "success": …}
-        return parts_of(content.get("content"), notes)
+        return parts_of(content.get("content"), reasons)
     if not isinstance(content, list):
         return ()
-    return tuple(part for block in content if (part := _part(block, notes)) is not None)
+    return tuple(part for block in content if (part := _part(block, reasons)) is not None)
 
 
-def _part(block: object, notes: list[str]) -> Part | None:
+def _part(block: object, reasons: list[str]) -> Part | None:
     if isinstance(block, str):
         return Text(block)
     if not isinstance(block, dict):
-        notes.append(f"left out a part that is a {type(block).__name__}")
+        reasons.append(f"left out a part that is a {type(block).__name__}")
         return None
     kind = block.get("type")
     if kind in ("input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal"):
         text = text_at(block, "text", "refusal")
         return Text(text) if text else None
     if kind == "input_image":
-        image = linked_media(text_at(block, "image_url"), "", notes, kind="image")
+        image = linked_media(text_at(block, "image_url"), "", reasons, kind="image")
         detail = block.get("detail")
         return replace(image, detail=cast(Detail, detail)) if isinstance(image, Image) and detail in get_args(Detail) else image
-    notes.append(f"left out a part of unknown type {short(kind)}")
+    reasons.append(f"left out a part of unknown type {short(kind)}")
     return None
 
 
-def picture_of(payload: JsonObject, notes: list[str]) -> tuple[Part, ...]:
+def picture_of(payload: JsonObject, reasons: list[str]) -> tuple[Part, ...]:
     """Return the result of the provider's image generation tool."""
-    part = media_part(bytes_of(payload.get("result")), "image/png", notes, kind="image")
+    part = media_part(bytes_of(payload.get("result")), "image/png", reasons, kind="image")
     return () if part is None else (part,)
 
 

@@ -36,7 +36,7 @@ WINDOW = "model_context_window"
 _ROLES: dict[str, Role] = {"assistant": "assistant", "system": "system", "developer": "developer"}
 
 
-class LineReader:
+class CodexLineReader:
     """Reads the lines of one file."""
 
     def __init__(self) -> None:
@@ -98,11 +98,11 @@ class LineReader:
     def _read_item(self, draft: Draft, record: Record, payload: JsonObject) -> None:
         """Read a response item, which was sent to the model or came from it."""
         kind = text_at(payload, "type")
-        notes: list[str] = []
+        reasons: list[str] = []
         item_count = len(record.items)
         match kind:
             case "message":
-                self._read_message(draft, record, payload, notes)
+                self._read_message(draft, record, payload, reasons)
             case "reasoning":
                 self._read_reasoning(draft, record, payload)
             case "function_call":
@@ -114,20 +114,20 @@ class LineReader:
             case "tool_search_call":
                 self._put_call(draft, record, payload, "tool_search", payload.get("arguments"))
             case "function_call_output" | "custom_tool_call_output":
-                self._put_output(draft, record, payload, parts_of(payload.get("output"), notes))
+                self._put_output(draft, record, payload, parts_of(payload.get("output"), reasons))
             case "tool_search_output":
                 self._put_output(draft, record, payload, (Text(json_text(payload.get("tools"))),))
             case "web_search_call" | "image_generation_call":
-                self._read_provider_tool(draft, record, payload, notes)
+                self._read_provider_tool(draft, record, payload, reasons)
             case "compaction" | "compaction_summary":
                 self._compactions.put_compaction(draft, record, "", payload, {}, self._clock.now)
             case _:
                 record.skip("a snapshot for undoing edits" if kind == "ghost_snapshot" else f"unknown response item {kind!r}"[:100])
-        draft.add_notes(record, notes)
+        draft.add_reasons(record, reasons)
         self._compactions.remember(draft, payload, record.items[item_count:])
 
-    def _read_message(self, draft: Draft, record: Record, payload: JsonObject, notes: list[str]) -> None:
-        role, parts = text_at(payload, "role"), parts_of(payload.get("content"), notes)
+    def _read_message(self, draft: Draft, record: Record, payload: JsonObject, reasons: list[str]) -> None:
+        role, parts = text_at(payload, "role"), parts_of(payload.get("content"), reasons)
         if role == "user":
             self._is_response_open = False
             self._read_prompt(draft, record, payload, parts)
@@ -173,13 +173,13 @@ class LineReader:
         is_error = object_at(payload, "output").get("success") is False
         draft.put(record, FunctionCallOutput(name, parts, call_id, is_error=is_error, **self._fields(draft, record, payload)))
 
-    def _read_provider_tool(self, draft: Draft, record: Record, payload: JsonObject, notes: list[str]) -> None:
+    def _read_provider_tool(self, draft: Draft, record: Record, payload: JsonObject, reasons: list[str]) -> None:
         """Put the call and output of a tool that the provider ran during the response, which continues after it."""
         kind, status, item_id = text_at(payload, "type"), text_at(payload, "status"), id_at(payload, "id")
         name = kind.removesuffix("_call")
         arguments = payload.get("action") if name == "web_search" else {"prompt": text_at(payload, "revised_prompt")}
         call_id = self._put_call(draft, record, {"type": kind, "id": item_id}, name, arguments)
-        parts = picture_of(payload, notes) if name == "image_generation" else ()
+        parts = picture_of(payload, reasons) if name == "image_generation" else ()
         self._call_ids.add_result(item_id, record)
         fields = self._fields(draft, record, {})
         draft.put(record, FunctionCallOutput(name, parts or (Text(status),), call_id, is_error=status == "failed", **fields))
@@ -221,14 +221,14 @@ class LineReader:
         turn_marks = self._turn_marks[-count:] if count else []
         if turn_marks:
             del self._turn_marks[-count:]
-            draft.undo(turn_marks[0], f"rolled back on line {record.place}")
+            draft.undo(turn_marks[0], f"rolled back on line {record.number}")
         self._end_response()
         record.skip(f"the user took back the last {count} turns")
 
     def _open_response(self, record: Record) -> str:
         """Return the response that the model is giving, which begins here if none is open."""
         if not self._is_response_open or not self._response:
-            self._response, self._is_response_open = f"L{record.place}", True
+            self._response, self._is_response_open = f"L{record.number}", True
         return self._response
 
     def _end_response(self) -> None:

@@ -19,7 +19,7 @@ from session.transcripts.record_feed import feed_lines
 from session.transcripts.source import Source
 from session.transcripts.values import text_at
 
-from .line_reader import NAME, LineReader
+from .line_reader import NAME, CopilotLineReader
 
 __all__ = ["NAME", "claims", "read"]
 
@@ -41,6 +41,6 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
     Raises:
         TranscriptError: The file contains no messages.
     """
-    reader = LineReader(source)
+    reader = CopilotLineReader(source)
     feed_lines(source.lines(), reader.main.draft, reader.read_event, draft_for=reader.draft_for)
     return finish(NAME, source, [thread.draft for thread in reader.threads.values()], main_count=1)

@@ -64,8 +64,8 @@ class Event:
     def put_prompt(self) -> None:
         """Put the user's message, and around it what the tool added to it."""
         prompt, full_text = text_at(self.data, "content"), text_at(self.data, "transformedContent")
-        notes: list[str] = []
-        media = self._attachments(notes)
+        reasons: list[str] = []
+        media = self._attachments(reasons)
         source = text_at(self.data, "source")
         if source and source != "user":
             self.put_context(full_text or prompt, source)
@@ -76,19 +76,19 @@ class Event:
         if texts or media:
             self.draft.put_user(self.record, (*texts, *media), self.id, self.thread.clock.now)
         self.put_context(after.strip(), "prompt frame")
-        for note in notes:
-            self.record.skip(note)
+        for reason in reasons:
+            self.record.skip(reason)
 
-    def _attachments(self, notes: list[str]) -> list[Part]:
+    def _attachments(self, reasons: list[str]) -> list[Part]:
         media: list[Part] = []
         for attachment in list_at(self.data, "attachments"):
             kind = text_at(attachment, "type") if isinstance(attachment, dict) else ""
             media_type = text_at(attachment, "mimeType") if isinstance(attachment, dict) else ""
             if isinstance(attachment, dict) and kind == "blob" and media_type.startswith("image/"):
-                image = media_part(bytes_of(attachment.get("data")), media_type, notes, kind="image")
+                image = media_part(bytes_of(attachment.get("data")), media_type, reasons, kind="image")
                 media += [image] if image is not None else []
             else:
-                notes.append(f"left out an attachment of type {kind!r}, whose content is not in the log"[:100])
+                reasons.append(f"left out an attachment of type {kind!r}, whose content is not in the log"[:100])
         return media
 
     def put_context(self, text: str, source: str) -> None:
@@ -101,7 +101,7 @@ class Event:
         data = self.data
         model = text_at(data, "model")
         self.draft.describe(model=model)
-        self.thread.response = response = id_at(data, "apiCallId", "messageId") or self.id or f"L{self.record.place}"
+        self.thread.response = response = id_at(data, "apiCallId", "messageId") or self.id or f"L{self.record.number}"
         if (reasoning := self._reasoning(model)) is not None:
             self.draft.put(self.record, reasoning, response)
         if text := text_at(data, "content"):
@@ -139,16 +139,16 @@ class Event:
         if call is None:
             return
         call_id, tool = call
-        notes: list[str] = []
+        reasons: list[str] = []
         parts: list[Part] = [Text(text)] if text else []
         for block in objects_at(result, "contents"):
             if block.get("type") == "image":
-                image = media_part(bytes_of(block.get("data")), text_at(block, "mimeType"), notes, kind="image")
+                image = media_part(bytes_of(block.get("data")), text_at(block, "mimeType"), reasons, kind="image")
                 parts += [image] if image is not None else []
         is_error = self.data.get("success") is False
         self.draft.put(self.record, FunctionCallOutput(tool, parts, call_id, is_error=is_error, **self._fields()))
-        for note in notes:
-            self.draft.damage(self.record, note)
+        for reason in reasons:
+            self.draft.damage(self.record, reason)
 
     def report_usage(self) -> None:
         """Report the usage of a response."""
@@ -175,7 +175,7 @@ class Event:
         """Remove the event that the user went back to, and all later ones."""
         mark = self.thread.marks.get(text_at(self.data, "upToEventId"))
         if mark is not None:
-            self.draft.undo(mark, f"rewound on line {self.record.place}")
+            self.draft.undo(mark, f"rewound on line {self.record.number}")
         self.record.skip("the user went back to an earlier event")
 
     def _fields(self) -> dict[str, Any]:

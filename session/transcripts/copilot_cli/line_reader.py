@@ -25,7 +25,7 @@ _REPEATS = {
 """Events that repeat another one, and the reason to skip them."""
 
 
-class LineReader:
+class CopilotLineReader:
     """Reads the events of one file.
 
     Attributes:

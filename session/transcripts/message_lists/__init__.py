@@ -13,7 +13,7 @@ from itertools import count
 from session.transcripts.account import TranscriptAccount
 from session.transcripts.draft import Draft, finish
 from session.transcripts.record import Record
-from session.transcripts.record_feed import feed, note_unread
+from session.transcripts.record_feed import feed, record_unread
 from session.transcripts.source import Line, Source
 from session.transcripts.values import JsonObject
 from session.transcripts.writer import Writer, is_message
@@ -42,11 +42,11 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
 
 def _drafts_of_document(source: Source, document: object) -> list[Draft]:
     """Return a draft for each list of messages. Records are messages, numbered through the whole document."""
-    places = count(1)
+    numbers = count(1)
     used_ids: set[str] = set()
 
     def next_record(draft: Draft) -> Record:
-        return draft.record(next(places))
+        return draft.record(next(numbers))
 
     if isinstance(document, dict) and is_message(document):
         document = [document]
@@ -78,7 +78,7 @@ def _drafts_of_lines(source: Source, lines: Iterator[Line]) -> list[Draft]:
                 drafts += list_drafts
             else:
                 messages_draft.record(line.number).skip("contains no list of messages")
-        note_unread(line, messages_draft)
+        record_unread(line, messages_draft)
     return drafts
 
 

@@ -14,7 +14,7 @@ from session.transcripts.values import JsonObject, moment, object_at
 from session.transcripts.writer import Writer
 
 from .find_lists import DISPLAY, MessageList
-from .inspect_logs import resolve_attachments, usage_by_place
+from .inspect_logs import resolve_attachments, usage_by_index
 from .request_context import read_request_context
 
 _RESPONSE = "the answer"
@@ -43,8 +43,8 @@ def draft_conversation(
     if context.system is not None:
         feed(draft, next_record(draft), {"role": "system", "content": context.system}, _write_with(writer))
     last_response = ""
-    usage = usage_by_place(message_list)
-    for place, message in enumerate(_messages(message_list)):
+    usage = usage_by_index(message_list)
+    for index, message in enumerate(_messages(message_list)):
         response = ""
 
         def write_message(_: Draft, record: Record, value: JsonObject) -> None:
@@ -57,7 +57,7 @@ def draft_conversation(
         feed(draft, next_record(draft), message, write_message)
         last_response = response or last_response
         if response:
-            draft.report(response, usage.get(place))
+            draft.report(response, usage.get(index))
     if context.response and not _ends_with(message_list, context.response[-1]):
         for message in context.response:
             feed(draft, next_record(draft), message, _write_with(writer, _RESPONSE))
@@ -103,14 +103,14 @@ def _split_display(text: str) -> Iterator[JsonObject]:
     for each tool message that follows it.
     """
     pieces = _SPEAKER.split(text)
-    turns = [(pieces[place], pieces[place + 1].strip("\n")) for place in range(1, len(pieces) - 1, 2)]
+    turns = [(pieces[index], pieces[index + 1].strip("\n")) for index in range(1, len(pieces) - 1, 2)]
     result_counts = [0] * (len(turns) + 1)  # for each turn: the number of consecutive tool messages from there on
-    for place in range(len(turns) - 1, -1, -1):
-        result_counts[place] = result_counts[place + 1] + 1 if turns[place][0] == "tool" else 0
-    for place, (role, content) in enumerate(turns):
+    for index in range(len(turns) - 1, -1, -1):
+        result_counts[index] = result_counts[index + 1] + 1 if turns[index][0] == "tool" else 0
+    for index, (role, content) in enumerate(turns):
         if role != "assistant":
             yield {"role": role, "content": content}
             continue
         is_silent = content == "None"
-        calls = [{"name": UNKNOWN_TOOL} for _ in range(max(result_counts[place + 1], int(is_silent)))]
+        calls = [{"name": UNKNOWN_TOOL} for _ in range(max(result_counts[index + 1], int(is_silent)))]
         yield {"role": role, "content": None if is_silent else content, "tool_calls": calls}

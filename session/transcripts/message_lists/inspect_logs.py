@@ -29,17 +29,17 @@ def resolve_attachments(value: object, attachments: JsonObject, depth: int = DEP
     return value
 
 
-def usage_by_place(message_list: MessageList) -> dict[int, Counts]:
-    """Return the usage of each response by its place in the list, from the events next to it. Empty if they do not match."""
+def usage_by_index(message_list: MessageList) -> dict[int, Counts]:
+    """Return the usage of each response by its index in the list, from the events next to it. Empty if they do not match."""
     if not message_list.parents:
         return {}
     sample = message_list.parents[0]
     events = list_at(sample, "events") or list_at(object_at(sample, "transcript"), "events")
     calls = [event for event in events if isinstance(event, dict) and event.get("event") == "model"]
-    places = [
-        place for place, message in enumerate(message_list.messages) if isinstance(message, dict) and message.get("role") == "assistant"
+    indices = [
+        index for index, message in enumerate(message_list.messages) if isinstance(message, dict) and message.get("role") == "assistant"
     ]
-    if not calls or len(calls) != len(places):
+    if not calls or len(calls) != len(indices):
         return {}
     reports = [usage_of(object_at(object_at(call, "output"), "usage")) for call in calls]
-    return {place: usage for place, usage in zip(places, reports, strict=True) if usage is not None}
+    return {index: usage for index, usage in zip(indices, reports, strict=True) if usage is not None}

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 from session.transcripts.account import TranscriptAccount
 from session.transcripts.draft import Draft, finish
-from session.transcripts.record_feed import ReadRecord, feed, feed_entries, note_unread
+from session.transcripts.record_feed import ReadRecord, feed, feed_entries, record_unread
 from session.transcripts.source import Line, Source
 from session.transcripts.usage import usage_of
 from session.transcripts.values import JsonObject, carried, id_at, list_at, object_at, objects_at, text_at
 
 from . import sdk_events
-from .events import EventReader, is_event
+from .events import OpenHandsEventReader, is_event
 
 NAME = "openhands"
 
@@ -71,7 +71,7 @@ def _feed_history(draft: Draft, history: list[object]) -> None:
 def _reader(draft: Draft, first_event: object) -> ReadRecord:
     """Return the reader for the kind of the first event."""
     is_sdk = isinstance(first_event, dict) and sdk_events.is_event(first_event)
-    return sdk_events.EventReader(draft).read_event if is_sdk else EventReader(draft).read_event
+    return sdk_events.OpenHandsSdkReader(draft).read_event if is_sdk else OpenHandsEventReader(draft).read_event
 
 
 def _drafts_of_lines(source: Source, lines: Iterator[Line]) -> list[Draft]:
@@ -92,7 +92,7 @@ def _drafts_of_lines(source: Source, lines: Iterator[Line]) -> list[Draft]:
             else:
                 read_event = read_event or _reader(events_draft, value)
                 feed(events_draft, events_draft.record(line.number), value, read_event)
-        note_unread(line, events_draft)
+        record_unread(line, events_draft)
     return drafts
 
 

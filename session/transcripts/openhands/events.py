@@ -35,7 +35,7 @@ def _is_flat(value: JsonObject) -> bool:
     return "args" not in value and ("is_confirmed" in value or "wait_for_response" in value or ("thought" in value and "outputs" in value))
 
 
-class EventReader:
+class OpenHandsEventReader:
     """Reads the events of one history, in order."""
 
     def __init__(self, draft: Draft) -> None:
@@ -43,7 +43,7 @@ class EventReader:
         self._writer = Writer(draft)
         self._items_of_event: dict[int, tuple[Item, ...]] = {}
         self._event_items = EventItems[int]()
-        self._response_places: dict[str, int] = {}  # by response id: the record with the whole response
+        self._response_numbers: dict[str, int] = {}  # by response id: the record with the whole response
         self._call_of_event: dict[int, str] = {}  # by event id: the call id of an action without a logged response
         self._last_call_id = ""
         self._is_users_turn = True  # decides who wrote a message without a source
@@ -102,11 +102,11 @@ class EventReader:
 
     def _read_response(self, record: Record, response: JsonObject) -> None:
         """Write a model response. Each action that came from it repeats it; the first one's record has all of it."""
-        response_id = text_at(response, "id") or f"event {record.place}"
-        if (place := self._response_places.get(response_id)) is not None:
-            record.merge(f"record {place} has the response")
+        response_id = text_at(response, "id") or f"event {record.number}"
+        if (response_number := self._response_numbers.get(response_id)) is not None:
+            record.merge(f"record {response_number} has the response")
             return
-        self._response_places[response_id] = record.place
+        self._response_numbers[response_id] = record.number
         choice = next(iter(objects_at(response, "choices")), {})
         if self._writer.write(record, {**object_at(choice, "message"), "role": "assistant"}, response=response_id):
             self._draft.report(response_id, usage_of(response.get("usage")))
@@ -116,7 +116,7 @@ class EventReader:
     def _write_call(self, record: Record, event: JsonObject, action: str, args: JsonObject, call_id: str) -> None:
         """Write the call of an action whose response is not in the log, rebuilt from the action."""
         event_id = _event_id(event.get("id"))
-        call_id = call_id or f"event-{record.place if event_id is None else event_id}.{len(record.items)}"
+        call_id = call_id or f"event-{record.number if event_id is None else event_id}.{len(record.items)}"
         hidden = ("thought", "hidden", "confirmation_state", "blocking")
         arguments = {name: value for name, value in args.items() if name not in hidden}
         calls = [{"id": call_id, "name": action, "arguments": arguments}]

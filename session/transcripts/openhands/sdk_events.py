@@ -22,7 +22,7 @@ def is_event(value: JsonObject) -> bool:
     return isinstance(kind, str) and "source" in value and (kind in _KINDS or ("timestamp" in value and kind.endswith("Event")))
 
 
-class EventReader:
+class OpenHandsSdkReader:
     """Reads the events of one conversation, in order."""
 
     def __init__(self, draft: Draft) -> None:
@@ -66,7 +66,7 @@ class EventReader:
 
     def _read_action(self, record: Record, event: JsonObject) -> None:
         """Write the call of an action. The first action of a response also has its reasoning and text."""
-        response = text_at(event, "llm_response_id") or f"event {record.place}"
+        response = text_at(event, "llm_response_id") or f"event {record.number}"
         call = object_at(event, "tool_call")
         function = object_at(call, "function")
         name = text_at(call, "name") or text_at(event, "tool_name") or text_at(function, "name")
