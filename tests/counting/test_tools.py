@@ -72,7 +72,7 @@ def shape(tool: Any) -> Any:
         (partial(get_weather, days=1), ("get_weather", "The weather.\n\nIn some days.", {"city": "string", "days": "integer"})),
         (partial(get_weather, "Bonn"), ("get_weather", "The weather.\n\nIn some days.", {"days": "integer"})),
         (lambda a, b: None, ("<lambda>", "", {"a": None, "b": None})),
-        (Place, ("Place", "Where.", {"city": "string", "country": None})),
+        (Place, ("Place", "A place.", {"city": "string", "country": None})),
         (Undocumented, ("Undocumented", "", {"city": "string"})),
     ],
     ids=["function", "async", "method", "object", "partial", "partial by place", "no hints", "model", "model without a docstring"],
