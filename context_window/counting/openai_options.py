@@ -25,7 +25,7 @@ def schema_tokens(counter: TokenCounter, framing: Framing, options: RequestOptio
         has_tools: True if the request has tools, whose section the schema then shares.
 
     Raises:
-        BudgetError: The schema cannot be written as JSON.
+        ToolsError: The schema cannot be written as JSON.
     """
     if (schema := schema_of_answer(options)) is None:
         return 0

@@ -74,7 +74,7 @@ def request_overhead(
             options count as free.
 
     Raises:
-        BudgetError: A tool cannot be written as a definition, or the answer's schema cannot be written as JSON.
+        ToolsError: A tool cannot be written as a definition, or the answer's schema cannot be written as JSON.
     """
     framing = framing_of(counter)
     texts: list[str] = []

@@ -71,7 +71,7 @@ class ProviderCounter:
             tools: The tools that requests will carry.
 
         Raises:
-            BudgetError: `client` is not such a client, or a tool has no JSON form.
+            ArgumentError: `client` is not such a client, or a tool has no JSON form.
         """
         self._client = count_client(client, tools)
         self.is_async = self._client.is_async
