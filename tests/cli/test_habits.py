@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -130,6 +131,11 @@ def grow(path: Path, number: int) -> None:
         file.write("".join(f"{line.replace('00000000', f'{number:08x}')}\n" for line in lines.lines))
 
 
+def notice_interrupts() -> None:
+    """For a child: a shell's background jobs ignore interrupts, and so would their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @POSIX
 class TestWatch:
     @pytest.mark.parametrize(
@@ -147,6 +153,7 @@ class TestWatch:
             encoding="utf-8",
             timeout=60,
             cwd=str(ROOT),
+            preexec_fn=notice_interrupts,
         )
         child.expect(before)
         child.expect("Ctrl-C ends")
@@ -160,13 +167,8 @@ class TestWatch:
         assert "Traceback" not in child.before
 
     def test_json_has_a_line_whenever_the_log_has_grown(self, tmp_path: Path) -> None:
-        import signal
-
         log = claude(tmp_path, "project", tmp_path, 100)
         command = program("timeline", str(log), "--watch", "--json")
-
-        def notice_interrupts() -> None:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore them, and so would their children
 
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=notice_interrupts) as process:  # noqa: PLW1509
             assert process.stdout is not None
