@@ -5,13 +5,10 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
+from session.providers.anthropic.parse import last_prompt
 from session.sanitize import MAX_COUNT
 
 from .values import JsonObject, count_at, object_at
-
-_MESSAGES = frozenset({"message", "fallback_message"})
-"""Types of iterations in which the model that answers read the conversation."""
-_PROMPT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 class Counts(NamedTuple):
@@ -44,16 +41,6 @@ def usage_of(report: object) -> Counts | None:
         tokens, output = count_at(report, "input_tokens"), count_at(report, "output_tokens")
         return Counts(tokens, cache_read, cache_write, output, last_prompt(report))
     return None
-
-
-def last_prompt(report: JsonObject) -> int:
-    """Return the tokens of the last prompt that Anthropic reports, if its model read several for one answer; 0 otherwise.
-
-    The prompts of advisors, which are other models, and of compactions do not count.
-    """
-    iterations = report.get("iterations")
-    messages = [it for it in (iterations if isinstance(iterations, list) else ()) if isinstance(it, dict) and it.get("type") in _MESSAGES]
-    return sum(count_at(messages[-1], name) for name in _PROMPT) if len(messages) > 1 else 0
 
 
 def split_total(total: int, cache_read: int, cache_write: int, output: int) -> Counts:

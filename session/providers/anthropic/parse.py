@@ -17,6 +17,23 @@ from session.providers.pieces import Call, Thought
 SOURCE_FIELDS = {"base64": "data", "url": "url", "file": "file_id"}
 """The types of a source of bytes, and the field that each one holds."""
 
+_READING = frozenset({"message", "fallback_message"})
+"""Types of iterations in which the model that answers read the conversation."""
+_PROMPT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+def last_prompt(usage: Mapping[str, Any]) -> int:
+    """Return the tokens of the last prompt in a usage report, if the model read several for one answer; 0 otherwise.
+
+    The prompts of advisors, which are other models, and of compactions do not count.
+    """
+    iterations = usage.get("iterations")
+    read = [
+        each for each in (iterations if isinstance(iterations, list) else ()) if isinstance(each, dict) and each.get("type") in _READING
+    ]
+    counts = [read[-1].get(name) for name in _PROMPT] if len(read) > 1 else []
+    return sum(count for count in counts if type(count) is int and count > 0)
+
 
 def parse_block(block: Mapping[str, Any], where: str, report: Report) -> Part | Thought | Call | None:
     """Return the piece that a block holds, or None if its type has none."""

@@ -24,7 +24,7 @@ from session.session import Session
 from session.usage import Usage
 
 from .blocks import CARRIED, is_server_call, is_server_result
-from .parse import parse_block
+from .parse import last_prompt, parse_block
 
 Blocks: TypeAlias = list[tuple[str, dict[str, Any]]]
 """Blocks, each with its place in the payload."""
@@ -321,8 +321,6 @@ def _carried_text(block: dict[str, Any], where: str) -> str:
 
 
 def _usage(value: object, where: str, *, with_compaction: bool) -> Usage:
-    from session.transcripts.usage import last_prompt
-
     usage = _fields(value, where)
     answer = Usage(
         input_tokens=usage.get("input_tokens", 0),

@@ -13,11 +13,11 @@ from typing import TypedDict
 from session.errors import FormatError
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.parts import Part, Text
+from session.providers.anthropic.parse import last_prompt
 from session.providers.pieces import Call, Thought
 from session.transcripts.block_parser import is_result, parts_of, piece_of, text_or_json
 from session.transcripts.call_ids import UNKNOWN_TOOL
 from session.transcripts.media import bytes_of, media_part
-from session.transcripts.usage import last_prompt
 from session.transcripts.values import REDACTED, JsonObject, count_at, object_at, objects_at, text_at
 from session.usage import Usage
 
