@@ -1,4 +1,5 @@
-"""What a model sees of a log that has outgrown its window. Pure: no input or output, no clock, no randomness. The code cites the rules.
+"""What a model sees of a log that has outgrown its window. Pure: no input or output, no clock, no randomness. Comments cite these rules
+by number, as in (rule 5).
 
 Problem. A log grows with every turn, a model's context window does not. Some of the log must be left out of the request, but the rest must
 still be well-formed (no output without its call), protected items must stay, and the beginning of the request should change rarely, because
@@ -13,13 +14,14 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
 63 tokens. The next requests add to it and change nothing else, until they exceed 100 again.
 
 1.  A view (`view.py`) is a log so far (`log.py`) and what became of its items (`edits.py`): frozen values by position. An item without an
-    edit is shown as it is. Appending an item adds to the sums of the view, and nothing else is done.
+    edit is shown as it is. Appending an item adds to the sums of the view and applies what the item itself implies: it never trims.
 2.  A request point is a position at which the model was called: just before each response, and at the end of the log. There the rules
-    decide (`decide.py`), and what they decide before a response is kept for good (`replay.py`). At the end nobody knows yet if the model
-    is called, so that decision is made on a draft and not kept: if the next item begins a response, it is made again, with the same
-    result. So a view depends on the log alone, and requests between two trims extend each other.
-3.  A rule (`Rule` in `view.py`) is a class in a file of its own. It sees a view and returns a view: the same one, or an edited draft. It
-    says what its text costs, and which messages it adds. `decide.RULES` has the rules in their order:
+    decide (`decide.py`), and what they decide before a response stays in later requests (`replay.py`). At the end nobody knows yet if the
+    model is called, so that decision is made on a draft and not kept: if the next item begins a response, it is made again, with the same
+    result. So the same log, settings over time, counter, refusals and reports give the same view on every machine, and requests between
+    two trims extend each other.
+3.  A rule (`Rule` in `view.py`) is a class. It sees a view and returns a view: the same one, or an edited draft. It says what its text
+    costs, and which messages it adds. `decide.RULES` has the order in which they decide. By file:
       `summaries.py`      units that a summary stands for leave;
       `images.py`         older images become placeholders: all but the newest if there are more than allowed, and in a trim as many as
                           needed, before anything else is taken;
@@ -27,7 +29,8 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
       `priority.py`       units are dropped if there are too many items; outputs and calls are cleared and units dropped if the request
                           costs too much (rule 4);
       `usage_note.py`     a line about usage, decided before tokens are taken, which leave room for it;
-      `frontier.py`       what the model is about to read shrinks, if nothing older is left (rule 6);
+      `frontier.py`       what the model is about to read shrinks, if nothing older is left (rule 6). If a strategy asks for it, as
+                          `Extract()` does, unread outputs and calls are truncated first, where that is enough for the budget;
       `request_texts.py`  what converters add costs tokens;
       `digests.py`        lines of older items stand in digests (rule 7).
     After a trim, rules may settle what they added: the line about usage goes if it is no longer due, and a digest moves to the first item
@@ -35,9 +38,11 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
 4.  Tokens are taken in two passes. The first takes from a category only while it is above its share of the goal, the second without that
     limit. Both go through SYSTEM_OUTPUT, DIALOG and CONTEXT in this order and stop at the goal. In SYSTEM_OUTPUT, units are cleared
     before any is dropped: of each the outputs one by one, then the calls, whose long string values in the arguments become placeholders
-    (with `clear_call_inputs`). Only what becomes smaller is cleared. Everywhere the oldest goes first, and a unit is as old as the item
-    that completed it. The goal is the target, or somewhat more if protected items fill most of the budget (`goal_of` in `limits.py`).
-5.  Never dropped: SYSTEM, pinned items and their units, summaries, the frontier, and units with a call that has no output yet. The
+    (with `clear_call_inputs`). Only what becomes smaller is cleared. The oldest goes first, with
+    `preserve_recency=False` the newest. A unit is as old as the item that completed it. The goal is the target, or
+    somewhat more if protected items fill most of the budget (`goal_of` in `limits.py`).
+5.  Never dropped: SYSTEM (but for replaced instructions), pinned items and their units, summaries, the frontier (but for unpinned
+    CONTEXT, rule 6), and units with a call that has no output yet. The
     frontier is the last user message, the last response and all after it, with the units of these. With `keep_first_message`, the view's
     first user message is spared while there is anything else to take, and so is a unit with a result that a rule for its tool keeps. If
     the view still exceeds a limit, those units go, then that message, before the frontier shrinks.
@@ -51,7 +56,7 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
 8.  A summary stands where the items that it replaces stood: before the first of them that is not held, or before the response which that
     one is in. Its position in the log, where it came in, decides everything else. A compaction that the provider made stays where it is.
     A unit that has left for a summary comes back if an output for one of its calls comes later.
-9.  If the model binds reasoning to everything before it, each change of a request drops all reasoning after the changed place.
+9.  If the model binds reasoning to everything before it, each change of a request drops all unpinned reasoning after the changed place.
 10. Some providers leave the reasoning of earlier turns out of the prompt (`drops_thinking`). A user's message, other than CONTEXT, ends
     the turn if the last response called nothing. From then on the turn's reasoning counts as free, and stays where it is.
 11. Rules for single tools (`tool_rules.py`) change the order in which results are cleared: those of some tools go before all others, and

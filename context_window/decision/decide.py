@@ -27,9 +27,9 @@ RULES: tuple[Rule, ...] = (
     RequestTexts(),
     Digests(),
 )
-"""All rules, in the order in which they decide. A new rule is a file, and a line here."""
+"""All rules, in the order in which they decide. A new rule is a file, and a line here. Its amounts and texts: ARCHITECTURE.md."""
 TEXT_RULES = tuple(rule for rule in RULES if type(rule).cost is not Rule.cost)
-"""Those that add texts to a request."""
+"""Those whose texts cost tokens. A rule that overrides `additions` must override `cost`, too."""
 
 
 def decide(view: View) -> View:

@@ -10,7 +10,7 @@ from .view import Rule, View
 class Images(Rule):
     """Replaces all images but the newest if there are more than allowed; else, in a trim, as many as needed before anything else is taken.
 
-    Those in SYSTEM, pinned and frontier items wait.
+    Those in SYSTEM and pinned items stay, and those in the frontier wait for its rule.
     """
 
     def decide(self, view: View) -> View:

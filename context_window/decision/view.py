@@ -1,7 +1,7 @@
 """`View`: a log so far, what became of its items, and what that costs. Decides nothing; the rules do (`decide.py`).
 
-A view changes in two ways. The log grows (`append`): this is the fast path, and costs the new item alone. Or a rule edits a `draft`, which
-is a copy. Whoever does not want the draft keeps the view.
+A view changes in two ways. The log grows (`append`): this is the fast path, which adds to sums and applies what the new item implies, such
+as a unit that comes back. Or a rule edits a `draft`, which is a copy. Whoever does not want the draft keeps the view.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class View:
         replaced_tokens: Their tokens in the log.
         digests: Number of items in each digest, by the position before which it stands.
         usage_noted: The line about usage stands before the first response from this position on, or at the end; -1 if there is none.
-        changes: How often the request was changed before its end.
+        changes: How many edits changed an earlier part of the request.
         mark: A position. `newer` sums the items from it on.
         newer: Tokens of the view's items from the mark on.
         tokens_at_mark: Tokens of the items before the mark when it was set.
@@ -297,7 +297,7 @@ class View:
         return not self.limits.clears_by_age and any(map(self.is_kept_result, self.log.groups.members(head)))
 
     def protected(self) -> Iterator[int]:
-        """Yield the positions in the view that no trim could take now."""
+        """Yield the positions in the view that a trim takes last, or never."""
         groups = self.log.groups
         users = [at for at in (groups.last_user, self.first_message) if at != NONE]
         results = self.log.results.kept(self.edits)
@@ -308,7 +308,7 @@ class View:
                 heads.add(head)
                 yield from self.members(head)
 
-    # Edits, of a draft only
+    # Edits. Rules make them on drafts; `append` and the replay also note changes of the view itself
 
     def drop(self, head: int, reason: Reason) -> None:
         """Take the unit out of the view."""

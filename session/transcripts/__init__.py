@@ -16,7 +16,7 @@ How a transcript becomes a session:
    damaged line never stops the reading. It is counted and mentioned in `session.metadata["warnings"]`.
 
 To support another log format, write a module (or package) with `NAME`, `claims` and `read`, as described by `Format` in
-`detect.py`, and add it to `FORMATS` there. `swe_agent.py` is a short example. Add a sample of the
+`detect.py`, and add it to a list of formats there. `swe_agent.py` is a short example. Add a sample of the
 format to `tests/fuzz/seeds.py`, and its name to the README and to the help of the command line. Tests check that none is missing.
 """
 

@@ -1,7 +1,7 @@
 """Detects the format of a transcript from its content and reads it. All formats are registered here.
 
 A format is a module with `NAME`, `claims` and `read`, as described by `Format`. To add one, write the module and add it to
-`FORMATS`.
+the list for its kind: `FORMATS`, `GENERIC_FORMATS` or `TEXT_FORMATS`.
 """
 
 from __future__ import annotations
