@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 T = TypeVar("T", covariant=True)
 
@@ -20,6 +20,16 @@ class Snapshot(Sequence[T], Generic[T]):
     def __init__(self, elements: list[T], length: int) -> None:
         self._elements = elements
         self._length = length
+
+    if not TYPE_CHECKING:  # type checkers know that it has no such methods
+
+        def __getattr__(self, name: str) -> object:
+            hint = (
+                ""
+                if name.startswith("_") or not hasattr(list, name)
+                else ": change items through the session, such as session.append(item)"
+            )
+            raise AttributeError(f"these items have no {name}{hint}", name=name, obj=self)
 
     def __len__(self) -> int:
         return self._length

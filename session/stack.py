@@ -17,9 +17,7 @@ def with_room(function: Callable[[], T]) -> T:
     If the caller has used more than half, the function runs in a thread, whose stack is empty. So nested data is readable or not
     regardless of how deep the caller is.
     """
-    try:
-        sys._getframe(sys.getrecursionlimit() // 2)  # noqa: SLF001 - the only cheap test
-    except ValueError:  # the stack is not that deep
+    if not _is_deeper_than(sys.getrecursionlimit() // 2):
         return function()
     results: list[T] = []
     errors: list[BaseException] = []
@@ -36,3 +34,11 @@ def with_room(function: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     return results[0]
+
+
+def _is_deeper_than(calls: int) -> bool:
+    try:
+        sys._getframe(calls)  # noqa: SLF001 - the only cheap test
+    except ValueError:
+        return False
+    return True

@@ -127,6 +127,10 @@ def counting_function(counter: object) -> Callable[[Any], int]:
         return counter
     if methods:
         return next(iter(methods.values()))
+    if isinstance(counter, int):
+        raise ArgumentError(
+            "token_counter", counter, f"tokens of the window have a name: ContextWindowManager(model, max_tokens={counter})"
+        )
     raise ArgumentError(
         "token_counter",
         counter,

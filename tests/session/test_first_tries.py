@@ -2,10 +2,12 @@
 
 import base64
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from context_window import ArgumentError, ContextWindowManager
 from session import FormatError, FunctionCallOutput, Image, Message, MessageCategory, Session, Text
 from session.parts import Document
 from tests.session.test_images import png
@@ -98,3 +100,25 @@ def test_the_import_of_another_librarys_name_names_ours(name: str, ours: str) ->
     with pytest.raises(ImportError, match=rf"^context_window has no {name}: .*{ours}.* docs/names\.md"):
         exec(f"from context_window import {name}", {})
     assert not hasattr(importlib.import_module("context_window"), "NoName")
+
+
+@pytest.mark.parametrize("show", [lambda session: session, Session.view_of], ids=["session", "view"])
+def test_items_that_are_edited_like_a_list_name_the_session(show: Callable[[Session], Session]) -> None:
+    items: Any = show(Session([Message("user", "Hello")])).items
+    with pytest.raises(
+        AttributeError, match=r"^these items have no append: change items through the session, such as session\.append\(item\)$"
+    ):
+        items.append(Message("user", "again"))
+    with pytest.raises(AttributeError, match=r"^these items have no size$"):
+        assert items.size
+
+
+def test_tokens_in_the_place_of_a_counter_name_their_argument() -> None:
+    with pytest.raises(ArgumentError, match=r"tokens of the window have a name: ContextWindowManager\(model, max_tokens=4000\)"):
+        ContextWindowManager("gpt-5", 4000)  # type: ignore[arg-type]
+
+
+def test_an_error_of_a_saved_session_comes_without_an_error_of_ours() -> None:
+    with pytest.raises(FormatError) as caught:
+        Session.from_dict({})
+    assert caught.value.__context__ is None
