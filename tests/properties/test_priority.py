@@ -58,7 +58,8 @@ def test_priority(data: st.DataObject) -> None:
 def test_pass_one_stops_at_the_share(data: st.DataObject) -> None:
     """Pass one takes from a category only while it is above its share: without the last unit that it took, the category was above it."""
     log = data.draw(sessions())
-    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), items_max=None, binds_thinking=False, **BY_AGE)
+    drawn = data.draw(limits(sum(map(cost, log.items))))
+    bounds = replace(drawn, items_max=None, images_max=len(log.items) * 10, binds_thinking=False, **BY_AGE)  # placeholders can cost more
     units = unit_of(list(log.items), log.response_breaks)
     for outcome in ladder(log, bounds):
         plan = outcome.plan
