@@ -224,8 +224,7 @@ class Sessions:
         lowered = self._lowered_tokens(session, settings)
         if lowered is not None:
             limits = replace(limits, budget=lowered, trigger=lowered, target=lowered)
-        state = self.state(session)
-        refused = state.refused_parts(source_of(session))
+        refused = self.refused_parts(session)
         replay = SessionReplay(session, limits, settings.measurer, one_shot=True, reports=self._reports(session, settings), refused=refused)
         replay.update(session, self._feed_of(session, settings))
         return replay

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from session.items import Item
-from session.units import NONE
 
 from .extracts import digest
 from .view import Rule, View
@@ -16,10 +15,10 @@ class Digests(Rule):
 
     def settle(self, view: View) -> View:
         """Return the view with each digest before the first of its items that is left. Their leaving has changed the request there."""
-        draft, response = view, view.log.groups.response
+        draft = view
         for before in view.digests:
             indices = view.digest_items(before)
-            first = min(at if response[at] == NONE else response[at] for at in indices)
+            first = min(map(view.log.response_or_own, indices))
             if first != before:
                 draft = view.draft() if draft is view else draft
                 draft.move_digest(indices, first)

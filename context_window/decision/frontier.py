@@ -23,8 +23,7 @@ class Unread(Rule):
     def decide(self, view: View) -> View:
         """Return the view with shorter outputs and calls, if it then fits its budget."""
         limits = view.limits
-        is_asked = any(adviser.shortens_unread for adviser in limits.advisers) and not limits.final
-        if not is_asked or view.total <= limits.budget:
+        if not limits.shortens_unread or limits.final or view.total <= limits.budget:
             return view
         unread = sorted((*outputs_of(view), *calls_of(view)))
         if room_for(view, unread) < sum(_smallest_cut(view, at) for at in unread):

@@ -82,6 +82,11 @@ class Limits:
         """True if nothing but its age decides when a result is cleared."""
         return not (self.tool_rules or self.clear_superseded)
 
+    @property
+    def shortens_unread(self) -> bool:
+        """True if a strategy asks to truncate what the model has not read yet before anything that it has left is taken."""
+        return any(adviser.shortens_unread for adviser in self.advisers)
+
     def boundless(self) -> Limits:
         """Return these limits without any limit: nothing is ever trimmed, and reports are ignored."""
         return replace(

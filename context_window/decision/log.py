@@ -145,6 +145,11 @@ class Log:
             return self.moved[index] - 1
         return groups.last_call[groups.head[index]] if groups.kind[index] in (KIND_CALL, KIND_OUTPUT) else index
 
+    def response_or_own(self, index: int) -> int:
+        """Return the position of the first item of the item's response, or its own if it is in none."""
+        response = self.groups.response[index]
+        return index if response == NONE else response
+
     def in_frontier(self, head: int) -> bool:
         """True if an item of the unit is in the frontier (rule 5)."""
         groups = self.groups
@@ -170,7 +175,7 @@ class Log:
         """Return the position before which views show a summary of these items; -1 if they show it where the log has it."""
         groups = self.groups
         first = min((self.moved.get(at, at) for at in replaces if groups.protection[at] != HELD), default=NONE)
-        return groups.response[first] if first != NONE and groups.response[first] != NONE else first
+        return first if first == NONE else self.response_or_own(first)
 
     def _take_result(self, call: int, output: int) -> None:
         """Note a result that rules for tools are about."""

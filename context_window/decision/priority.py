@@ -44,7 +44,7 @@ class TokenLimit(Rule):
         limits = view.limits
         if limits.final or view.total <= limits.trigger:
             return view
-        if any(adviser.shortens_unread for adviser in limits.advisers) and view.total <= limits.budget:
+        if limits.shortens_unread and view.total <= limits.budget:
             return view  # what the model has not read yet was cut so that it fits (`frontier.py`)
         draft, goal = view.draft(), tokens_goal(view)
         candidates = clearable(draft)

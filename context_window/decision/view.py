@@ -351,8 +351,7 @@ class View:
             excerpts: By position, the numbers of an item's lines in rising order, and their tokens with their heading.
             reason: Why.
         """
-        response = self.log.groups.response
-        before = min(at if response[at] == NONE else response[at] for at in excerpts)
+        before = min(map(self.log.response_or_own, excerpts))
         edited = before
         is_changed = False
         for at, (lines, tokens) in sorted(excerpts.items()):

@@ -18,7 +18,7 @@ import pytest
 from context_window.spend.newest import newest_log
 from tests.support.claude_lines import Log, text
 from tests.support.shared import ROOT
-from tests.support.shell import POSIX, Shell, program
+from tests.support.shell import POSIX, Shell, heed_interrupts, program
 
 
 @pytest.fixture
@@ -131,11 +131,6 @@ def grow(path: Path, number: int) -> None:
         file.write("".join(f"{line.replace('00000000', f'{number:08x}')}\n" for line in lines.lines))
 
 
-def notice_interrupts() -> None:
-    """For a child: a shell's background jobs ignore interrupts, and so would their children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @POSIX
 class TestWatch:
     @pytest.mark.parametrize(
@@ -153,7 +148,7 @@ class TestWatch:
             encoding="utf-8",
             timeout=60,
             cwd=str(ROOT),
-            preexec_fn=notice_interrupts,
+            preexec_fn=heed_interrupts,
         )
         child.expect(before)
         child.expect("Ctrl-C ends")
@@ -170,7 +165,7 @@ class TestWatch:
         log = claude(tmp_path, "project", tmp_path, 100)
         command = program("timeline", str(log), "--watch", "--json")
 
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=notice_interrupts) as process:  # noqa: PLW1509
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, preexec_fn=heed_interrupts) as process:  # noqa: PLW1509
             assert process.stdout is not None
             first = json.loads(process.stdout.readline())
             grow(log, 7)

@@ -6,7 +6,6 @@ Like a terminal, the screen answers when the program asks for the position of th
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ import pyte
 from wcwidth import wcwidth
 
 from tests.support.shared import ROOT
+from tests.support.shell import heed_interrupts
 
 ROWS = 400
 """Rows of the screen: enough that nothing scrolls away."""
@@ -134,11 +134,6 @@ class Console:
         self.lines = self._screen.shown()
 
 
-def _heed_interrupts() -> None:
-    """Restore the default handling of Ctrl-C, which background jobs of a shell ignore and their children inherit."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @contextmanager
 def console(*args: str, width: int, cwd: str, environment: Mapping[str, str]) -> Iterator[Console]:
     """Run the command line in a terminal.
@@ -167,7 +162,7 @@ def console(*args: str, width: int, cwd: str, environment: Mapping[str, str]) ->
         encoding="utf-8",
         timeout=PATIENCE,
         cwd=cwd,
-        preexec_fn=_heed_interrupts,
+        preexec_fn=heed_interrupts,
     )
     child.delaybeforesend = None  # tests wait for a prompt (`until_prompt`) before they press keys
     child.delayafterclose = child.delayafterterminate = 0.01  # seconds

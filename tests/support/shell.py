@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import pytest
@@ -11,6 +12,12 @@ from context_window.cli import run
 from tests.support.shared import ROOT
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals, links and permissions as POSIX has them")
+
+
+def heed_interrupts() -> None:
+    """Restore the default handling of Ctrl-C, which background jobs of a shell ignore and their children inherit."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 
 HERE = str(ROOT)
 """Where processes start, so that they find the packages as the tests do."""
