@@ -192,7 +192,7 @@ def test_a_counters_own_error_comes_through_and_leaves_the_manager_usable() -> N
 @pytest.mark.parametrize(
     ("counter", "message"),
     [
-        (5, "pass a function that returns the tokens of a text"),
+        (5, r"tokens of the window have a name: ContextWindowManager\(model, max_tokens=5\)"),
         ("approximate", "pass a function that returns the tokens of a text"),
         (tiktoken.Encoding, "this is the class"),
         (TiktokenCounter, r"this is the class; pass an instance, TiktokenCounter\(…\)"),
