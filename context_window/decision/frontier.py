@@ -134,14 +134,13 @@ def shorten_all(view: View, indices: Sequence[int], part: Fraction = Fraction(1)
     smallest = [_smallest_cut(view, at) for at in indices]
     for at, size in zip(indices, fair_parts(portion(part, room_for(view, indices)), smallest, largest), strict=True):
         if view.costs[at] > size:
-            saved = view.saved_by_images(at)
-            cut = view.log.measures.truncated(view.log.items[at], size + saved)
-            if cut.tokens - saved < view.costs[at]:
-                view.truncate(at, cut)
+            cut = view.log.measures.truncated(view.log.items[at], size + view.saved_by_images(at))
+            if (tokens := view.cut_tokens(at, cut)) < view.costs[at]:
+                view.truncate(at, cut, tokens)
 
 
 def _smallest_cut(view: View, index: int) -> int:
-    return min(view.costs[index], view.log.measures.truncated(view.log.items[index], 0).tokens - view.saved_by_images(index))
+    return min(view.costs[index], view.cut_tokens(index, view.log.measures.truncated(view.log.items[index], 0)))
 
 
 def room_for(view: View, indices: Sequence[int]) -> int:

@@ -331,9 +331,8 @@ class View:
         """Put a placeholder for the output's content, or for each long value in the call's arguments."""
         self._alter(index, self.edit(index)._replace(tokens=self.cleared_tokens(index), reason=reason, is_cleared=True))
 
-    def truncate(self, index: int, cut: Cut) -> None:
-        """Take out the middle of the item's text."""
-        tokens = cut.tokens - self.saved_by_images(index)
+    def truncate(self, index: int, cut: Cut, tokens: int) -> None:
+        """Take out the middle of the item's text. It then has this many tokens."""
         self._alter(index, self.edit(index)._replace(tokens=tokens, reason=Reason.LAST_RESORT, cut=cut))
 
     def replace_image(self, index: int, part: int, saved: int, reason: Reason) -> None:
@@ -384,6 +383,13 @@ class View:
         """Return the tokens that the output or call would have if it were cleared now."""
         cut = self.edit(index).cut if self.log.groups.kind[index] == KIND_CALL else None
         return self.log.measures.cleared_tokens(self.log.items[index], cut)
+
+    def cut_tokens(self, index: int, cut: Cut) -> int:
+        """Return the tokens that the item would have if it were truncated so. A cleared output has no text to take from."""
+        if not self.edit(index).is_cleared:
+            return cut.tokens - self.saved_by_images(index)
+        is_call = self.log.groups.kind[index] == KIND_CALL
+        return self.log.measures.cleared_tokens(self.log.items[index], cut) if is_call else self.costs[index]
 
     def request_index(self, index: int) -> int:
         """Return the position at which a request shows a change of this item."""

@@ -6,6 +6,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window import Action, ContextWindow, ContextWindowManager, Reason
+from session import Session
 from session.items import Compaction, MessageCategory, Reasoning
 from tests.support.carried_out import carried_out
 from tests.support.checks import check_sums, protected
@@ -107,3 +108,22 @@ def test_display_and_trigger_read_the_same_numbers(data: st.DataObject) -> None:
         assert manager.analyze_session(log)["total_tokens"] == manager.usage(log).total == plan.before
     assert len(plan) - len(plan.never_sent) == manager.usage(log).items
     assert after == manager.get_token_usage(view)
+
+
+def test_a_cleared_output_that_is_unread_again_costs_its_placeholder() -> None:
+    """display and trigger read the same numbers: here the late output of a second call makes a cleared output unread again"""
+    session = Session()
+    session.add_message("user", "x")
+    first, late = (session.add_function_call(name, "x") for name in ("first", "late"))
+    session.add_function_output("first", "x" * 900, first.call_id)
+    latest = session.add_function_call("latest", "x")
+    session.add_function_output("latest", "x", latest.call_id)
+    session.add_message("user", "x")
+    manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=200))
+    assert list(manager.plan_session(session))[3].action is Action.CLEAR
+    session.add_message("assistant", "x")
+    session.add_function_output("late", "x", late.call_id)
+    view = manager.process_session(session)
+    plan = manager.plan_session(session)
+    assert list(plan)[3].action is Action.CLEAR
+    assert plan.after == manager.get_token_usage(view)["total"] > 200

@@ -884,7 +884,11 @@ class Twin:
 
     def least(self, place: int) -> int:
         """The smallest cost of the output."""
-        return min(self.cost(place), self.form(place, images=self.replaced.get(place, ()), cut=Cut(0, 0, 0))[1])
+        return min(self.cost(place), self.form_cut(place, Cut(0, 0, 0))[1])
+
+    def form_cut(self, place: int, cut: Cut) -> tuple[Item, int]:
+        """The item as it would be shown with this cut, and its cost. A placeholder stays one."""
+        return self.form(place, is_cleared=place in self.cleared, images=self.replaced.get(place, ()), cut=cut)
 
     def shorten(self, place: int, limit: int) -> None:
         original, images = self.items[place], self.replaced.get(place, ())
@@ -895,7 +899,7 @@ class Twin:
         rest = self.form(place, images=images, cut=Cut(0, 0, 0))[1] - len(cut_text(original, 0, 0))
         head, tail = longest_cut(text, limit - rest, lambda head, tail: len(cut_text(original, head, tail)), len(text))
         cut = Cut(head, tail, 0)
-        if self.form(place, images=images, cut=cut)[1] < self.cost(place):
+        if self.form_cut(place, cut)[1] < self.cost(place):
             self.cuts[place] = cut
             self.edited(self.wire(place))
 
@@ -908,7 +912,7 @@ class Twin:
 
         lengths = range(1, longest_text(self.items[place]) + 1)
         length = bisect_right(lengths, limit, key=lambda length: self.form(place, images=images, cut=cut_at(length))[1])
-        if self.form(place, images=images, cut=cut_at(length))[1] < self.cost(place):
+        if self.form_cut(place, cut_at(length))[1] < self.cost(place):
             self.cuts[place] = cut_at(length)
             self.edited(place)
 
