@@ -100,10 +100,10 @@ def dialogue_of(session: Session, *, system_in_place: bool = False) -> Dialogue:
     replaced = set(groups.replaced)
     entries = [entry for entry in reader.entries if not (entry.is_prompt and entry.position in replaced)]
     others = [entry for entry in entries if not entry.is_prompt]
-    removed = session.removed if others else None
     if reader.is_note_due and groups.is_followed:
         entries.append(_DialogueEntry(len(groups) - 1, USAGE_NOTE_STEP))
         others.append(entries[-1])
+    removed = session.removed if others else None
     settled = session.settled
     return Dialogue(
         [] if system_in_place else [entry.step for entry in entries if entry.is_prompt and isinstance(entry.step, Message)],
@@ -125,7 +125,7 @@ def opening_of(session: Session) -> str | None:
         if kind not in (KIND_SILENT, KIND_ORPHAN):
             return line or (None if kind in (KIND_USER, KIND_NOTICE) else additions.PREAMBLE)
         has_blank = has_blank or (isinstance(item, Message) and item.role == "user")
-    return line if has_blank else None
+    return line if has_blank or session.usage_noted_after is not None else None
 
 
 @dataclass(frozen=True, slots=True)

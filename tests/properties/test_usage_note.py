@@ -18,6 +18,8 @@ from session.providers.anthropic import from_anthropic, to_anthropic
 from session.providers.google import from_google, to_google
 from session.providers.openai_chat import from_openai_chat, to_openai_chat
 from session.providers.openai_responses import from_openai_responses, to_openai_responses
+from session.removed import Removed
+from session.session_log import USAGE_NOTED_AFTER
 from session.units import grouping
 from tests.support.carried_out import carried_out
 from tests.support.counting import Letters
@@ -87,6 +89,17 @@ def test_every_format_has_the_line_once_and_no_reader_takes_it_for_words_of_the_
     assert USAGE_NOTE not in str(list(returned.items))
     assert returned.usage_noted_after is not None
     assert there(returned) == wire
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_request_of_the_two_lines_only_is_read_and_written_unchanged(name: str) -> None:
+    """Reading gives a session that tells the model at the same place, also where no other message has words"""
+    there, back = FORMATS[name]
+    view = Session([Message("system", "x"), Message("user", "\n")])
+    view.metadata |= {USAGE_NOTED_AFTER: view.items[-1].id, **Removed(17, "i1", "i19").to_metadata()}
+    wire = there(view)
+    assert str(wire).count("17 earlier items") == str(wire).count(USAGE_NOTE) == 1
+    assert there(back(wire)) == wire
 
 
 def managed(tokens: int, note_usage_at: float | None = 0.8) -> ContextWindowManager:
