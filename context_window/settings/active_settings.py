@@ -11,7 +11,7 @@ from session.redaction import short
 
 from ..counting.anthropic_options import NO_OPTIONS, RequestOptions
 from ..counting.count_clients import ApiClient
-from ..counting.counter import AnyCounter, CharacterCounter
+from ..counting.counter import AnyCounter
 from ..counting.overhead import request_overhead
 from ..errors import ModelArgumentError, UnknownModelError
 from ..models import describe_model, similar_names
@@ -50,19 +50,15 @@ class SettingsSource:
         """Return the settings for a model; see `resolve_settings` for the errors."""
         return resolve_settings(model_config, self.token_counter, self.api_client, self.context_window, self.tools, self.options)
 
-    def outline(self, model_config: object) -> Settings:
-        """Return the settings without loading a vocabulary: with four characters per token. Raises what `resolve` raises."""
-        return replace(self, token_counter=CharacterCounter()).resolve(model_config)
-
 
 class ActiveSettings:
     """The settings in use.
 
     Every call reads `current` once and uses that object to its end, so a switch in another thread never mixes two models in one call.
-    Without a user's counter, settings are resolved at the first use: counting their texts loads a vocabulary, which takes long.
     Figures are stored with `record`, which recounts them if the settings changed meanwhile: `usage` always holds figures under `current`.
 
     Attributes:
+        current: The settings in use.
         usage: The latest usage figures.
     """
 
@@ -78,11 +74,7 @@ class ActiveSettings:
             BudgetError: A limit makes no sense.
         """
         config = read_config(model_config)  # the caller may change its mapping
-        self._resolved: Settings | None = None
-        if source.token_counter is None:
-            source.outline(config)
-        else:
-            self._resolved = source.resolve(config)
+        self.current = source.resolve(config)
         self.usage = UsageSnapshot()
         self._config = config
         self._source = source
@@ -91,17 +83,6 @@ class ActiveSettings:
         self._configs: dict[str, str | ModelConfig | None] = {} if name is None else {name: config}
         self._unnamed_tokens = tokens if name is None else None
         self._lock = RLock()  # reentrant: a finaliser may call the manager at any time
-
-    @property
-    def current(self) -> Settings:
-        """The settings in use."""
-        while (settings := self._resolved) is None:
-            source = self._source
-            settings = source.resolve(self._config)
-            with self._lock:
-                if source is self._source:
-                    self._resolved = self._resolved or settings
-        return settings
 
     def use_model(self, model: str | ModelConfig | Mapping[str, Any]) -> None:
         """Switch to another model; `ContextWindowManager.use_model` has the details.
@@ -139,9 +120,9 @@ class ActiveSettings:
         self._configs, self._unnamed_tokens = dict(limits[0]), limits[1]
 
     def __repr__(self) -> str:
-        settings = self._resolved or self._source.outline(self._config)
         name, _ = name_and_limit(self._config)
-        return f"{'no model' if name is None else short(name)}, budget of {settings.budget.tokens:,} tokens, {settings.window!r}"
+        budget, window = self.current.budget, self.current.window
+        return f"{'no model' if name is None else short(name)}, budget of {budget.tokens:,} tokens, {window!r}"
 
     def count_tools(self, tools: Sequence[Tool], options: RequestOptions = NO_OPTIONS) -> None:
         """Reserve room for these tools and options, for every model, if they cost more than those reserved so far."""
@@ -182,7 +163,7 @@ class ActiveSettings:
             recounted = self._recount(figures, current, settings)
             with self._lock:
                 if current is self.current and figures is self.usage.figures and source is self._source:
-                    self._resolved, self._source = settings, new_source
+                    self.current, self._source = settings, new_source
                     self.usage.replace(recounted)
                     return
 

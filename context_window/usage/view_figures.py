@@ -1,14 +1,17 @@
-"""`ViewFigures`: the figures of a session's latest view."""
+"""`ViewFigures`: the figures of a session's latest view, and the kinds of the items that it hides."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
 
+from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
+
 from ..decision.view import View
-from ..events.definitions import Kinds
-from ..events.item_kinds import kind_of, kinds_of
+from ..events.definitions import Kind, Kinds
 from ..settings.usage_snapshot import Rows, rows_of
+
+ORDER: tuple[Kind, ...] = ("message", "call", "output", "reasoning", "summary", "handoff", "config update")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +46,24 @@ def reduced_kinds(view: View) -> Kinds:
     """Return the items that the view hides or shows in a smaller form, by kind, without those that a summary stands for."""
     log = view.log
     reduced = (at for at, edit in view.edits.items() if edit.gone is None or not log.summarised[at])
-    return kinds_of(Counter(kind_of(log.items[at]) for at in reduced))
+    counts = Counter(kind_of(log.items[at]) for at in reduced)
+    return tuple((kind, counts[kind]) for kind in ORDER if counts[kind])
+
+
+def kind_of(item: Item) -> Kind:
+    """Return an item's kind."""
+    match item:
+        case FunctionCallOutput():
+            return "output"
+        case FunctionCall():
+            return "call"
+        case Message():
+            return "summary" if item.is_summary else "message"
+        case Compaction():
+            return "summary"
+        case AgentHandoff():
+            return "handoff"
+        case AgentConfigUpdate():
+            return "config update"
+        case _:
+            return "reasoning"

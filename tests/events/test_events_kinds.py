@@ -24,7 +24,7 @@ from context_window import (
     WindowEvent,
 )
 from context_window.events.definitions import Event, Kinds, Stage, Trimmed
-from context_window.events.item_kinds import ORDER, kind_of
+from context_window.usage.view_figures import ORDER, kind_of
 from session import Compaction
 from tests.support.counting import Letters
 from tests.support.managing import session_of

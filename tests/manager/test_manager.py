@@ -374,8 +374,7 @@ def test_a_copy_has_the_settings_and_has_seen_no_session(copied: Callable[..., C
     assert (other.total_budget, manager.total_budget) == (9_000, 168_000), "the limit of the mapping travels; the two are independent"
 
 
-def test_a_manager_says_what_it_is_without_loading_a_vocabulary() -> None:
+def test_a_manager_says_what_it_is() -> None:
     manager = ContextWindowManager("gpt-4o", max_tokens=4_000, strict=True)
     assert repr(manager) == "<ContextWindowManager: 'gpt-4o', budget of 4,000 tokens, ContextWindow(max_tokens=4000, strict=True)>"
     assert "no model" in repr(ContextWindowManager())
-    assert manager._settings._resolved is None
