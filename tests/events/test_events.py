@@ -336,7 +336,7 @@ def test_no_content_in_events_and_logs(caplog: pytest.LogCaptureFixture, data: s
                 overflows.append(str(error))
     label(f"events: {len(events)}")
     texts = [caplog.text, *overflows, *map(str, events), *map(repr, events)]
-    ours = [record for record in caplog.records if record.name.startswith("context_window")]  # Pillow logs what it reads of a header
+    ours = [record for record in caplog.records if record.name.startswith("context_window")]  # Pillow logs the headers that it reads
     assert len(ours) == len(events)
     assert not any(word in text for word in ("zebra", "quagga") for text in texts)
 

@@ -205,4 +205,4 @@ def test_the_state_of_an_item_takes_at_most_300_bytes(budget: int, least_trims: 
     finally:
         tracemalloc.stop()
     assert len(trims) >= least_trims
-    assert 50 < freed_bytes / 10_000 < 300  # an item that a trim has taken has an edit, of which the last call's events keep a copy
+    assert 50 < freed_bytes / 10_000 < 300  # each item that a trim took has an edit, and the last call's events keep a copy

@@ -62,7 +62,7 @@ REASONS = {
 
 @given(st.data())
 def test_every_decision_has_a_reason_that_explains_it(data: st.DataObject) -> None:
-    """can always say what it did, why: what is kept is protected if the plan says so, and what is changed broke a limit"""
+    """every decision has its reason: an item kept as protected is protected, and an item was changed because a limit was exceeded"""
     log = data.draw(sessions())
     bounds = data.draw(limits(sum(map(cost, log.items))))
     kept_back, units = protected(list(log.items), log.response_breaks), unit_of(list(log.items), log.response_breaks)

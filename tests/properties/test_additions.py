@@ -52,7 +52,7 @@ def steps(draw: st.DrawFn) -> list[Item]:
 
 @st.composite
 def logs(draw: st.DrawFn) -> Session:
-    """Well-formed conversations whose texts are often those that converters add."""
+    """Well-formed conversations; many of their texts equal the ones that converters add."""
     pieces = draw(st.lists(st.one_of(USERS.map(lambda item: [item]), ASSISTANTS.map(lambda item: [item]), steps(), steps()), max_size=8))
     head = draw(st.sampled_from([[], [], [None]]))
     items: list[Item] = [draw(COMPACTIONS) for _ in head]
@@ -91,7 +91,7 @@ def test_no_text_vanishes_or_changes_its_speaker(name: str, session: Session) ->
 @pytest.mark.parametrize("name", FORMATS)
 @given(session=logs())
 def test_round_trips_do_not_grow(name: str, session: Session) -> None:
-    """What the converter itself added is still recognised: a second round trip gives the first one's payload."""
+    """The converter's own additions are still recognised: a second round trip gives the first one's payload."""
     there, back = FORMATS[name]
     wire = there(session)
     returned = back(wire)

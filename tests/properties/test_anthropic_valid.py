@@ -26,7 +26,7 @@ def is_system(item: Item) -> bool:
 
 @given(logs())
 def test_every_call_has_the_result_that_is_its_own(session: Session) -> None:
-    """The pairing on the wire is that of `session.units`, and of a plain search; what has no output is interrupted."""
+    """The pairing on the wire is that of `session.units`, and of a plain search; calls without an output are interrupted."""
     items = [
         FunctionCallOutput(item.name, f"output {place}", item.call_id, id=item.id) if isinstance(item, FunctionCallOutput) else item
         for place, item in enumerate(session.items)

@@ -19,7 +19,7 @@ STEPS = st.sampled_from([*("output",) * 8, *RARE])
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[Any]:
-    """Turns with many calls, of which some are answered late, some never."""
+    """Turns with many calls: some are answered late, some never."""
     items: list[Any] = []
     waiting: list[str] = []
     for number in range(draw(st.integers(4, 30))):

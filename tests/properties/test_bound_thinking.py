@@ -26,7 +26,7 @@ AGENTS = st.sampled_from([None, None, None, None, "b"])
 
 @st.composite
 def logs(draw: st.DrawFn) -> Session:
-    """Logs with many answers right behind answers: nothing between them, or what is never sent, or a summary."""
+    """Logs with many answers right behind answers: nothing between them, or items that are never sent, or a summary."""
     items: list[Item] = [Message("user", "Do it.")]
     breaks: set[str] = set()
 
@@ -124,7 +124,7 @@ class Provider:
 
 
 def answers_of(session: Session) -> Iterator[tuple[int, list[Item]]]:
-    """Where the model was called, and what it answered there."""
+    """The points at which the model was called, and its answers there."""
     points = request_points(session)
     for place, end in zip(points, [*points[1:], len(session.items)], strict=True):
         answer = []
@@ -137,7 +137,7 @@ def answers_of(session: Session) -> Iterator[tuple[int, list[Item]]]:
 
 @given(logs())
 def test_thinking_is_sent_behind_the_prompt_that_it_was_signed_with(session: Session) -> None:
-    """Two adjacent answers with nothing between, or with what is not sent: thinking bound to its prefix survives, in every later
+    """Two adjacent answers with nothing between them, or only unsent items: thinking bound to its prefix survives, in every later
     request of a log that only grows."""
     provider = Provider()
     for end, answer in answers_of(session):

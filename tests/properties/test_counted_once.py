@@ -24,7 +24,7 @@ from tests.support.twin import cost
 
 
 class Recording(Letters):
-    """Remembers what it was asked."""
+    """Remembers the texts that it counted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Recording(Letters):
 
 @contextmanager
 def attempts_ignored(counter: Recording) -> Iterator[None]:
-    """Leave out what is counted while the length of a truncation is searched: attempts are made for every new room. So is each call
+    """Leave out the counts made while the length of a truncation is searched: attempts are made for every new room. So is each call
     that is cleared: its cost is counted before it is decided."""
 
     def unrecorded(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,7 +100,7 @@ def test_counted_once(data: st.DataObject) -> None:
     budgets = [max(1, tokens * data.draw(st.integers(20, 110)) // 100) for _ in range(2)]
     counter = Recording()
     managers = [ContextWindowManager(token_counter=counter, context_window=ContextWindow(max_tokens=budget)) for budget in budgets]
-    # What is in the manager's own requests (tool definitions and the like) is no item's.
+    # The contents of the manager's own requests (tool definitions and the like) is no item's.
     counter.texts.clear()
     log = copy_of(full_log)
     seen: dict[int, Item] = {}
@@ -138,5 +138,5 @@ def test_asked_again_it_counts_nothing(data: st.DataObject) -> None:
         for _ in range(2):
             before = counter.asked
             ask(question, [manager, manager], log)
-        if question not in ("trim", "plan one shot"):  # one-shot forms decide anew at every call, and may look for a cut again
+        if question not in ("trim", "plan one shot"):  # one-shot forms decide again at every call, and may look for a cut again
             assert counter.asked == before, question

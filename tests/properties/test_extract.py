@@ -141,7 +141,7 @@ class Room:
     """Keeps lines of all that is free, whatever fits.
 
     Attributes:
-        tokens: What they may have together.
+        tokens: Their limit together.
     """
 
     tokens: int
@@ -219,7 +219,7 @@ def test_a_large_output_does_not_cost_what_came_before(seed: int, calls: int, bu
 
 @given(st.integers(1, 99))
 def test_unread_outputs_are_truncated_only_if_that_is_enough(seed: int) -> None:
-    """where truncation of what is new is not enough, what the strategy has left is taken first, as by every other strategy"""
+    """where truncating new items is not enough, the items that the strategy left are taken first, as with every other strategy"""
     budget = 1500
     bounds = decided_by(Extract(), Limits(budget, budget, budget * 65 // 100, (Fraction(1, 4),) * 4))
     older = [Message("user", "Why?"), Message("assistant", code(900, seed))]

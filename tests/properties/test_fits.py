@@ -31,7 +31,7 @@ def test_fits(data: st.DataObject) -> None:
 
 
 def recount(outcome: Outcome) -> int:
-    """The request counted anew from the view's items, and from what a converter would add to them."""
+    """The request counted again from the view's items and the texts that a converter would add."""
     fresh = twin_of(outcome.view, outcome.limits)
     fresh.grow(len(fresh.items))
     return fresh.total()

@@ -94,7 +94,7 @@ def test_another_model_counts_it_again() -> None:
 
 @given(st.data())
 def test_free_reasoning_stays_and_costs_nothing(data: st.DataObject) -> None:
-    """What is free is in the view or went with its unit, and the view costs what its other items cost"""
+    """Free reasoning is in the view or went with its unit, and the view costs what its other items cost"""
     log = data.draw(sessions())
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), drops_thinking=True, binds_thinking=False)
     outcome = process(log, bounds)

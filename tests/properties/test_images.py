@@ -72,7 +72,7 @@ def test_one_trim_replaces_all_that_may_go_or_none(data: st.DataObject) -> None:
 
 
 def may_go(log: Session, item_id: str) -> bool:
-    """True if nothing protects the images of the item: neither its place, nor what it is, nor something else of its unit."""
+    """True if nothing protects the images of the item: neither its position, nor its kind, nor another item of its unit."""
     items, place = list(log.items), log.position(item_id)
     assert place is not None
     if place in frontier(items, log.response_breaks) or is_summary(items[place]):

@@ -28,8 +28,8 @@ def without_compactions(log: Session) -> Session:
 
 @given(st.data())
 def test_oldest_first(data: st.DataObject) -> None:
-    """at each trim, per category, what is dropped is a prefix of what could be dropped; likewise cleared; a unit's age is
-    where it was completed"""
+    """at each trim, per category, the dropped units are a prefix of those that could be dropped, and so are the
+    cleared ones; a unit is as old as the item that completed it"""
     log = without_compactions(data.draw(sessions()))
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=False, keep_first_message=False, **BY_AGE)
     outcome = trim(log, bounds)
@@ -48,7 +48,7 @@ def test_oldest_first(data: st.DataObject) -> None:
 
 @given(st.data())
 def test_newest_first(data: st.DataObject) -> None:
-    """`preserve_recency=False` takes the newest first: what is dropped of a category is a suffix of what could be."""
+    """`preserve_recency=False` takes the newest first: the dropped units of a category are a suffix of those that could be dropped."""
     log = without_compactions(data.draw(sessions()))
     bounds = replace(
         data.draw(limits(sum(map(cost, log.items)))),

@@ -41,7 +41,7 @@ VIEWS = st.lists(st.tuples(st.integers(1, 10_000), st.integers(0, 10_000)), min_
 
 @given(VIEWS)
 def test_reports_of_views_are_always_used(views: list[tuple[int, int]]) -> None:
-    """if the provider counts as we do and each report is of its view, whatever the views lack"""
+    """if the provider counts as we do and each report is about its view, whatever the views lack"""
     check = PlausibilityCheck()
     for local, missing in views:
         assert check.accepts(local, RequestCounts(local, untrimmed=local + missing))
@@ -63,7 +63,7 @@ def test_reports_of_the_whole_log_are_never_used_for_views_of_half_of_it(first: 
 @example([Report(20, 10, 41, 0)], 10)  # the first report is nearer to the log, by one token
 @example([Report(500, 100, 100, 0), Report(20, 100, 100, 40), Report(500, 100, 300, 0)], 10)
 def test_every_report_is_judged_as_by_the_slow_twin(reports: list[Report | None], local: int) -> None:
-    """the rules of `PlausibilityCheck`, computed anew from all reports so far"""
+    """the rules of `PlausibilityCheck`, computed from all reports so far"""
     check = PlausibilityCheck()
     for place, report in enumerate(reports):
         if report is None:
@@ -91,7 +91,7 @@ def second_reports() -> Iterator[Report]:
     for local, missing, unlogged in product((0, 10, 59, 109), (0, 1, 2, 20, 21, 25, 26, 30, 31, 60, 110, 111), (0, 7)):
         for tokens in range(1, 2 * local + missing + 40, 3):
             yield Report(tokens, local, local + missing, unlogged)
-    for tokens, sent_count in product((1, 24, 25, 26, 30, 60), (None, 60, 100, 400)):  # about a fourth of the count of what was sent
+    for tokens, sent_count in product((1, 24, 25, 26, 30, 60), (None, 60, 100, 400)):  # about a quarter of the sent request's count
         yield Report(tokens, 100, 140, 7, sent_count)
 
 

@@ -70,7 +70,7 @@ NAMED = re.compile(r"recall id ([^\]]*)\]")
 
 
 def taken_out(item: Item | None, shown: Item, decision: Decision) -> list[Item | Image]:
-    """What the item's placeholders stand for, in their order."""
+    """The contents that the item's placeholders stand for, in their order."""
     assert item is not None
     if decision.action is Action.CLEAR:
         return [item]

@@ -37,7 +37,7 @@ def sources(log: Session) -> list[Source]:
 
 @st.composite
 def refusals(draw: st.DrawFn, log: Session) -> RefusedParts:
-    """Some of a log's images and documents, each refused when the log had so many items."""
+    """Some of a log's images and documents, each with the length of the log at its refusal."""
     candidates = sources(log)
     assume(candidates)
     chosen = draw(st.lists(st.sampled_from(candidates), min_size=1, unique=True))
@@ -132,7 +132,7 @@ def test_a_view_with_notes_fits_where_the_log_with_notes_can(data: st.DataObject
 
 @given(st.data())
 def test_notes_stay_and_views_grow_between_trims(data: st.DataObject) -> None:
-    """sticky: a note stays a note, and what is decided of an item as before is shown as before"""
+    """sticky: a note stays a note, and an item with an unchanged decision is shown unchanged"""
     full_log = data.draw(sessions())
     refused = data.draw(refusals(full_log))
     bounds = data.draw(limits(sum(map(cost, full_log.items))))

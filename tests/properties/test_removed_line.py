@@ -64,7 +64,7 @@ def test_a_view_of_a_view_has_one_line(data: st.DataObject) -> None:
         later, earlier = outcome.view.removed, first.removed
         dropped = [decision.reason for decision in outcome.plan if decision.action is Action.DROP]
         if Reason.COMPACTED in dropped:
-            continue  # what was removed before a summary stood for it may be counted
+            continue  # items removed before a summary stood for them may be counted
         newly = sum(reason not in UNTOLD for reason in dropped) * note_removed
         assert (later.count if later else 0) == (earlier.count if earlier else 0) + newly
         if not newly:

@@ -46,8 +46,8 @@ def test_sticky(data: st.DataObject) -> None:
 
 
 def is_edit(items: list[Item], breaks: frozenset[str], place: int) -> bool:
-    """True if the arrival of this item changes what stands before it: instructions, a summary that is shown before what it replaces, or
-    an output that comes late."""
+    """True if the arrival of this item changes what stands before it: instructions, a summary that is shown before
+    the items that it replaces, or a late output."""
     item = items[place]
     if gives_instructions(item) or (isinstance(item, Compaction) and item.replaces):
         return True

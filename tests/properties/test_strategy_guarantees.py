@@ -164,7 +164,7 @@ def test_sticky(data: st.DataObject) -> None:
 
 @given(st.data())
 def test_a_window_holds_no_more_units_than_it_says(data: st.DataObject) -> None:
-    """The newest units alone: SYSTEM beside them, what else is protected or the first message among them, and those are more only where
+    """The newest units alone: and SYSTEM; other protected units and the first message count among them, and those are more only where
     that is"""
     log = data.draw(LOGS)
     window = data.draw(WINDOWS)

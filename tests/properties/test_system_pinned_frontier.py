@@ -17,7 +17,7 @@ from tests.support.twin import cost
 @given(st.data())
 def test_system_pinned_frontier(data: st.DataObject) -> None:
     """SYSTEM, pinned items, the last user message and all from the last response on survive, except for unpinned context
-    after it; what is not pinned there may be shortened, last of all"""
+    after it; unpinned items there may be shortened, last of all"""
     log = data.draw(sessions())
     # Reasoning that a model would refuse after an edit goes wherever it stands: docs/provider-rules.md, A5 wins over the frontier.
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=False)

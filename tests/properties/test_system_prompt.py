@@ -76,7 +76,7 @@ def test_the_system_prompt_of_a_request_is_the_config_in_force(session: Session)
 
 @given(st.data())
 def test_a_view_shows_exactly_the_instructions_in_force(data: st.DataObject) -> None:
-    """The same of every view: replaced instructions are not in it, and its tokens are those of what is sent"""
+    """The same of every view: replaced instructions are not in it, and its tokens are those of the request"""
     log = with_texts(data.draw(sessions()))
     bounds = data.draw(limits(sum(map(cost, log.items))))
     for outcome in (process(log, bounds), trim(log, bounds)):

@@ -37,7 +37,7 @@ EDITS = st.sampled_from(("grow", "grow", "grow", "grow", "pin", "unpin", "system
 
 @given(st.data())
 def test_twin_after_edits(data: st.DataObject) -> None:
-    """An in-place edit of the log starts the fold anew: pinning, unpinning, and a new system message, between calls"""
+    """An in-place edit of the log starts the fold again: pinning, unpinning, and a new system message, between calls"""
     full_log = data.draw(sessions())
     bounds = replace(data.draw(limits(sum(map(cost, full_log.items)))), drops_thinking=data.draw(st.booleans()))
     log = copy_of(full_log)
@@ -80,7 +80,7 @@ def compare(engine: Engine, log: Session, facts: Facts | None = None) -> Twin:
 
 @given(st.data())
 def test_twin_after_a_refusal(data: st.DataObject) -> None:
-    """Other amounts hold from the last request on; what was decided before it stays, since it was sent so"""
+    """Other amounts hold from the last request on; earlier decisions stay, since that request was sent with them"""
     full_log = data.draw(sessions())
     first = data.draw(limits(sum(map(cost, full_log.items))))
     budget = first.budget * data.draw(st.integers(50, 110)) // 100 + 1

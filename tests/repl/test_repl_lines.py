@@ -157,7 +157,7 @@ def test_each_text_of_an_answer_is_shown_once_and_thoughts_never(shell: Shell, m
     assert out.index("First text.") < out.index("· recall") < out.index("Last text.")
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+@pytest.mark.parametrize("encoding", [pytest.param("ascii", marks=pytest.mark.long), "cp1252", "utf-8"])
 def test_a_terminal_without_unicode_or_colours_gets_what_it_can_show(tmp_path: Path, encoding: str) -> None:
     answer = "# Title\n\n- one ☃\n- **two**\n\n> said"
     with AnthropicStub(lambda _: [Say(answer)]) as stub:

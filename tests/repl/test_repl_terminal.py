@@ -51,7 +51,15 @@ def enter(screen: Console, text: str, *, usages: int) -> None:
     screen.until_prompt()
 
 
-@pytest.mark.parametrize(("name", "width"), [("anthropic", 80), ("openai-responses", 120), ("openai", 80), ("google", 120)])
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [
+        ("anthropic", 80),
+        pytest.param("openai-responses", 120, marks=pytest.mark.long),
+        pytest.param("openai", 80, marks=pytest.mark.long),
+        ("google", 120),
+    ],
+)
 def test_errors_and_ctrl_c_lose_nothing_and_the_conversation_can_be_continued(tmp_path: Path, name: str, width: int) -> None:
     model, api = Model(), APIS[name]
     with api.stub(model) as stub:

@@ -1,4 +1,4 @@
-"""The slow twin of calibrated totals: `twin.py` with reported usage, everything computed anew from the reports so far."""
+"""The slow twin of calibrated totals: `twin.py` with reported usage, everything computed from all reports so far."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class AnchoredTwin(Twin):
         return [(step.request, step.local, min(step.reported, rule.max_ratio * step.local)) for step in self.steps[-rule.max_samples :]]
 
     def score(self) -> Fraction:
-        """Margin above the local count of what was added, as a part of `scale`."""
+        """Margin above the local count of the added items, as a part of `scale`."""
         rule = self.limits.calibration
         assert rule is not None
         excesses = ((1000 * (reported - local), scale(request, local)) for request, local, reported in self.latest_steps())
@@ -161,7 +161,7 @@ class AnchoredTwin(Twin):
         return Fraction(sum(reported for _, _, reported in amounts), total) if is_known else None
 
     def bound(self, new: int, removed: int) -> int:
-        """Upper bound on the request, with so many local tokens added and removed since the anchor."""
+        """Upper bound on the request, for numbers of local tokens added and removed since the anchor."""
         assert self.last is not None
         assert self.limits.calibration is not None
         added = new + self.unlogged()
@@ -195,7 +195,7 @@ class AnchoredTwin(Twin):
         new, removed = self.new(), self.removed()
 
         def excess(cut_tokens: int) -> int:
-            """Tokens over the budget after so many were cut from the outputs: the more are cut, the fewer."""
+            """Tokens over the budget after a number of tokens was cut from the outputs. It falls as more are cut."""
             bounds = []
             if outputs[-1] >= self.last.place:  # type: ignore[union-attr]
                 bounds.append(self.bound(new - cut_tokens, removed))

@@ -65,7 +65,7 @@ ITEMS = st.one_of(MESSAGES, MESSAGES, THOUGHTS, CALLS, CALLS, OUTPUTS, OUTPUTS, 
 
 @st.composite
 def logs(draw: st.DrawFn) -> Session:
-    """A log of any items in any order: as good as no sense in it, but for calls that are often answered."""
+    """A log of any items in any order. It makes no sense, but many of its calls are answered."""
     least = draw(st.sampled_from([0, 0, 5, 15, 25]))  # left to itself, Hypothesis makes short ones
     items = draw(st.lists(ITEMS, min_size=least, max_size=30))
     # What views know and logs do not: answers that stand apart although nothing stands between them.

@@ -16,7 +16,7 @@ USAGE_LINE = re.compile(
 
 
 class Api(NamedTuple):
-    """How a chat with one provider's stub is started."""
+    """The start of a chat with one provider's stub."""
 
     stub: type[Stub]
     model: str

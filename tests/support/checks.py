@@ -76,7 +76,7 @@ def is_held(item: Item) -> bool:
 
 def check_kept(log: Session, view: Session) -> None:
     """SYSTEM, pinned items, the last user message and all from the last response on survive, except for context that is not pinned.
-    Only what is not pinned there may be in another form."""
+    Only unpinned items may have another form there."""
     items = list(log.items)
     visible = {item.id: item for item in view.items}
     unsent = never_sent(items)

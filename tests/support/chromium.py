@@ -68,7 +68,7 @@ def overflow(page: Page) -> int:
 
 
 def least_contrast(page: Page) -> float:
-    """Return the smallest contrast between a visible text and what is behind it."""
+    """Return the smallest contrast between a visible text and its background."""
     return float(page.evaluate(_CONTRAST))
 
 

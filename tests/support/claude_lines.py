@@ -1,4 +1,4 @@
-"""Writes small logs in Claude Code's format, a line at a time, and shows in few words what was read."""
+"""Writes small logs in Claude Code's format, a line at a time, and describes items in a few words."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """All that the tests take from the modules that decide: names of values and texts, and a driver.
 
-The rest of the tests ask the public API, or what stands here. Whoever moves or rewrites the engine changes this file alone.
+The rest of the tests ask the public API, or what stands here. A change that moves or rewrites the engine changes this file alone.
 """
 
 from __future__ import annotations

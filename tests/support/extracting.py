@@ -49,7 +49,7 @@ def _coded(item: Item, seed: int) -> Item:
 
 
 def code(size: int, seed: int) -> str:
-    """About so many characters of lines, a few of them blank, equal, or long enough to be cut into pieces."""
+    """Lines with about this number of characters in all, a few of them blank, equal, or long enough to be cut into pieces."""
     lines: list[str] = []
     number = seed
     while sum(map(len, lines)) < size:
@@ -107,7 +107,7 @@ EXTRACTING: st.SearchStrategy[Strategy] = st.one_of(
 
 
 class SlowChoice:
-    """The lines that stay of some units, found by computing every gain anew at every step."""
+    """The lines that stay of some units, found by computing every gain again at every step."""
 
     def __init__(self, twin: StrategicTwin, units: Sequence[Sequence[int]]) -> None:
         self.twin = twin

@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def account(folder: Path, log: Any, name: str = "log.json") -> TranscriptAccount:
-    """What is read from a file with this log: a text or bytes as they are, a list of texts as lines, else one JSON document."""
+    """The session read from a file with this log: a text or bytes as they are, a list of texts as lines, else one JSON document."""
     path = folder / name
     if isinstance(log, bytes):
         path.write_bytes(log)

@@ -16,7 +16,7 @@ from PIL import Image
 
 
 def png(width: int = 3, height: int = 2, colour: bytes = b"\x10\x20\x30", *, padding: int = 0) -> bytes:
-    """A real picture, all of one colour: red, green, blue; with so many more bytes in a chunk that no reader knows."""
+    """A real picture, all of one colour: red, green, blue; with a number of extra bytes in a chunk that no reader knows."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -66,7 +66,7 @@ def every_kind() -> dict[str, bytes]:
 
 
 def pdf(size: int = 0) -> bytes:
-    """A real document of one blank page, of so many bytes where it can be that short."""
+    """A real document of one blank page. It has the given number of bytes, or the fewest that are possible."""
     data = _pdf(0)
     if len(data) < size:
         comment = size - len(data)

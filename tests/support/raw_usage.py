@@ -86,7 +86,7 @@ def mini_swe_agent(paths: Iterable[Path]) -> Sums:
 
 
 def openhands(paths: Iterable[Path]) -> Sums:
-    """By responses, each of which is in several events."""
+    """By response: each one is in several events."""
     usages = {}
     for document in documents(paths):
         entries = document["history"] if isinstance(document, dict) else document

@@ -1,4 +1,4 @@
-"""What was read of recorded transcripts. Several modules look at all of them, and reading them takes longest: once a process will do.
+"""The sessions of recorded transcripts. Several modules look at all of them, and reading them takes longest: once a process will do.
 
 Nobody changes what comes from here: who wants to, copies it.
 """

@@ -98,7 +98,7 @@ def scores(exchanges: Sequence[Exchange], rule: CalibrationRule) -> Iterator[int
 
 
 def steps(exchanges: Sequence[Exchange]) -> Iterator[tuple[int, int, int]]:
-    """From one reported prompt to the next: what the first had, what was counted since, and what the second had more.
+    """From one reported prompt to the next: the first one's tokens, those counted since, and those that the second one has more.
 
     One after which less was reported, or in which nothing is new, tells nothing.
     """
@@ -130,7 +130,7 @@ def quantile(samples: Sequence[int], rule: CalibrationRule) -> int:
 
 
 def scale_of(anchor: int, added: int) -> int:
-    """Tokens of which the error of a step is a part."""
+    """Tokens: the error of a step is a part of them."""
     return min(added, ADDED_MAX) + anchor // PART + ALLOWED
 
 

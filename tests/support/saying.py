@@ -1,4 +1,4 @@
-"""Items in few words, for the tests of converters: who says what, which call is made, what it is answered."""
+"""Items in few words, for the tests of converters: speakers and texts, calls and their outputs."""
 
 from __future__ import annotations
 

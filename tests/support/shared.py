@@ -1,4 +1,4 @@
-"""Where the recorded transcripts lie that some tests read. They are not ours to publish, so they stand beside the project."""
+"""Where the recorded transcripts lie that some tests read. They are not ours to publish, so they are kept outside the project."""
 
 import os
 from pathlib import Path

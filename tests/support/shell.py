@@ -24,7 +24,7 @@ HERE = str(ROOT)
 
 
 class Shell:
-    """Runs the command line here, and says how it ended and what it printed."""
+    """Runs the command line here; returns its exit code and its output."""
 
     def __init__(self, capture: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> None:
         self._capture = capture

@@ -1,6 +1,6 @@
 """Strategies to try guarantees on, some of them strange, and the slow twin of a view that one of them decides on.
 
-They go by nothing but what they are given, as `Strategy` asks; and by no position in the log, so that a view used as a log goes on as
+They depend on their arguments only, as `Strategy` asks, and on no position in the log, so that a view used as a log goes on as
 it did.
 """
 
@@ -80,7 +80,7 @@ def newest_of_each_tool(units: Sequence[MeasuredUnit], _budget: StrategyBudget) 
 
 @dataclass(eq=False)  # a strategy must be hashable
 class Recorder:
-    """Chooses nothing, and keeps what it was given each time.
+    """Chooses nothing, and keeps its arguments each time.
 
     Attributes:
         units: The units.

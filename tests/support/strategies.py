@@ -1,6 +1,6 @@
 """Random logs that reach the hard corners, and limits that make them matter. How often they do: `tests/trimming/test_strategies.py`.
 
-What is rare is drawn as the highest value, since failing examples are shrunk towards the lowest: they come out plain.
+Rare cases are drawn as the highest value, since failing examples are shrunk towards the lowest: they come out plain.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ def _step(draw: st.DrawFn, draft: Draft) -> None:
 
 
 def _attach(draw: st.DrawFn, draft: Draft) -> None:
-    """What a user attaches to a question: files, then screenshots beside the words."""
+    """What a user attaches to a question: files, then screenshots, and words."""
     for _ in range(draw(st.integers(0, 4))):
         pinned = _rarely(draw, 6)
         common = {**_common(draw, draft), "category": MessageCategory.CONTEXT, "pinned": pinned}
@@ -252,7 +252,7 @@ def sessions(draw: st.DrawFn, *, max_steps: int = 24, ends_in_attachments: bool 
 
 @st.composite
 def limits(draw: st.DrawFn, total: int) -> Limits:
-    """Limits for a log of so many tokens: most of them bite.
+    """Limits for a log with this number of tokens. Most of them are exceeded.
 
     Args:
         draw: Hypothesis's.
@@ -310,14 +310,14 @@ def reported(draw: st.DrawFn, log: Session) -> Session:
             model = draw(st.sampled_from(models))
             usage = Usage(tokens // 3, tokens - tokens // 3, 0, draw(st.sampled_from((0, 10, 60, 400))))
             extra = item.extra if model is None else {**item.extra, "model": model}
-            if _rarely(draw, 4):  # what was sent was counted: as this view, or another one
+            if _rarely(draw, 4):  # the sent request was counted: as this view, or another one
                 request = max(0, local * draw(st.sampled_from((100, 60))) // 100)
                 extra = {**extra, "counted": {"tokens": request, "by": draw(st.sampled_from(("", "", "another")))}}
-            item = replace(item, usage=usage, extra=extra)  # noqa: PLW2901 - what is appended
+            item = replace(item, usage=usage, extra=extra)  # noqa: PLW2901 - the item that is appended
         local += cost(item)
         items.append(item)
     twin = Session(items, id=log.id)
-    if items and _rarely(draw, 6):  # its head is a view, and says itself what it costs
+    if items and _rarely(draw, 6):  # it begins with a saved view, which states its own cost
         settled = draw(st.integers(1, len(items)))
         said = hidden + sum(map(cost, items[:settled])) * factor // 100
         twin.restore_seams(log.response_breaks, settled, said)

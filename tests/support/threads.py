@@ -1,4 +1,4 @@
-"""Several threads at once, for tests of what they share."""
+"""Several threads at once, for tests of shared state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def turns_often() -> Iterator[None]:
 
 
 def together(*calls: Callable[[], object]) -> None:
-    """Runs them at once, and raises what they raise."""
+    """Runs them at once, and raises their exceptions."""
     start = Barrier(len(calls))
 
     def run(call: Callable[[], object]) -> None:

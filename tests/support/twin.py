@@ -407,7 +407,7 @@ class Twin:
         return open_calls * self.limits.synthetic + opening + usage_note + closing + len(digests) * self.limits.digest
 
     def told(self) -> list[int]:
-        """The items that the model is told have gone: dropped, and no summary stands for them."""
+        """The items that the line about removed items counts: dropped, and no summary stands for them."""
         return sorted(self.dropped - self.compacted) if self.limits.note_removed else []
 
     def removed_line(self) -> Removed | None:

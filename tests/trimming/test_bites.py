@@ -1,6 +1,6 @@
-"""Proof that the tests bite: faults that a change could bring, as patches in `tests/bites/`, each of which a test must catch.
+"""Proof that the tests bite: faults that a change could bring, as patches in `tests/bites/`. A test must catch each of them.
 
-A patch that no longer applies fails here too: whoever changes the code renews it, with `git diff -U1`.
+A patch that no longer applies fails here too. Change it with the code, with `git diff -U1`.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def spoil(copy: Path, patch: Path) -> None:
         command = [program, "-p1", "-i", str(patch)]
     else:
         pytest.skip("neither git nor patch is installed")
-    # In a repository git would take the paths for its own, and skip what is not there.
+    # In a repository git would take the paths for its own, and skip missing ones.
     done = subprocess.run(
         command, cwd=copy, env={**os.environ, "GIT_CEILING_DIRECTORIES": str(copy.parent)}, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Extracts: what counts as a line and as a term, and how the rest of the library meets an item of which only lines are left."""
+"""Extracts: lines and terms, and how the rest of the library handles an item that has only lines left."""
 
 from __future__ import annotations
 

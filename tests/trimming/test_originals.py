@@ -1,4 +1,7 @@
-"""What a changed output says that it was: a view may be a log, whose outputs are told of and changed again as the originals are."""
+"""The original sizes that a changed output records.
+
+A view may be a log: its outputs are described, and changed again, as their originals would be.
+"""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_ordinary_names_and_ids_are_shown_as_they_are(name: str, item_id: str) -
 
 @given(st.lists(HOSTILE, min_size=1, max_size=4, unique=True))
 def test_what_a_placeholder_shows_is_recallable(ids: list[str]) -> None:
-    """Any text may be an id: what is shown of it gives back that item and no other."""
+    """Any text may be an id: its shown form gives back that item and no other."""
     ids = [item.id for item in Session([FunctionCallOutput("run", "x", "c", id=entry) for entry in dict.fromkeys(map(cleaned, ids))]).items]
     session = Session([FunctionCallOutput("run", [f"text {number}", Image(url="u")], "c", id=entry) for number, entry in enumerate(ids)])
     aliases = [shown_id(entry) for entry in ids]
@@ -163,7 +163,7 @@ AMOUNTS = st.one_of(st.integers(0, 20), st.integers(), st.just(10**600), st.bool
     st.one_of(st.sampled_from(["cleared", "truncated", "images replaced"]), st.text(), st.lists(st.integers())),
 )
 def test_a_forged_note_does_no_harm(was: dict[str, Any], mark: object) -> None:
-    """A saved session may carry a view's marks that no view made: its own item is told wrongly at most, in a short line."""
+    """A saved session may carry marks that no view made: at most its own item is described wrongly, in a short line."""
     forged = FunctionCallOutput("run", ["the text", Image(url="u")], "c", id="i", extra={MARK: mark, WAS: was})
     session = Session([Message("user", "hi"), FunctionCall("run", "{}", "c"), forged])
     check(output_placeholder(forged))

@@ -1,4 +1,4 @@
-"""A strategy is a stranger: what it gives wrong is an error that says so, and the session and the manager are as before."""
+"""A strategy is somebody else's code: an invalid choice is an error that says so, and changes neither session nor manager."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_strategy_that_recovers_gives_what_it_would_have_given_at_once() -> No
 
 
 def test_forged_units_change_no_number() -> None:
-    """A choice is of a unit; what the strategy believes that it costs is nobody's concern."""
+    """A choice names a unit; the cost that a strategy believes in does not matter."""
 
     def forges(units: Any, _budget: Any) -> list[Choice]:
         return [replace(unit, tokens=-(10**9), category=None, places=()).drop() for unit in free(units)]

@@ -160,7 +160,7 @@ def test_a_strategy_is_asked_with_the_view_and_the_limits_of_its_manager() -> No
         assert len({*units, *map(replace, units)}) == len(units), "they are frozen values"
 
 
-# What they are
+# Their definitions
 
 
 def test_strategies_compose_from_both_sides_and_chains_are_flat() -> None:

@@ -1,4 +1,4 @@
-"""What is no strategy, or one that makes no sense, is refused when it is made: a `BudgetError` that names the setting."""
+"""An object that is no strategy, or one that makes no sense, is refused when it is made: a `BudgetError` that names the setting."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def late(category: MessageCategory) -> list[Item]:
 
 
 def as_large_as_its_placeholder(name: str) -> FunctionCallOutput:
-    """An output that costs what it would cost cleared, so that clearing it gains nothing."""
+    """An output whose placeholder would cost as much, so that clearing it gains nothing."""
     outputs = (output(name, "x" * size) for size in range(999))
     return next(entry for entry in outputs if cost(entry) == cost(cleared(entry)))
 
@@ -107,7 +107,7 @@ LOGS: dict[str, list[Item]] = {
         said("assistant", "x" * 80),
         said("user", "bye"),
     ],
-    "images in all that is protected, and in what is not": [
+    "images in protected items, and in others": [
         said("system", "rules"),
         said("user", picture(40), category=MessageCategory.SYSTEM),
         said("user", "a", picture(60), picture(30)),

@@ -1,6 +1,6 @@
 """Strict stand-ins for the providers on 127.0.0.1: they refuse with the documented errors, and else answer as the script says.
 
-They are a second opinion on what is valid, and so share no code with `session.providers`, nor with each other's rules.
+They are a second opinion on validity, and so share no code with `session.providers`, nor with each other's rules.
 """
 
 from .answers import Block, Call, Raw, Say, Script, Think, in_order

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API on the loopback: it answers, signs what it thinks, and knows its signatures again.
+"""Anthropic's Messages API on the loopback: it answers, signs its thinking, and checks its own signatures.
 
 A signature has two halves: one is made of the thought (A4), one of the thought and of the conversation before it (A5).
 """
@@ -129,7 +129,7 @@ class AnthropicStub(Stub):
     # A4 and A5
 
     def _checked_thoughts(self, body: Body) -> tuple[bytes, list[Body]]:
-        """A digest of the conversation as the model sees it, and what was dropped from it for that."""
+        """A hash of the conversation as the model sees it, and the parts that it does not see."""
         thinking = body.get("thinking") or {}
         binding = thinking.get("block_binding") or {}
         drops = binding.get("prefix_mismatch_behavior") == "drop_block"
@@ -195,7 +195,7 @@ class AnthropicStub(Stub):
             )
 
     def _verified(self, block: Body, where: str, *, latest: bool) -> tuple[bytes, bytes]:
-        """The halves of a block's seal, the first of which is ours."""
+        """The halves of a block's seal; the first one is ours."""
         redacted = block["type"] == "redacted_thinking"
         try:
             raw = base64.b64decode(block["data"] if redacted else block["signature"], validate=True)
@@ -256,7 +256,7 @@ class AnthropicStub(Stub):
 
 
 def _before_recalls(body: Body) -> list[list[Body]]:
-    """What was thought before the recalls that the request ends with: their exchange may be left out, with all that was thought in it."""
+    """The thinking before the recalls that the request ends with: their exchange may be left out, with all that was thought in it."""
     thoughts: list[list[Body]] = []
     for message in reversed([message for message in body["messages"] if message["role"] == "assistant"]):
         blocks = blocks_of(message)

@@ -41,7 +41,7 @@ def blocks_of(message: Body) -> list[Body]:
 
 
 def is_server_result(kind: object) -> bool:
-    """Whether a block of this type is what a tool of the provider's answered."""
+    """True for a block that holds the answer of one of the provider's tools."""
     return isinstance(kind, str) and kind.endswith("_tool_result") and kind != "mcp_tool_result"
 
 

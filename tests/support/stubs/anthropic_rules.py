@@ -16,7 +16,7 @@ from .server import Body, Refusal
 PICTURES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 MEGABYTE = 1024 * 1024
 MANY, SIDE, SIDE_OF_MANY, PICTURES_MAX, BYTES_MAX = 20, 8000, 2000, 100, 10 * MEGABYTE
-"""More blocks than this are many; pixels; pixels where there are many; image blocks; characters of base64."""
+"""The limits of image blocks: the number from which there are many, pixels, pixels if there are many, blocks, characters of base64."""
 
 
 def check_request(body: Body, *, prefill: bool) -> None:
@@ -161,7 +161,7 @@ def _refuse_unanswered(number: int, missing: Sequence[str]) -> None:
 
 
 def _is_paused(message: Body) -> bool:
-    """Whether the model paused here for a tool of the provider's own: with that last of all, it goes on."""
+    """True if the model paused here for one of the provider's tools: a request that ends so is continued."""
     blocks = blocks_of(message)
     return message["role"] == "assistant" and bool(blocks) and blocks[-1]["type"] in ("server_tool_use", "mcp_tool_use")
 
@@ -178,7 +178,7 @@ def _check_server_calls(blocks: Sequence[Body], where: str) -> None:
 
 
 def marks_of(blocks: Sequence[object]) -> Iterator[tuple[str, Any]]:
-    """Every `cache_control` in some blocks and in what they hold, each with its place after a dot."""
+    """Every `cache_control` in some blocks and in their contents, each with its position after a dot."""
     for number, block in enumerate(blocks):
         if isinstance(block, dict):
             if isinstance(block.get("content"), list):

@@ -33,7 +33,7 @@ class PrefixCache:
         self._minimum = minimum
 
     def marked(self, blocks: Sequence[object], marks: Iterable[int]) -> Spent:
-        """What is spent where only marked places are written, and read from up to 20 blocks before a mark."""
+        """The cost where only marked places are written, and read from up to 20 blocks before a mark."""
         digests, sums = _prefixes(blocks)
         last = read = 0
         ends = [mark + 1 for mark in marks]
@@ -49,7 +49,7 @@ class PrefixCache:
         return Spent(read, max(0, last - read), sums[-1] - max(last, read))
 
     def whole(self, blocks: Sequence[object]) -> Spent:
-        """What is spent where the provider caches of its own accord, whatever was sent before."""
+        """The cost where the provider caches of its own accord, whatever was sent before."""
         digests, sums = _prefixes(blocks)
         read = next((sums[end] for end in range(len(blocks), 0, -1) if digests[end] in self._written), 0)
         self._written.update(digests[1:])

@@ -273,7 +273,7 @@ def _responses(content: Body) -> list[Body]:
 
 
 def _says(content: Body) -> bool:
-    """Whether a turn of the user begins here, and is not a tool's answer."""
+    """True if a turn of the user begins here, and not a tool's answer."""
     return content["role"] == "user" and not _responses(content)
 
 

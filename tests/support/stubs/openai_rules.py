@@ -69,7 +69,7 @@ def check_text(value: object, where: str, *, most: int = STRING_MAX, least: int 
 
 
 def check_name(value: object, where: str, *, most: int) -> None:
-    """Nothing, where it is a function's name of so many characters at most."""
+    """Nothing, if this is a function's name with at most this number of characters."""
     if not NAME.fullmatch(check_text(value, where, most=most, least=1)):
         raise Refusal(
             f"Invalid '{where}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
@@ -143,7 +143,7 @@ def wrong_type(where: str, expected: str, value: object) -> NoReturn:
     """Never returns.
 
     Raises:
-        Refusal: The value is of another type.
+        Refusal: The value has another type.
     """
     names = {str: "a string", list: "an array", dict: "an object", type(None): "null", bool: "a boolean", int: "an integer"}
     found = names.get(type(value), "a decimal")

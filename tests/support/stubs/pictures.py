@@ -35,7 +35,7 @@ def decoded(text: object) -> bytes | None:
 
 
 def look(data: bytes) -> Picture | None:
-    """The picture, or None where there is none."""
+    """The picture; None without one."""
     try:
         return _png(data) or _gif(data) or _jpeg(data) or _webp(data)
     except (struct.error, IndexError):

@@ -50,7 +50,7 @@ class Stub(abc.ABC):
 
     Attributes:
         requests: The bodies that came, in order, refused ones too.
-        answers: What was answered, refusals left out.
+        answers: The answers, without refusals.
         script: The model.
     """
 
@@ -112,7 +112,7 @@ class Stub(abc.ABC):
 
     def respond(self, path: str, headers: Mapping[str, str], raw: bytes) -> tuple[int, Body]:
         """Status and body for the bytes of a request."""
-        with self._lock:  # one at a time: what is asked at once is still answered in an order
+        with self._lock:  # one at a time: simultaneous requests are answered in some order
             try:
                 if len(raw) > self.largest:
                     raise Refusal("Request exceeds the maximum size", status=413, kind="request_too_large")  # noqa: TRY301 - as all others
