@@ -44,7 +44,7 @@ REASONS = {
         Reason.FIRST_MESSAGE,
         Reason.KEPT_BY_RULE,
     },
-    Action.REPLACE_IMAGES: {Reason.TOO_MANY_IMAGES, Reason.LAST_RESORT},
+    Action.REPLACE_IMAGES: {Reason.TOO_MANY_IMAGES, Reason.OVER_BUDGET, Reason.LAST_RESORT},
     Action.TRUNCATE: {Reason.LAST_RESORT},
     Action.CLEAR: {Reason.OVER_SHARE, Reason.OVER_BUDGET, Reason.SUPERSEDED},
     Action.DROP: {

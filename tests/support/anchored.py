@@ -27,6 +27,7 @@ class Request:
         edits: How often the request had been changed.
         is_exact: True if it was reported.
         unlogged: Tokens of the response before it that the local count lacks.
+        note: Tokens of its line about removed items; 0 if it has none, or the log came with one.
     """
 
     place: int
@@ -37,6 +38,7 @@ class Request:
     edits: int
     is_exact: bool
     unlogged: int = 0
+    note: int = 0
 
 
 @dataclass
@@ -209,14 +211,14 @@ class AnchoredTwin(Twin):
 
     def request(self) -> Request:
         """The request as it is now, not reported yet."""
-        unlogged = self.unlogged()
-        return Request(self.length, 0, 0, self.costs(), self.counted(), self.edit_count, is_exact=False, unlogged=unlogged)
+        unlogged, note = self.unlogged(), self.limits.note if self.told() and self.earlier is None else 0
+        return Request(self.length, 0, 0, self.costs(), self.counted(), self.edit_count, is_exact=False, unlogged=unlogged, note=note)
 
     def report(self, request: Request, tokens: int, output: int, new: int, sent_count: int | None) -> None:
         """Take a report of the request, or of the one that was sent instead, if its local count is another."""
         replaced = self.summarised_places(request.place) - set(request.item_costs)
         log = sum(cost(self.items[place]) for place in range(request.place) if place not in replaced and not self.is_free(place))
-        untrimmed = request.local - sum(request.item_costs.values()) + log
+        untrimmed = request.local - request.note - sum(request.item_costs.values()) + log
         self.reports.append(Report(tokens, request.local, untrimmed, request.unlogged, sent_count))
         is_accepted, sure = judged(self.reports)
         if not is_accepted:

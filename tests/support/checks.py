@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from context_window import Action
 from session.identity import is_digest
-from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
+from session.items import AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.session import Session
 from tests.support.engine import MARK, Cut, Outcome, changed, cleared, cleared_call
-from tests.support.twin import Twin, answers, category_of, cost, is_summary, never_sent, responses, unit_of
+from tests.support.twin import Twin, answers, category_of, cost, is_answer, is_summary, never_sent, responses, unit_of
 
 
 def frontier(items: list[Item], breaks: frozenset[str]) -> set[int]:
@@ -87,8 +87,8 @@ def check_kept(log: Session, view: Session) -> None:
         is_unpinned = not item.pinned and item.category is not MessageCategory.SYSTEM
         if (
             is_unpinned
-            and isinstance(item, Message)
-            and item.role != "assistant"
+            and isinstance(item, Message | AgentHandoff)
+            and not is_answer(item)
             and item.category is MessageCategory.CONTEXT
             and not is_asking(items, place)
         ):
