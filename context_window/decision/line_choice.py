@@ -4,9 +4,9 @@
    not show yet. So of two lines that say the same, the second is worth nothing. The tokens are the line's part of the item's, by its
    characters.
 2. The first line of an item costs its heading in the digest besides, and a gap after the last line.
-3. A unit is shown whole or not at all if it has no lines, if the headings of its items would cost as much as the unit, or while one of
-   its calls waits for an output. Its price is its tokens, and its gain is that of all its terms. If so many lines of another unit were
-   taken that these cost as much as the unit, it stays whole, too.
+3. A unit is shown whole or not at all if it has no lines, or if the headings of its items would cost as much as the unit. Its price is
+   its tokens, and its gain is that of all its terms. If so many lines of another unit were taken that these cost as much as the unit, it
+   stays whole, too.
 4. Greedy: the line or unit with the highest gain per token is taken, again and again, until the one whose turn it is does not fit any
    more, or gains nothing. Of equal ones, the newest item's first line goes first.
 5. What was not taken leaves: items without a line, and reasoning, which is never parted from what it led to.
@@ -87,7 +87,7 @@ def _candidate(view: View, head: int) -> Candidate:
     candidate, log, indices = Candidate(), view.log, view.members(head)
     lines = {at: numbers for at in indices if not log.summarised[at] and (numbers := shown_lines(view, at))}
     candidate.tokens = sum(map(view.costs.__getitem__, indices))
-    if lines and not log.is_waiting(head) and sum(log.measures.section_tokens(log.items[at], ()) for at in lines) < candidate.tokens:
+    if lines and sum(log.measures.section_tokens(log.items[at], ()) for at in lines) < candidate.tokens:
         candidate.lines = lines
     else:
         candidate.terms = dict.fromkeys(term for at in indices for term in shown_terms(view, at))

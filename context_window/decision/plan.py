@@ -45,7 +45,7 @@ class Reason(Enum):
     NOT_BY_STRATEGY = "the strategy keeps it"
     NO_LINES = "other units have more valuable lines"
     UNREAD_CONTEXT = "over budget, with nothing older left"
-    LAST_RESORT = "what must be kept is larger than the budget"
+    LAST_RESORT = "the rest of the request leaves too little room"
     COMPACTED = "a summary stands for it"
     ORPHAN = "an output without a call before it"
     REPLACED_PROMPT = "a config update replaced these instructions"
