@@ -145,6 +145,8 @@ class Extract(Composable):
     so does the request up to there: the provider's cache holds it. If there is no room for that, lines are chosen again, from the digests
     too.
 
+    After a trim a note at the end restates the plan, the last failure and the files under edit, as far as the view lacks them.
+
     All parts are of the tokens above which a view is trimmed. If the view is still larger than the budget, outputs and calls that the model
     has not read yet are truncated: one large output must not cost everything before it. If even that is not enough, `PriorityTrim` follows.
 
@@ -165,6 +167,11 @@ class Extract(Composable):
     @property
     def shortens_unread(self) -> bool:
         """True: what it leaves is worth more than the middle of a large output."""
+        return True
+
+    @property
+    def restates_work(self) -> bool:
+        """True: lines are chosen by what they name, and the plan, the last failure and the files under edit are more than names."""
         return True
 
     def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> list[Extraction]:
@@ -348,6 +355,7 @@ def advisers_of(strategy: Strategy | None, *, waits_for_trigger: bool = False) -
             above_units=None if waits_for_trigger and isinstance(part, SlidingWindow) else getattr(part, "above_units", None),
             takes_system=getattr(part, "takes_system", False),
             shortens_unread=getattr(part, "shortens_unread", False),
+            restates_work=getattr(part, "restates_work", False),
         )
         for part in parts_of(strategy)
         if not isinstance(part, PriorityTrim | NeverTrim)
@@ -374,7 +382,7 @@ def check_strategy(name: str, strategy: object) -> None:
     units = getattr(strategy, "above_units", None)
     if units is not None and (type(units) is not int or units < 0):
         raise BudgetError(f"{name}.above_units", units, "make it None, or a whole number of 0 or more")
-    for attribute in ("final", "takes_system", "shortens_unread"):
+    for attribute in ("final", "takes_system", "shortens_unread", "restates_work"):
         if not isinstance(value := getattr(strategy, attribute, False), bool):
             raise BudgetError(f"{name}.{attribute}", value, "make it True or False")
 

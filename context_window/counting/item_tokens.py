@@ -111,7 +111,6 @@ class _ItemCounts:
         cut: The last limit other than 0 that a cut was made for, and the cut.
         shortest: The cut for a limit of 0; None until asked for.
         line_price: What its lines cost; None until asked for.
-        bare: Tokens of its heading in a digest; None until asked for.
     """
 
     __slots__ = ("bare", "base", "cleared", "cleared_cut", "counter", "cut", "fixed_parts", "images", "line_price", "measured", "shortest")
@@ -208,15 +207,9 @@ class Measurer:
             memo.line_price = LinePrice(self.counter.count_text(GAP), tokens, max(1, sum(map(len, texts_of(item)))))
         return memo.line_price
 
-    def section_tokens(self, item: Item, lines: Sequence[int]) -> int:
-        """Return the tokens of what a digest shows of the item if it shows these lines."""
-        memo = self._memo(item)
-        if not lines and memo.bare is not None:
-            return memo.bare
-        tokens = self.counter.count_part(_as_sent(Text(section(item, lines))))
-        if not lines:
-            memo.bare = tokens
-        return tokens
+    def section_tokens(self, item: Item, lines: Sequence[int], call: FunctionCall | None = None) -> int:
+        """Return the tokens of what a digest shows of the item if it shows these lines; `call` is that of an output."""
+        return self.counter.count_part(_as_sent(Text(section(item, lines, call))))
 
     def truncated(self, item: Item, limit: int) -> Cut:
         """Return the longest cut of an item that costs at most `limit` tokens, or the shortest cut if none fits.

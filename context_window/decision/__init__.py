@@ -26,6 +26,7 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
       `images.py`         older images become placeholders: all but the newest if there are more than allowed, and in a trim as many as
                           needed, before anything else is taken;
       `strategy.py`       strategies choose what to give up. Their choices are checked before any is applied;
+      `state_note.py`     after a trim one note restates the state of the work (rule 14);
       `priority.py`       units are dropped if there are too many items; outputs and calls are cleared and units dropped if the request
                           costs too much (rule 4);
       `usage_note.py`     a line about usage, decided before tokens are taken, which leave room for it;
@@ -34,7 +35,7 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
       `request_texts.py`  what converters add costs tokens;
       `digests.py`        lines of older items stand in digests (rule 7).
     After a trim, rules may settle what they added: the line about usage goes if it is no longer due, and a digest moves to the first item
-    that is left in it.
+    that is left in it; the note about the work is written anew.
 4.  Tokens are taken in two passes. The first takes from a category only while it is above its share of the goal, the second without that
     limit. Both go through SYSTEM_OUTPUT, DIALOG and CONTEXT in this order and stop at the goal. In SYSTEM_OUTPUT, units are cleared
     before any is dropped: of each the outputs one by one, then the calls, whose long string values in the arguments become placeholders
@@ -52,7 +53,9 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
 7.  A strategy may choose units of which only the most valuable lines stay (`keep_lines`). The engine chooses the lines
     (`line_choice.py`) by their terms (`terms.py`), and one digest (`extracts.py`) shows them: a message in the user's voice, with the id of
     the first item in it, before that item or the response which it is in. Of a unit with lines in it, nothing else stays; units without
-    any are dropped. Lines that have left do not come back. A digest's lines count for the categories of their items, its frame is overhead.
+    any are dropped. Lines that have left do not come back. Lines with rules of the user (*must*, *never* and the like) are chosen before
+    all others, terms of the state of the work count three times, and lines that repeat others count only if they name an error. A
+    digest's lines count for the categories of their items, its frame is overhead.
 8.  A summary stands where the items that it replaces stood: before the first of them that is not held, or before the response which that
     one is in. Its position in the log, where it came in, decides everything else. A compaction that the provider made stays where it is.
     A unit that has left for a summary comes back if an output for one of its calls comes later.
@@ -67,6 +70,11 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
     choice of lines has dropped: it would change with every such choice, and with it everything that the provider's cache holds.
 13. Costs are local counts. Whatever else is known about a request's cost comes through one door (`Totals` in `view.py`): a correction that
     may treat items from a mark on differently, so the sum of those (`View.newer`) is kept apart.
+14. If a strategy asks for it (`restates_work`, as `Extract()` does) and items are not limited in number, a trim ends with one note at the
+    end of the request, a message in the user's voice in the form of a digest: the plan written last, the lines of the last output that
+    failed, the files edited last as put together from reads and edits (`working_state.py`), each as far as the view lacks its lines; and
+    what the outputs that left whole were about, with their ids. It has at most .15 of the trigger, and is left out where the view would
+    then fill more than .9 of it. It stays in its place until the next trim, which writes another, and goes before other items must.
 
 Other files: `limits.py` the settings as numbers; `strategy_api.py` what strategies see and return; `placeholders.py` the texts that stand
 for removed content; `refused_parts.py` what providers refused; `shown.py` a view as a session and as a plan; `plan.py` and `plan_text.py`

@@ -10,6 +10,7 @@ from .frontier import Frontier, Unread
 from .images import Images
 from .priority import ItemLimit, TokenLimit
 from .request_texts import RequestTexts
+from .state_note import StateNote
 from .strategy import Strategies
 from .summaries import Summaries
 from .usage_note import UsageNote
@@ -19,6 +20,7 @@ RULES: tuple[Rule, ...] = (
     Summaries(),
     Images(),
     Strategies(),
+    StateNote(),
     ItemLimit(),
     UsageNote(),
     Unread(),

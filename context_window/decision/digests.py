@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from session.items import Item
 
-from .extracts import digest
+from .extracts import DigestPart, digest
 from .view import Rule, View
 
 
@@ -32,4 +32,5 @@ class Digests(Rule):
         """Yield the digests. Each has the id of its first item."""
         for before in view.digests:
             indices = view.digest_items(before)
-            yield before, indices[0], digest([(view.log.items[at], view.edits[at].lines or ()) for at in indices])
+            parts = [DigestPart(view.log.items[at], view.edits[at].lines or (), view.log.calls.get(at)) for at in indices]
+            yield before, indices[0], digest(parts)

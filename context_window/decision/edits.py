@@ -64,8 +64,14 @@ class Measures(Protocol):
     def line_price(self, item: Item) -> LinePrice:
         """Return what the lines of an item cost."""
 
-    def section_tokens(self, item: Item, lines: Sequence[int]) -> int:
-        """Return the tokens of what a digest shows of the item if it shows these lines; with none, a heading and a gap."""
+    def section_tokens(self, item: Item, lines: Sequence[int], call: FunctionCall | None = None) -> int:
+        """Return the tokens of what a digest shows of the item if it shows these lines; with none, a heading and a gap.
+
+        Args:
+            item: The item.
+            lines: The numbers of its lines.
+            call: The call that it answers, if it is an output.
+        """
 
     def truncated(self, item: Item, limit: int) -> Cut:
         """Return the longest cut with which an item costs at most `limit` tokens, or the shortest cut there is."""

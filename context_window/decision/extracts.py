@@ -3,7 +3,7 @@
 Example, with lines 1 and 4 of an output, and one of a call:
 
     [extracts of earlier items; the recall id of each ends its heading]
-    ## read_file output 3fa9c1
+    ## read_file src/ledger/rows.py 3fa9c1
     …
     ParseError in read_rows: no rows
     …
@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from session.identity import digest_record
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
@@ -33,6 +33,7 @@ from session.removed import short_id
 
 from .placeholders import DIGEST, MARK, NAME_SHOWN, TAKEN, WAS, media_words
 from .plan import Cut
+from .tool_rules import subject_of
 
 GAP = "\n…\n"
 """Stands between two lines where lines are missing."""
@@ -90,37 +91,54 @@ def uncut_lines(item: Item, lines: Sequence[Line], cut: Cut) -> list[int]:
     ]
 
 
-def digest(sources: Sequence[tuple[Item, Sequence[int]]]) -> Message:
-    """Return the digest of some items, with the first one's id.
+class DigestPart(NamedTuple):
+    """What a digest shows of an item.
 
-    Args:
-        sources: The items, and of each the numbers of its lines in rising order.
+    Attributes:
+        item: The item.
+        lines: The numbers of its lines, in rising order.
+        call: The call that it answers, if it is an output.
     """
-    first = sources[0][0]
-    sections = [Text(section(item, numbers)) for item, numbers in sources]
+
+    item: Item
+    lines: Sequence[int]
+    call: FunctionCall | None = None
+
+
+def digest(parts: Sequence[DigestPart]) -> Message:
+    """Return the digest of some items, with the first one's id."""
+    first = parts[0].item
+    sections = [Text(section(*part)) for part in parts]
     return Message(
         "user",
         (Text(HEAD), *sections),
         id=first.id,
         created_at=first.created_at,
         category=first.category,
-        extra={MARK: DIGEST, WAS: digest_record([item for item, _ in sources])},
+        extra={MARK: DIGEST, WAS: digest_record([part.item for part in parts])},
     )
 
 
-def section(item: Item, numbers: Sequence[int]) -> str:
-    """Return what a digest shows of an item: a heading, and lines of it. Without any, the heading and a gap."""
+def section(item: Item, numbers: Sequence[int], call: FunctionCall | None = None) -> str:
+    """Return what a digest shows of an item: a heading, and lines of it. Without any, the heading and a gap.
+
+    Args:
+        item: The item.
+        numbers: The numbers of its lines, in rising order.
+        call: The call that it answers, if it is an output.
+    """
     if not numbers:
-        return f"{_heading(item)}{GAP[:-1]}"
+        return f"{_heading(item, call)}{GAP[:-1]}"
     texts = texts_of(item)
     lines = lines_of(texts)
-    return f"{_heading(item)}\n{_excerpt(texts, lines, numbers, range(len(lines)))}"
+    return f"{_heading(item, call)}\n{_excerpt(texts, lines, numbers, range(len(lines)))}"
 
 
-def _heading(item: Item) -> str:
-    """Return the heading of an item in a digest: what it is, the images and documents that it lacks, and its id."""
+def _heading(item: Item, call: FunctionCall | None) -> str:
+    """Return the heading of an item in a digest: what it is or is about, the images and documents that it lacks, and its id."""
     if isinstance(item, FunctionCall | FunctionCallOutput):
-        what = f"{short_name(item.name, NAME_SHOWN)} {'call' if isinstance(item, FunctionCall) else 'output'}"
+        subject = "call" if isinstance(item, FunctionCall) else (call and subject_of(call)) or "output"
+        what = f"{short_name(item.name, NAME_SHOWN)} {short_name(subject, NAME_SHOWN)}"
     else:
         what = item.role if isinstance(item, Message) else item.type
     parts = parts_of_item(item)

@@ -87,6 +87,11 @@ class Limits:
         """True if a strategy asks to truncate what the model has not read yet before anything that it has left is taken."""
         return any(adviser.shortens_unread for adviser in self.advisers)
 
+    @property
+    def restates_work(self) -> bool:
+        """True if a strategy asks for a note that restates the state of the work after a trim. Where items are counted, it would be one."""
+        return self.items_max is None and any(adviser.restates_work for adviser in self.advisers)
+
     def boundless(self) -> Limits:
         """Return these limits without any limit: nothing is ever trimmed, and reports are ignored."""
         return replace(

@@ -2,7 +2,8 @@
 
 1. Every line has a price, its tokens with a gap, and a gain: the sum of the values of its terms (`terms.py`) which the view does
    not show yet. So of two lines that say the same, the second is worth nothing. The tokens are the line's part of the item's, by its
-   characters.
+   characters. Terms of the state of the work (`working_state.py`) count three times. Lines that repeat others gain nothing
+   (`TermIndex.is_repeated`), nor does a unit that has no other lines.
 2. The first line of an item costs its heading in the digest besides, and a gap after the last line.
 3. A unit is shown whole or not at all if it has no lines, or if the headings of its items would cost as much as the unit. Its price is
    its tokens, and its gain is that of all its terms. If so many lines of another unit were taken that these cost as much as the unit, it
@@ -26,12 +27,15 @@ from typing import TypeAlias
 from session.units import KIND_OUTPUT
 
 from .edits import LinePrice
-from .extracts import uncut_lines
+from .extracts import texts_of, uncut_lines
 from .terms import Term, TermIndex
 from .view import View
+from .working_state import state_lines
 
 Excerpts: TypeAlias = Mapping[int, tuple[tuple[int, ...], int]]
 """What a digest shows of items: by position the numbers of its lines, in rising order, and the tokens of these with their heading."""
+STATE = 3
+"""Factor of the value of terms that belong to the state of the work (`working_state.py`)."""
 WHOLE = -1
 """Stands for a line: all of a unit."""
 Entry: TypeAlias = tuple[float, int, int, bool]
@@ -65,16 +69,15 @@ def choose_lines(view: View, heads: Sequence[int], room: int) -> dict[int, Excer
         heads: The units to choose from. They are in the view.
         room: Tokens that they may have together.
     """
-    log, index = view.log, view.log.terms
-    visible = view.visible()
-    index.read(log.items, [tokens + log.free.get(at, 0) for at, tokens in enumerate(log.tokens)], visible)
+    log, visible = view.log, view.visible()
+    read_terms(view, visible)
     candidates = {head: _candidate(view, head) for head in heads}
     choice = _LineChoice(view, visible, candidates)
     choice.take(room)
     remaining: dict[int, Excerpts] = {}
     for head, candidate in candidates.items():
         lines = {at: tuple(sorted(choice.chosen[at])) for at in candidate.lines if at in choice.chosen}
-        excerpts = {at: (numbers, log.measures.section_tokens(log.items[at], numbers)) for at, numbers in lines.items()}
+        excerpts = {at: (numbers, log.section_tokens(at, numbers)) for at, numbers in lines.items()}
         is_in_digest = any(view.edit(at).lines is not None for at in lines)
         is_worthwhile = is_in_digest or sum(tokens for _, tokens in excerpts.values()) < candidate.tokens
         if lines or candidate.is_whole:
@@ -82,12 +85,21 @@ def choose_lines(view: View, heads: Sequence[int], room: int) -> dict[int, Excer
     return remaining
 
 
+def read_terms(view: View, visible: Iterable[int]) -> None:
+    """Read the terms of the log that are new, and keep those of the items at these positions."""
+    log = view.log
+    log.terms.read(log.items, [tokens + log.free.get(at, 0) for at, tokens in enumerate(log.tokens)], visible)
+
+
 def _candidate(view: View, head: int) -> Candidate:
     """Return a unit with its lines that the view shows."""
     candidate, log, indices = Candidate(), view.log, view.members(head)
-    lines = {at: numbers for at in indices if not log.summarised[at] and (numbers := shown_lines(view, at))}
+    shown = {at: numbers for at in indices if not log.summarised[at] and (numbers := shown_lines(view, at))}
+    lines = {at: unrepeated for at, numbers in shown.items() if (unrepeated := _unrepeated(view, at, numbers))}
     candidate.tokens = sum(map(view.costs.__getitem__, indices))
-    if lines and sum(log.measures.section_tokens(log.items[at], ()) for at in lines) < candidate.tokens:
+    if shown and not lines:
+        return candidate  # worth nothing
+    if lines and sum(log.section_tokens(at, ()) for at in lines) < candidate.tokens:
         candidate.lines = lines
     else:
         candidate.terms = dict.fromkeys(term for at in indices for term in shown_terms(view, at))
@@ -103,6 +115,12 @@ def shown_lines(view: View, index: int) -> Sequence[int]:
         return edit.lines
     lines = view.log.terms[index].lines
     return range(len(lines)) if edit.cut is None else uncut_lines(view.log.items[index], lines, edit.cut)
+
+
+def _unrepeated(view: View, index: int, numbers: Sequence[int]) -> Sequence[int]:
+    """Return those of an item's lines that are worth something (`TermIndex.is_repeated`)."""
+    texts, (lines, _, _), terms = texts_of(view.log.items[index]), view.log.terms[index], view.log.terms
+    return [number for number in numbers if not terms.is_repeated(index, texts[(line := lines[number])[0]][line[1] : line[2]])]
 
 
 def shown_terms(view: View, index: int) -> Iterable[Term]:
@@ -127,6 +145,7 @@ class _LineChoice:
         self._candidates = candidates
         self._heads = head = view.log.groups.head
         self._prices: dict[int, tuple[LinePrice, int]] = {}  # by position: of the lines of the item, and of its heading
+        self._state = {term for line in state_lines(view.log.items) for term in self._index.terms_of(line)}
         unchosen = (at for at in visible if head[at] not in candidates)
         self._values = dict.fromkeys((term for at in unchosen for term in shown_terms(view, at)), 0.0)  # of terms in view: 0
 
@@ -197,7 +216,7 @@ class _LineChoice:
         for term in terms:
             value = values.get(term)
             if value is None:
-                value = values[term] = self._index.value(term, self._window)
+                value = values[term] = self._index.value(term, self._window) * (STATE if term in self._state else 1)
             gain += value
         return gain
 
@@ -213,6 +232,6 @@ class _LineChoice:
         """Return what the lines of an item cost, and its heading."""
         known = self._prices.get(at)
         if known is None:
-            item, measures = self._log.items[at], self._log.measures
-            known = self._prices[at] = measures.line_price(item), measures.section_tokens(item, ())
+            log = self._log
+            known = self._prices[at] = log.measures.line_price(log.items[at]), log.section_tokens(at, ())
         return known

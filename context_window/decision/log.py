@@ -75,6 +75,7 @@ class Log:
         media: Positions of items with images or documents.
         summarised: 1 if a summary stands for the item.
         replaced: Number of these items.
+        calls: By position of an output, the call that it answers.
         moved: Summaries that are shown before another position than their own (rule 8), each with that position.
         turn_start: Position of the user's message that ended the last turn, if reasoning is dropped with its turn.
         terms: The terms of the log. Read when lines are first chosen.
@@ -93,6 +94,7 @@ class Log:
     media: list[int] = field(default_factory=list)
     summarised: bytearray = field(default_factory=bytearray)
     replaced: int = 0
+    calls: dict[int, FunctionCall] = field(default_factory=dict)
     moved: dict[int, int] = field(default_factory=dict)
     turn_start: int = NONE
     terms: TermIndex = field(default_factory=lambda: TermIndex())  # noqa: PLW0108 - benchmarks put another class here
@@ -133,10 +135,17 @@ class Log:
         arrival.replaced_prompts = groups.replaced[replaced:]
         if groups.kind[position] == KIND_OUTPUT:
             arrival.answered = groups.last_answered
+            call = self.items[arrival.answered]
+            assert isinstance(call, FunctionCall)
+            self.calls[position] = call
             self._take_result(arrival.answered, position)
         if self.limits.drops_thinking:
             arrival.freed = self._end_turn(position)
         return arrival
+
+    def section_tokens(self, index: int, lines: Sequence[int]) -> int:
+        """Return the tokens of what a digest shows of an item if it shows these lines."""
+        return self.measures.section_tokens(self.items[index], lines, self.calls.get(index))
 
     def request_index(self, index: int) -> int:
         """Return the position at which a request shows a change of this item. Outputs stand right after the calls of their response."""

@@ -27,6 +27,8 @@ MARK = "context_window"
 CLEARED, TRUNCATED, REPLACED, REFUSED, DIGEST = TAKEN = ("cleared", "truncated", "images replaced", "parts refused", "digest")
 """The values under that key. Any other value is the caller's."""
 
+GONE = "## taken out whole; the recall id ends each line"
+"""The heading of what a note says of outputs that a view does not show at all."""
 SHOWN = 200
 """Characters of a path or URL that a placeholder repeats, as in converters' notes: a URL can cost more tokens than the image."""
 NAME_SHOWN = 64
@@ -188,7 +190,8 @@ def unnamed(item: Item) -> Item:
     if item.extra.get(MARK) not in TAKEN:
         return item
     if isinstance(item, Message) and is_digest(item):
-        return replace(item, content=tuple(Text(_without_id(part.text)) if isinstance(part, Text) else part for part in item.content))
+        texts = [part.text for part in item.content if isinstance(part, Text) and not part.text.startswith(GONE)]
+        return replace(item, content=tuple(Text(_without_id(text)) for text in texts))
     mention = re.compile(rf"; recall id (?:{re.escape(shown_id(item.id))}|{re.escape(short_id(item.id))})(?:#\d+)?(?=\])")
     if isinstance(item, FunctionCall):
         return replace(item, arguments=mention.sub("", item.arguments))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory
 from session.removed import Removed
@@ -107,6 +107,20 @@ class Decision:
     digest_before: int | None = None
 
 
+class Note(NamedTuple):
+    """A message that a rule adds to the view.
+
+    Attributes:
+        before: Position in the log before which it stands.
+        message: The message. Its id is no item's of the log.
+        tokens: Its tokens.
+    """
+
+    before: int
+    message: Message
+    tokens: int
+
+
 def describe(item: Item) -> str:
     """Return a description of an item without its content: `Read output`, `user message`, `Bash call`."""
     match item:
@@ -149,6 +163,7 @@ class Plan:
         protected: Cost of the items that no trim drops, as they are in the log.
         removed: The items that the request's first line counts; None if it has no such line.
         usage_noted_after: Id of the item after which the line about usage stands; None if there is no such line.
+        state_note: The note that restates the state of the work; None if there is none.
     """
 
     decisions: tuple[Decision, ...]
@@ -162,6 +177,7 @@ class Plan:
     protected: int = 0
     removed: Removed | None = None
     usage_noted_after: str | None = None
+    state_note: Note | None = None
 
     @property
     def before(self) -> int:

@@ -195,7 +195,7 @@ class SessionReplay:
         """True if the view shows the session as it is."""
         view = self.decided
         has_other_line = view.usage_noted != (NONE if self._usage_noted_index is None else self._usage_noted_index + 1)
-        return not (view.edits or self.noted or has_other_line) and view.first_summary is None
+        return not (view.edits or view.state_note or self.noted or has_other_line) and view.first_summary is None
 
     def session_view(self, session: Session) -> Session:
         """Return the view as a read-only session."""

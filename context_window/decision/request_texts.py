@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from session.units import NONE
+
 from .view import Rule, View
 
 
@@ -16,6 +18,7 @@ class RequestTexts(Rule):
 
 
 def needs_closing(view: View) -> bool:
-    """True if the request ends with a closing line. The line about usage, if it stands there, takes its place."""
-    groups = view.log.groups
-    return groups.needs_closing and view.usage_noted <= groups.response_starts[-1]
+    """True if the request ends with a closing line. The line about usage, or a note, takes its place if it stands there."""
+    groups, note = view.log.groups, view.state_note
+    last_text = max(view.usage_noted, NONE if note is None else note.before)
+    return groups.needs_closing and last_text <= groups.response_starts[-1]

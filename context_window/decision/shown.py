@@ -147,6 +147,7 @@ def plan_of(
         protected=sum(decisions[at].before for at in view.protected()),
         removed=removed,
         usage_noted_after=usage_noted_after,
+        state_note=view.state_note,
     )
 
 

@@ -199,6 +199,7 @@ class Strategy(Protocol):
     - `takes_system`: True if it may drop units that are protected only by their category, SYSTEM.
     - `shortens_unread`: True if outputs and calls that the model has not read yet are truncated, where that is enough, before anything else
       is taken of what the strategy has left.
+    - `restates_work`: True if a trim ends with a note that restates the plan, the last failure and the files under edit.
     """
 
     def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> Iterable[Choice | Extraction]:
@@ -221,6 +222,7 @@ class Adviser:
         above_units: It is also asked within the limits if the view has more units than this, without those of SYSTEM. None: never.
         takes_system: True if it may drop units that are protected only by their category.
         shortens_unread: True if the frontier's outputs and calls are truncated before anything that it has left is taken.
+        restates_work: True if a note restates the state of the work after a trim.
     """
 
     strategy: Strategy
@@ -228,6 +230,7 @@ class Adviser:
     above_units: int | None = None
     takes_system: bool = False
     shortens_unread: bool = False
+    restates_work: bool = False
 
 
 Advisers: TypeAlias = tuple[Adviser, ...]

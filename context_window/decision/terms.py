@@ -1,12 +1,13 @@
 """The terms of a log, and what seeing each of them again is worth to the model.
 
-A term is a path, an identifier, a number of three digits or more, or a whole line of 28 characters or more. A model that goes on with
+A term is a path, an identifier, a number of three digits or more, a whole line of 28 characters or more, or a rule: a line of the user's
+messages or of the category CONTEXT with a word such as *must* or *never*. A model that goes on with
 its work mostly uses terms that it has seen: the path of a file, the name of a function, the line that it is about to change. Which terms
 it will use is not known, but past use says much. With the parts of the log that have come so far,
 
     value = class × (1 + uses) × 2 if a user named it × 2 if a call named it ÷ √((1 + 10 × age ÷ window) × (1 + crowd))
 
-    class   1.6 for a path, 1 for an identifier, 0.2 for a whole line, 0.25 for a number
+    class   1.6 for a path, 1 for an identifier, 0.2 for a whole line, 0.25 for a number; a million for a rule, which so is chosen first
     uses    calls and texts of the model that had the term
     age     tokens of the log after the last item that had it
     window  tokens above which a view is trimmed
@@ -25,13 +26,14 @@ from math import sqrt
 from typing import NamedTuple
 
 from session.identity import is_digest
-from session.items import Compaction, FunctionCall, Item, Message, parts_of_item
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, parts_of_item
 from session.json_strings import string_values
 from session.parts import Text
 
 from .extracts import Line, lines_of, texts_of
+from .working_state import command_of, names_error, shows_texts
 
-PATH, NAME, LINE, NUMBER = 1.6, 1.0, 0.2, 0.25
+PATH, NAME, LINE, NUMBER, RULE = 1.6, 1.0, 0.2, 0.25, 1e6
 """The value of a term by its class."""
 MIN_LINE = 28
 """Characters of a line that is a term itself."""
@@ -47,6 +49,17 @@ _COMPOUND = re.compile(r"[_./:\-0-9]|.[A-Z]")
 _FILE = re.compile(
     r"\.(?:[chm]|[ch]pp|cc|cfg|conf|cs|css|csv|go|html?|ini|ipynb|java|jsx?|jsonl?|kt|lock|lua|md|php|pyi?|rb|rs|rst|scala|sh|sql|svg|"
     r"swift|toml|tsx?|txt|vue|xml|ya?ml)$"
+)
+
+
+COMMON = 3
+"""Number of outputs of commands from which on lines of the same form are worth nothing."""
+_DIGITS = re.compile(r"\d+")
+_RULE_NAME = "\0"
+"""Begins the name of a rule."""
+_RULE = re.compile(
+    r"\b(?:must|never|don[’']?t|do not|always|only|should|make sure|ensure|instead|avoid|without|prefer|important|needs? to|no longer)\b",
+    re.IGNORECASE,
 )
 
 
@@ -99,6 +112,12 @@ class TermIndex:
         self._tokens_up_to = array("q")  # by position: tokens of the log up to and with the item
         self._tokens = 0
         self._crowds = array("q")  # by position: number of the item's terms
+        self._calls: dict[str, FunctionCall] = {}  # by id: calls without an output
+        self._runs: dict[int, str] = {}  # by position of a command's output: the command
+        self._last_runs: dict[str, int] = {}  # by command: position of its last output
+        self._commands: set[int] = set()  # positions of what commands printed, without what shows texts of others
+        self._forms: dict[str, int] = {}  # by form of a line: number of these that have it
+        self._states_rules = bytearray()  # by position: 1 if the item's lines may be rules
         self._items: dict[int, ItemTerms] = {}
         self._has_calls = False
         self._follows_answer = False
@@ -111,11 +130,16 @@ class TermIndex:
         """Read the log, with the tokens of its items, and remember the terms of the visible ones."""
         items = self._items
         for index in range(self.length, len(log)):
-            items[index] = self._read(log[index])
-            self._crowds.append(self._count_uses(index, log[index], items[index].all()))
+            item = log[index]
+            is_result = self._is_result(index)
+            is_user = isinstance(item, Message) and item.role == "user" and not (is_digest(item) or is_result)
+            self._states_rules.append(is_user or (isinstance(item, Message) and item.category is MessageCategory.CONTEXT))
+            items[index] = self._read(index, item)
+            self._count_forms(index, item, is_result=is_result)
+            self._crowds.append(self._count_uses(index, item, items[index].all(), is_user=is_user))
             self._tokens += tokens[index]
             self._tokens_up_to.append(self._tokens)
-        self._items = {index: items[index] if index in items else self._read(log[index]) for index in visible}
+        self._items = {index: items[index] if index in items else self._read(index, log[index]) for index in visible}
 
     def __getitem__(self, index: int) -> ItemTerms:
         """Return the terms of one of the items that were named to `read`."""
@@ -131,11 +155,34 @@ class TermIndex:
         age = self._tokens - self._tokens_up_to[term.last]
         return term.weight * (1 + term.uses) / sqrt((1 + DECAY * age / window) * (1 + self._crowds[term.last]))
 
-    def _count_uses(self, index: int, item: Item, terms: Iterable[Term]) -> int:
+    def is_repeated(self, index: int, line: str) -> bool:
+        """True if a line of an output is worth nothing: its command ran again later, or its form is in many outputs of commands.
+
+        Lines that name an error are never worth nothing.
+        """
+        run = self._runs.get(index)
+        is_old = run is not None and self._last_runs[run] != index
+        is_common = index in self._commands and self._forms.get(form_of(line), 0) >= COMMON
+        return (is_old or is_common) and not names_error(line)
+
+    def _count_forms(self, index: int, item: Item, *, is_result: bool) -> None:
+        """Note what an item repeats."""
+        if isinstance(item, FunctionCall):
+            self._calls[item.call_id] = item
+        call = self._calls.pop(item.call_id, None) if isinstance(item, FunctionCallOutput) else None
+        if call is not None and (command := command_of(call)) is not None:
+            self._runs[index] = command
+            self._last_runs[command] = index
+        if is_result or (call is not None and not shows_texts(call)):
+            self._commands.add(index)
+            texts = texts_of(item)
+            for form in {form_of(texts[text][start:end]) for text, start, end in lines_of(texts)}:
+                self._forms[form] = self._forms.get(form, 0) + 1
+
+    def _count_uses(self, index: int, item: Item, terms: Iterable[Term], *, is_user: bool) -> int:
         """Note which terms an item has, and return their number."""
         is_call = isinstance(item, FunctionCall)
         is_answer = is_call or (isinstance(item, Message) and item.role == "assistant")
-        is_user = isinstance(item, Message) and item.role == "user" and not (is_digest(item) or self._is_result(index))
         self._has_calls = self._has_calls or is_call
         self._follows_answer = is_answer
         crowd = 0
@@ -153,14 +200,17 @@ class TermIndex:
         """True if a message of the user's role here is the result of a command: in a log without calls, it follows an answer."""
         return self._follows_answer and not self._has_calls and index > 2
 
-    def _read(self, item: Item) -> ItemTerms:
+    def _read(self, index: int, item: Item) -> ItemTerms:
         texts = texts_of(item)
         lines = lines_of(texts)
-        of_lines = [self._terms_of(texts[text][start:end]) for text, start, end in lines]
-        rest = [term for text in _other_texts(item, texts) for line in text.split("\n") for term in self._terms_of(line)]
+        of_lines = [self.terms_of(texts[text][start:end]) for text, start, end in lines]
+        if self._states_rules[index]:
+            rules = (rule_in(texts[text][start:end]) for text, start, end in lines)
+            of_lines = [[*terms, *self._terms_named((rule,))] if rule else terms for terms, rule in zip(of_lines, rules, strict=True)]
+        rest = [term for text in _other_texts(item, texts) for line in text.split("\n") for term in self.terms_of(line)]
         return ItemTerms(lines, of_lines, list(dict.fromkeys(rest)))
 
-    def _terms_of(self, line: str) -> Sequence[Term]:
+    def terms_of(self, line: str) -> Sequence[Term]:
         """Return the terms of a line, each once."""
         line = without_number(line)
         earlier_terms = self._terms_of_lines.get(line)
@@ -197,6 +247,16 @@ def names_in(line: str) -> list[str]:
     return names
 
 
+def form_of(line: str) -> str:
+    """Return a line without its numbers."""
+    return _DIGITS.sub("0", line.strip())
+
+
+def rule_in(line: str) -> str | None:
+    """Return the term that a line is if it is a rule; None if it is none."""
+    return f"{_RULE_NAME}{line.strip()}" if _RULE.search(line) else None
+
+
 def without_number(line: str) -> str:
     """Return a line without the spaces around it, and without the line number that a tool put in front."""
     line = line.strip()
@@ -206,6 +266,8 @@ def without_number(line: str) -> str:
 
 def weight_of(name: str) -> float:
     """Return the value of a term by its class; 0 for a plain word, which is no term."""
+    if name.startswith(_RULE_NAME):
+        return RULE
     if len(name) >= MIN_LINE and not _NAMES.fullmatch(name):
         return LINE
     if name.isdigit():

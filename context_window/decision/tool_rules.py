@@ -106,6 +106,8 @@ EDITORS = frozenset(("str_replace_based_edit_tool", "str_replace_editor", "text_
 """Names of tools whose argument `command` is the name of one of the others: `view` or `create`."""
 PATHS = ("path", "file_path", "filepath", "filePath", "filename", "file_name", "file", "absolute_path", "target_file", "uri")
 """Arguments that name the file; the first one that is a text counts."""
+COMMANDS = ("command", "cmd")
+"""Arguments that hold a command of a shell."""
 HARMLESS = frozenset(("command", "description", "encoding", "explanation"))
 """Other arguments with which a read is still in full. Any other may choose a part of the file, such as `offset` or `view_range`."""
 
@@ -123,15 +125,20 @@ class FileAccess:
     replaces: bool
 
 
+def tool_name(tool: str) -> str:
+    """Return the name of a tool in lower case, without a prefix that ends in `__` or `.`: `mcp__files__Read_File` is `read_file`."""
+    return tool.rpartition("__")[2].rpartition(".")[2].lower()
+
+
 def file_access(tool: str, arguments: str, rule: ToolRule | None = None) -> FileAccess | None:
     """Return the file that a call reads or writes; None if it does neither.
 
     Args:
-        tool: Name of the tool. A prefix that ends in `__` or `.` is left out: `mcp__files__read_file` is `read_file`.
+        tool: Name of the tool, as in `tool_name`.
         arguments: Its arguments, as JSON.
         rule: The rule for the tool; its `reads` and `writes` come before the names that are known here.
     """
-    name = tool.rpartition("__")[2].rpartition(".")[2].lower()
+    name = tool_name(tool)
     known_by_rule = rule is not None and (rule.reads or rule.writes)
     if not (known_by_rule or name in READERS or name in WRITERS or name in EDITORS):
         return None
@@ -145,6 +152,14 @@ def file_access(tool: str, arguments: str, rule: ToolRule | None = None) -> File
     return _access(values, PATHS, writes=name in WRITERS) if name in READERS or name in WRITERS else None
 
 
+def subject_of(call: FunctionCall) -> str | None:
+    """Return what a call is about: the path of a file, or the first line of a command; None if it names neither."""
+    values = object_of(call.arguments) or {}
+    keys = (*PATHS, *(() if tool_name(call.name) in EDITORS else COMMANDS))
+    subject = next((value for key in keys if isinstance(value := values.get(key), str) and value.strip()), None)
+    return None if subject is None else subject.strip().split("\n", 1)[0]
+
+
 def is_writer(tool: str, arguments: str) -> bool:
     """True if the tool writes a whole file, by the names that are known here.
 
@@ -152,7 +167,7 @@ def is_writer(tool: str, arguments: str) -> bool:
         tool: As for `file_access`.
         arguments: As for `file_access`.
     """
-    name = tool.rpartition("__")[2].rpartition(".")[2].lower()
+    name = tool_name(tool)
     if name in EDITORS:
         name = str((object_of(arguments) or {}).get("command")).lower()
     return name in WRITERS

@@ -18,7 +18,7 @@ from session.units import HELD, KIND_CALL, KIND_NOTICE, KIND_ORPHAN, KIND_REASON
 from .edits import NOT_TOLD, Edit
 from .limits import Limits
 from .log import Log, NewItem
-from .plan import Action, Cut, Reason
+from .plan import Action, Cut, Note, Reason
 
 
 class Totals(Protocol):
@@ -59,6 +59,7 @@ class View:
         replaced_tokens: Their tokens in the log.
         digests: Number of items in each digest, by the position before which it stands.
         usage_noted: The line about usage stands before the first response from this position on, or at the end; -1 if there is none.
+        state_note: The note that restates the state of the work; None without one.
         changes: How many edits changed an earlier part of the request.
         mark: A position. `newer` sums the items from it on.
         newer: Tokens of the view's items from the mark on.
@@ -76,6 +77,7 @@ class View:
         self.images = self.unanswered = self.removed = self.replaced = self.replaced_tokens = self.changes = 0
         self.digests: dict[int, int] = {}
         self.usage_noted = NONE
+        self.state_note: Note | None = None
         self.mark = self.newer = self.tokens_at_mark = 0
         self.costs = array("q")  # by position: tokens in the view, 0 if it is not there
         self.shown = bytearray()  # by position: 1 if the item is in the view

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..decision.plan import Action, Plan
-from ..decision.plan_text import DONE, Run, action_totals, never_sent_lines, overhead_stands_out, runs, tight_budget
+from ..decision.plan_text import DONE, Run, action_totals, never_sent_lines, overhead_stands_out, runs, state_note_line, tight_budget
 from ..errors import FEWER_TOOLS, OUTSIDE_ITEMS
 from .charts import length_bar
 from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
@@ -73,6 +73,9 @@ def plan_lines(display: PlanDisplay, width: int, glyphs: Glyphs) -> list[Line]:
         lines += [[], *_wrapped(MARGIN, width, glyphs, QUIET)]
     if never_sent := "; ".join(never_sent_lines(plan)):
         lines += [[], *_wrapped(f"Not counted: {never_sent}.", width, glyphs, QUIET)]
+    if plan.state_note is not None:
+        text = state_note_line(plan.state_note)
+        lines += [[], *_wrapped(f"{text[0].upper()}{text[1:]}.", width, glyphs, QUIET)]
     changes = runs(plan)
     if changes and not display.brief:
         listed = changes if display.most is None else changes[: display.most]

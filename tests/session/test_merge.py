@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.decision.extracts import digest
+from context_window.decision.extracts import DigestPart, digest
 from session import (
     Compaction,
     FormatError,
@@ -364,10 +364,10 @@ def test_a_call_that_a_digest_shows_lines_of_comes_with_its_output() -> None:
     """A view that gets its log back: the digest has the id of the call, but it is no call."""
     read = FunctionCall("read", '{"path": "a.py"}', "c", id="f")
     whole = log(Message("user", "Read it.", id="m"), read, FunctionCallOutput("read", "x", "c"))
-    view = log(whole.items[0], digest([(read, (0,))]))
+    view = log(whole.items[0], digest([DigestPart(read, (0,))]))
     asyncio.run(view.merge(whole))
     assert KIND_ORPHAN not in grouping(view).kind
     assert [item.type for item in view.items] == ["message", "message", "function_call", "function_call_output"]
     into = Session(whole.items)
-    asyncio.run(into.merge(log(whole.items[0], digest([(read, (0,))]))))
+    asyncio.run(into.merge(log(whole.items[0], digest([DigestPart(read, (0,))]))))
     assert list(into.items) == list(whole.items)

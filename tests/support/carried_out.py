@@ -5,7 +5,8 @@ from __future__ import annotations
 from context_window import Action, Decision, Plan
 from session.items import FunctionCall, FunctionCallOutput, Item
 from session.session import Session
-from tests.support.engine import changed, cleared, cleared_call, digest, without_refused
+from tests.support.engine import DigestPart, changed, cleared, cleared_call, digest, without_refused
+from tests.support.twin import answers, as_call
 
 
 def shape(item: Item, decision: Decision) -> Item:
@@ -24,16 +25,21 @@ def carried_out(plan: Plan, session: Session) -> Session:
     if not plan.changes and not plan.summary_places and plan.usage_noted_after == session.usage_noted_after:
         return session
     rows: list[tuple[int, bool, int, Item]] = []  # the position before which an item stands, if it stands at that position, and its own
-    digests: dict[int, list[tuple[int, Item, tuple[int, ...]]]] = {}
+    digests: dict[int, list[tuple[int, DigestPart]]] = {}
+    calls = answers(list(session.items))
     for place, (item, decision) in enumerate(zip(session.items, plan, strict=True)):
         assert decision.item_id == item.id
         if decision.digest_before is not None:
             source = without_refused(item, decision.refused) if decision.refused else item
-            digests.setdefault(decision.digest_before, []).append((place, source, decision.lines or ()))
+            call = calls.get(place)
+            part = DigestPart(source, decision.lines or (), None if call is None else as_call(session.items[call]))
+            digests.setdefault(decision.digest_before, []).append((place, part))
         elif decision.action is not Action.DROP:
             before = plan.summary_places.get(item.id)
             rows.append((place if before is None else before, before is None, place, shape(item, decision)))
-    rows += [(before, False, parts[0][0], digest([part[1:] for part in parts])) for before, parts in digests.items()]
+    rows += [(before, False, parts[0][0], digest([part for _, part in parts])) for before, parts in digests.items()]
+    if plan.state_note is not None:
+        rows.append((plan.state_note.before, False, len(session), plan.state_note.message))
     rows.sort(key=lambda row: row[:3])
     return Session.showing(
         session,

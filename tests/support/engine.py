@@ -11,7 +11,7 @@ from functools import partial
 from context_window import Plan
 from context_window.calibration.rule import CalibrationRule
 from context_window.counting.item_tokens import Measurer
-from context_window.decision.extracts import GAP, HEAD, digest, lines_of, section, texts_of, uncut_lines
+from context_window.decision.extracts import GAP, HEAD, DigestPart, digest, lines_of, section, texts_of, uncut_lines
 from context_window.decision.frontier import fair_parts
 from context_window.decision.limits import BOUNDLESS, Limits, goal_of
 from context_window.decision.placeholders import (
@@ -45,9 +45,11 @@ from context_window.decision.plan import Cut
 from context_window.decision.plan_text import ActionTotals, Run, action_totals, headline, runs
 from context_window.decision.refused_parts import NONE_REFUSED, RefusedParts, Source, source_of_part
 from context_window.decision.replay import SessionReplay
+from context_window.decision.state_note import note_of
 from context_window.decision.strategy_api import STRATEGY_REASONS
-from context_window.decision.terms import LINE, NAME, NUMBER, PATH, names_in, weight_of
-from context_window.decision.tool_rules import FileAccess, file_access, rule_for
+from context_window.decision.terms import LINE, NAME, NUMBER, PATH, form_of, names_in, rule_in, weight_of, without_number
+from context_window.decision.tool_rules import FileAccess, file_access, rule_for, subject_of
+from context_window.decision.working_state import command_of, names_error, shows_texts, state_lines
 from session.session import Session
 from tests.support.counting import Letters
 
@@ -70,6 +72,7 @@ __all__ = [
     "ActionTotals",
     "CalibrationRule",
     "Cut",
+    "DigestPart",
     "Engine",
     "FileAccess",
     "Limits",
@@ -81,11 +84,13 @@ __all__ = [
     "changed",
     "cleared",
     "cleared_call",
+    "command_of",
     "cut_marker",
     "cut_text",
     "digest",
     "fair_parts",
     "file_access",
+    "form_of",
     "goal_of",
     "headline",
     "image_placeholder",
@@ -93,7 +98,9 @@ __all__ = [
     "lines_of",
     "longest_text",
     "middle_cut",
+    "names_error",
     "names_in",
+    "note_of",
     "original_of",
     "original_place",
     "output_placeholder",
@@ -101,16 +108,21 @@ __all__ = [
     "part_id",
     "refused_placeholder",
     "rule_for",
+    "rule_in",
     "runs",
     "section",
     "shortened",
     "shortened_arguments",
     "shown_id",
+    "shows_texts",
     "source_of_part",
+    "state_lines",
+    "subject_of",
     "texts_of",
     "uncut_lines",
     "value_marker",
     "weight_of",
+    "without_number",
     "without_refused",
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import sqrt
@@ -11,11 +12,25 @@ from hypothesis import strategies as st
 
 from context_window import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget, keep_lines
 from context_window.strategies import DropOldest, Extract, SlidingWindow
-from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, parts_of_item
 from session.json_strings import change_strings, string_values
 from session.parts import Image, Part, Text
 from session.session import Session
-from tests.support.engine import GAP, lines_of, names_in, section, texts_of, uncut_lines, weight_of
+from tests.support.engine import (
+    GAP,
+    command_of,
+    form_of,
+    lines_of,
+    names_error,
+    names_in,
+    rule_in,
+    section,
+    shows_texts,
+    state_lines,
+    texts_of,
+    uncut_lines,
+    weight_of,
+)
 from tests.support.strategies import sessions
 from tests.support.twin import cost
 
@@ -29,7 +44,7 @@ T = TypeVar("T")
 
 @st.composite
 def coded_sessions(draw: st.DrawFn, *, max_steps: int = 24) -> Session:
-    """Random logs in which texts are lines of code: paths and names that come again, in the same lines or others."""
+    """Random logs in which texts are lines of code, with rules and errors, and calls edit files, run commands and write plans."""
     log = draw(sessions(max_steps=max_steps))
     seed = draw(st.integers(0, 9))
     coded = Session([_coded(item, place + seed) for place, item in enumerate(log.items)], id=log.id)
@@ -39,6 +54,16 @@ def coded_sessions(draw: st.DrawFn, *, max_steps: int = 24) -> Session:
 
 def _coded(item: Item, seed: int) -> Item:
     if isinstance(item, FunctionCall):
+        kind, path = seed % 6, f"src/m{seed % 2}.py"
+        if kind == 0:
+            edit = {"path": path, "old_string": code(30, seed - 1), "new_string": code(len(item.arguments), seed)}
+            return replace(item, name="edit", arguments=json.dumps(edit))
+        if kind == 1:
+            return replace(item, name="bash", arguments=json.dumps({"command": f"pytest {path}"}))
+        if kind == 2:
+            return replace(item, name="mcp__files__read", arguments=json.dumps({"path": f"/work/{path}"}))
+        if kind == 3:
+            return replace(item, name="todo_write", arguments=json.dumps({"todos": [{"content": code(len(item.arguments) // 2, seed)}]}))
         return replace(item, arguments=change_strings(item.arguments, lambda text: code(len(text), seed) if len(text) > 9 else text))
     if isinstance(item, Message | FunctionCallOutput):
         parts: tuple[Part, ...] = tuple(
@@ -62,8 +87,11 @@ def code(size: int, seed: int) -> str:
                 "plain words only",
                 "",
                 f"from {path} import {name}, Row{number % 3}",
+                f"You must never call {name}",
+                f"E   ValueError: {path}:{number}",
+                f"tests/test_{name}.py PASSED [{number} %]",
                 f'{{"{name}": "{path}", ' * 16,
-            )[(number * number + seed) % (6 if size > 800 else 5)]
+            )[(number * number + seed) % (9 if size > 800 else 8)]
         )
     return "\n".join(lines)[:size]
 
@@ -146,7 +174,7 @@ class SlowChoice:
         if self.is_all_or_nothing(unit):
             return [] if unit in self.whole else [(self.twin.units()[unit[0]][0], -1)]
         places = [place for place in unit if place not in self.summarised]
-        return [(place, number) for place in places for number in self.lines(place) if number not in self.chosen.get(place, [])]
+        return [(place, number) for place in places for number in self.new_lines(place) if number not in self.chosen.get(place, [])]
 
     def is_all_or_nothing(self, unit: list[int]) -> bool:
         """True if no item of it has lines, or the headings alone would cost as much; or a call has no output yet.
@@ -156,7 +184,9 @@ class SlowChoice:
         answered = self.twin.answers().values()
         if any(isinstance(self.twin.items[place], FunctionCall) and place not in answered for place in unit):
             return True
-        with_lines = [place for place in unit if self.lines(place) and place not in self.summarised]
+        if self.is_worthless(unit):
+            return False
+        with_lines = [place for place in unit if self.new_lines(place) and place not in self.summarised]
         return not with_lines or sum(map(self.heading, with_lines)) >= sum(map(self.cost, unit))
 
     def gain(self, unit: list[int], place: int, number: int) -> float:
@@ -180,9 +210,46 @@ class SlowChoice:
         return len(GAP) + part + (0 if place in self.chosen else self.heading(place))
 
     def heading(self, place: int) -> int:
-        return len(section(self.twin.items[place], ()))
+        return len(section(self.twin.items[place], (), self.twin.call_of(place)))
+
+    def is_worthless(self, unit: list[int]) -> bool:
+        """True if all of its lines repeat others."""
+        places = [place for place in unit if self.lines(place) and place not in self.summarised]
+        return bool(places) and not any(map(self.new_lines, places))
 
     # Lines and names
+
+    def new_lines(self, place: int) -> list[int]:
+        """The lines that the view shows of an item, without those that repeat others: the output of a command that ran again later, and
+        lines which at least three outputs of commands have in the same form but for numbers. Lines that name an error never do."""
+        outputs = self.commands()
+        command = outputs.get(place)
+        ran_again = command is not None and any(later > place and command == other for later, other in outputs.items())
+        printed = self.printed()
+        return [
+            number
+            for number in self.lines(place)
+            if names_error(line := self.line(place, number))
+            or not (ran_again or (place in printed and sum(form_of(line) in self.forms(other) for other in printed) >= 3))
+        ]
+
+    def commands(self) -> dict[int, str]:
+        """The outputs of commands, each with its command."""
+        calls = {place: self.twin.call_of(place) for place in range(self.twin.length)}
+        return {place: command for place, call in calls.items() if call is not None and (command := command_of(call)) is not None}
+
+    def printed(self) -> list[int]:
+        """What calls printed that do not show texts of others, or in a log without calls what follows an answer."""
+        twin = self.twin
+        return [
+            place
+            for place in range(twin.length)
+            if ((call := twin.call_of(place)) is not None and not shows_texts(call)) or (call is None and self.is_result(place))
+        ]
+
+    def forms(self, place: int) -> set[str]:
+        texts = self.once("texts", place, lambda: texts_of(self.twin.items[place]))
+        return self.once("forms", place, lambda: {form_of(texts[text][start:end]) for text, start, end in lines_of(texts)})
 
     def lines(self, place: int) -> list[int]:
         """The lines that the view shows of an item."""
@@ -201,7 +268,10 @@ class SlowChoice:
         return texts[text][start:end]
 
     def names_of_line(self, place: int, number: int) -> list[str]:
-        return list(dict.fromkeys(filter(weight_of, names_in(self.line(place, number)))))
+        line, item = self.line(place, number), self.twin.items[place]
+        may_rule = self.is_user(place) or (isinstance(item, Message) and item.category is MessageCategory.CONTEXT)
+        rule = rule_in(line) if may_rule else None
+        return list(dict.fromkeys(filter(weight_of, [*names_in(line), *([rule] if rule else [])])))
 
     def names_shown(self, place: int) -> list[str]:
         is_cleared = place in self.twin.cleared and isinstance(self.twin.items[place], FunctionCallOutput)
@@ -238,16 +308,21 @@ class SlowChoice:
         uses = sum(isinstance(item, FunctionCall) or (isinstance(item, Message) and item.role == "assistant") for item in items)
         age = sum(twin.form(place)[1] for place in range(holders[-1] + 1, twin.length))
         crowd = len(self.names(holders[-1]))
-        weight = weight_of(name) * (1 + by_user) * (1 + by_call)
+        state = {known for line in state_lines(twin.items[: twin.length]) for known in names_in(line)}
+        weight = weight_of(name) * (1 + by_user) * (1 + by_call) * (3 if name in state else 1)
         return weight * (1 + uses) / sqrt((1 + 10 * age / max(1, twin.limits.trigger)) * (1 + crowd))
 
     def is_user(self, place: int) -> bool:
         """True for a user's message, but not for a result of a command in a log without calls."""
+        item = self.twin.items[place]
+        return isinstance(item, Message) and item.role == "user" and not self.is_result(place)
+
+    def is_result(self, place: int) -> bool:
+        """True for what follows an answer in a log without calls."""
         items = self.twin.items
-        item, before = items[place], items[place - 1] if place else None
+        before = items[place - 1] if place else None
         is_answered = isinstance(before, FunctionCall) or (isinstance(before, Message) and before.role == "assistant")
-        is_result = is_answered and place > 2 and not any(isinstance(other, FunctionCall) for other in items[:place])
-        return isinstance(item, Message) and item.role == "user" and not is_result
+        return is_answered and place > 2 and not any(isinstance(other, FunctionCall) for other in items[:place])
 
     def once(self, name: str, place: int, compute: Callable[[], T]) -> T:
         return self.twin.fact((name, place), compute)

@@ -24,10 +24,10 @@ from context_window.strategies import (
 )
 from session.items import Message, MessageCategory
 from session.session import Session
-from tests.support.engine import Limits
+from tests.support.engine import Limits, note_of, subject_of, without_number
 from tests.support.extracting import EXTRACTING, SlowChoice
 from tests.support.harness import trim
-from tests.support.twin import Twin, is_silent, is_summary, responses
+from tests.support.twin import Twin, cost, is_silent, is_summary, responses
 
 
 @dataclass(frozen=True)
@@ -142,15 +142,50 @@ class StrategicTwin(Twin):
             self.images()
         for part in parts_of(self.strategy):
             self.ask(part)
+        if self.total() > self.limits.trigger:
+            self.withdraw_state_note()
         if not final:
             self.by_items()
         self.note_usage()
         if not final and not (any(getattr(part, "shortens_unread", False) for part in parts_of(self.strategy)) and self.shortens_unread()):
             self.by_tokens()
         if self.changes() != before:
+            self.withdraw_state_note()
+            self.restate_work()
             if self.noted >= 0:
                 self.withdraw_note()
             self.move_digests()
+
+    def withdraw_state_note(self) -> None:
+        """The note of an earlier trim goes."""
+        if self.state_note is not None:
+            before = self.state_note[0]
+            self.state_note = None
+            self.edited(before - 1)
+
+    def restate_work(self) -> None:
+        """A note at the end of a request: at most .15 of the window, and not if more than .9 of it would be in use."""
+        asked = self.limits.items_max is None and any(getattr(part, "restates_work", False) for part in parts_of(self.strategy))
+        window = self.limits.trigger
+        room = min(int(0.15 * window), int(0.9 * window) - self.total())
+        if not (asked and self.is_request() and self.speaks_before(self.length) and room > 0):
+            return
+        lines = SlowChoice(self, [])
+        shown = {without_number(lines.line(place, number)) for place in self.in_view() for number in lines.lines(place)}
+        message = note_of(self.log(), shown, self.traces(), room, cost)
+        if message is not None and self.total() + cost(message) <= 0.9 * window:
+            self.state_note = (self.length, message)
+
+    def traces(self) -> list[str]:
+        """What the outputs that are neither in the view nor summarised were about: the newest of each subject, the newest first."""
+        lines: dict[str, str] = {}
+        for place in reversed(range(self.length)):
+            call = self.call_of(place)
+            subject = None if call is None or place in self.in_view() or place in self.summarised() else subject_of(call)
+            if subject is not None and call is not None:
+                name = f"{call.name} {subject}"[:200]
+                lines.setdefault(name, f"{name} {self.items[place].id}")
+        return list(lines.values())
 
     def shortens_unread(self) -> bool:
         """Truncate what the model has not read yet, if the view then fits, and say whether it fits."""

@@ -36,6 +36,7 @@ from tests.support.counting import Letters
 from tests.support.engine import (
     MARK,
     Cut,
+    DigestPart,
     FileAccess,
     Limits,
     changed,
@@ -171,6 +172,11 @@ def answers(items: list[Item]) -> dict[int, int | None]:
     return calls_by_output
 
 
+def as_call(item: Item) -> FunctionCall:
+    assert isinstance(item, FunctionCall)
+    return item
+
+
 def never_sent(items: list[Item]) -> set[int]:
     """Outputs without a call, and replaced instructions: no view has them."""
     orphans = {place for place, call in answers(items).items() if call is None}
@@ -242,6 +248,7 @@ class Twin:
     earlier: Removed | None = None
     noted_after: str | None = None
     noted: int = -1
+    state_note: tuple[int, Message] | None = None
     length: int = 0
     facts: Facts = field(default_factory=dict)
 
@@ -333,12 +340,17 @@ class Twin:
         if is_cleared and isinstance(item, FunctionCallOutput):
             item = cleared(item)
         elif lines is not None:
-            return item, len(section(item, lines))
+            return item, len(section(item, lines, self.call_of(place)))
         elif images or cut is not None:
             item = changed(item, images, cut)
         if is_cleared and isinstance(item, FunctionCall):
             item = cleared_call(item)
         return item, cost(item)
+
+    def call_of(self, place: int) -> FunctionCall | None:
+        """The call that an output answers."""
+        call = self.answers().get(place)
+        return None if call is None else as_call(self.items[call])
 
     def orphans(self) -> set[int]:
         return self.once("orphans", lambda: {place for place, call in self.answers().items() if call is None})
@@ -360,7 +372,10 @@ class Twin:
         ]
         for before in {self.digests[place] for place in self.in_view() if place in self.digests}:
             members = [place for place in self.in_view() if self.digests.get(place) == before]
-            rows.append((before, False, members[0], digest([(self.items[place], self.extracts[place]) for place in members])))
+            parts = [DigestPart(self.items[place], self.extracts[place], self.call_of(place)) for place in members]
+            rows.append((before, False, members[0], digest(parts)))
+        if self.state_note is not None:
+            rows.append((self.state_note[0], False, self.length, self.state_note[1]))
         return [(before, item) for before, _, _, item in sorted(rows, key=lambda row: row[:3])]
 
     def shown_before(self, place: int) -> int:
@@ -404,7 +419,8 @@ class Twin:
         usage_note = self.limits.usage_note if self.noted >= 0 else 0
         digests = {self.digests[place] for place in self.in_view() if place in self.digests}
         closing = self.needs_closing() * self.limits.closing
-        return open_calls * self.limits.synthetic + opening + usage_note + closing + len(digests) * self.limits.digest
+        state_note = 0 if self.state_note is None else cost(self.state_note[1])
+        return open_calls * self.limits.synthetic + opening + usage_note + closing + len(digests) * self.limits.digest + state_note
 
     def told(self) -> list[int]:
         """The items that the line about removed items counts: dropped, and no summary stands for them."""
@@ -419,9 +435,10 @@ class Twin:
         return newly if self.earlier is None else self.earlier.followed_by(newly)
 
     def needs_closing(self) -> bool:
-        """The line about usage, at the end, does for it."""
+        """The line about usage, or the note about the state of the work, at the end, does for it."""
         is_open = self.once("closing", lambda: needs_closing(self.log(), self.breaks, self.moved()))
-        return is_open and self.noted <= self.responses()[-1][0]
+        last_text = max(self.noted, -1 if self.state_note is None else self.state_note[0])
+        return is_open and last_text <= self.responses()[-1][0]
 
     def is_request(self) -> bool:
         """True if the log does not end in a response."""
@@ -454,7 +471,8 @@ class Twin:
 
     def changes(self) -> object:
         """What the trims so far have taken."""
-        return copy(self.dropped), copy(self.cleared), copy(self.replaced), copy(self.cuts), copy(self.extracts), copy(self.digests)
+        taken = (self.dropped, self.cleared, self.replaced, self.cuts, self.extracts, self.digests)
+        return *map(copy, taken), self.state_note
 
     def total(self) -> int:
         return self.limits.overhead + self.additions() + sum(self.cost(place) for place in self.in_view())

@@ -11,7 +11,7 @@ from session.items import FunctionCall, FunctionCallOutput, Message, MessageCate
 from session.parts import Image
 from session.session import Session
 from session.units import frontier
-from tests.support.engine import HEAD, LINE, NAME, NUMBER, PATH, digest, lines_of, names_in, texts_of, weight_of
+from tests.support.engine import HEAD, LINE, NAME, NUMBER, PATH, DigestPart, digest, lines_of, names_in, texts_of, weight_of
 
 
 @pytest.mark.parametrize(
@@ -40,33 +40,33 @@ def test_lines_are_numbered_without_blank_ones_and_long_ones_in_pieces() -> None
 
 def test_a_digest_shows_lines_with_gaps_and_says_that_an_image_is_missing() -> None:
     output = FunctionCallOutput("run", ("a\nb\nc\nd", Image(url="https://example.org/a.png"), "e\nf"), "c", id="o1")
-    visible = digest([(output, (1, 2, 4))])
+    visible = digest([DigestPart(output, (1, 2, 4))])
     assert visible.text == f"{HEAD}\n## run output without 1 image o1\n…\nb\nc\n…\ne\n…"
 
 
 def test_a_digest_shows_lines_of_the_string_values_of_a_call() -> None:
     arguments = json.dumps({"path": "a.py", "limit": 3, "text": "\n".join(f"line {number}" for number in range(40)), "old": " "})
-    visible = digest([(FunctionCall("write", arguments, "c", id="f1"), (0, 4))])
+    visible = digest([DigestPart(FunctionCall("write", arguments, "c", id="f1"), (0, 4))])
     assert visible.text == f"{HEAD}\n## write call f1\na.py\n…\nline 3\n…"
 
 
 def test_a_digest_is_in_the_users_voice_but_not_the_users_message() -> None:
-    visible = digest([(Message("user", "one\ntwo", id="m", category=MessageCategory.CONTEXT), (1,))])
+    visible = digest([DigestPart(Message("user", "one\ntwo", id="m", category=MessageCategory.CONTEXT), (1,))])
     log = Session([Message("user", "Why?", id="why"), visible])
     assert (visible.id, visible.role, visible.category) == ("m", "user", MessageCategory.CONTEXT)
     assert [log.items[place].id for place in frontier(log)] == ["why", "m"]
 
 
 def test_a_digest_has_no_lines_of_its_own() -> None:
-    assert texts_of(digest([(Message("user", "one\ntwo\nthree"), (1,))])) == []
+    assert texts_of(digest([DigestPart(Message("user", "one\ntwo\nthree"), (1,))])) == []
 
 
 def test_a_digest_is_the_same_item_as_the_first_that_it_shows_lines_of() -> None:
     """A merge of a log with a view of it knows by this that it has the item."""
     message, output = Message("user", "one\ntwo\nthree", id="m"), FunctionCallOutput("run", "four\nfive", "c", id="m")
-    visible = digest([(message, (0, 2)), (output, (1,))])
+    visible = digest([DigestPart(message, (0, 2)), DigestPart(output, (1,))])
     assert is_same(message, visible)
-    assert is_same(digest([(message, (1,))]), visible)
+    assert is_same(digest([DigestPart(message, (1,))]), visible)
     assert is_same(visible, message)
     assert not is_same(output, visible)
-    assert not is_same(digest([(output, (0,))]), visible)
+    assert not is_same(digest([DigestPart(output, (0,))]), visible)

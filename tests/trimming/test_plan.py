@@ -187,6 +187,7 @@ def test_values_are_json_and_hold_every_decision() -> None:
         "overhead": 27,
         "items": 2,
         "changed": 2,
+        "state_note": 0,
         "never_sent": 0,
         "never_sent_tokens": 0,
         "decisions": [

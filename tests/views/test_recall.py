@@ -14,7 +14,7 @@ from context_window import ArgumentError, ContextWindow, ContextWindowManager, R
 from context_window.recall import recall, recall_tool
 from session.items import FunctionCall, FunctionCallOutput, Message
 from session.parts import Image, Text
-from tests.support.engine import SHOWN, Cut, changed, cleared, digest, image_placeholder
+from tests.support.engine import SHOWN, Cut, DigestPart, changed, cleared, digest, image_placeholder
 
 PICTURE = Image(url="https://example.org/a.png", width=300, height=200)
 
@@ -91,14 +91,14 @@ def test_callers_may_use_the_mark_of_views_in_extra(mine: object) -> None:
 
 def test_every_mark_of_a_view_is_known() -> None:
     output = FunctionCallOutput("Read", ["x" * 900, PICTURE], "c", id="o")
-    for reduced in (cleared(output), changed(output, (1,), None), changed(output, (), Cut(3, 3, 0)), digest([(output, (0,))])):
+    for reduced in (cleared(output), changed(output, (1,), None), changed(output, (), Cut(3, 3, 0)), digest([DigestPart(output, (0,))])):
         with pytest.raises(RecallError, match="taken out"):
             recall(Session([reduced]), "o")
 
 
 def test_all_items_of_a_digest_are_known() -> None:
     call = FunctionCall("Read", '{"path": "a.py"}', "c", id="f")
-    alone = Session([digest([(call, (0,)), (FunctionCallOutput("Read", "x" * 900, "c", id="o"), (0,))])])
+    alone = Session([digest([DigestPart(call, (0,)), DigestPart(FunctionCallOutput("Read", "x" * 900, "c", id="o"), (0,))])])
     with pytest.raises(RecallError, match="taken out"):
         recall(alone, "o")
     with pytest.raises(RecallError, match="nothing in the session has it"):
