@@ -16,7 +16,7 @@ from session.providers.anthropic.blocks import CARRIED, is_server_call
 from session.providers.native_compaction import is_sealed
 from session.session import Session
 from session.summary import is_own_summary
-from session.units import HELD, KIND_CALL
+from session.units import CONTEXT, HELD, KIND_CALL
 
 from ..decision.view import View
 
@@ -147,13 +147,15 @@ def _is_worthwhile(units: Sequence[SummaryUnit], rule: SelectionRule) -> bool:
 def summarisable_units(view: View, session: Session) -> Iterator[SummaryUnit]:
     """Yield the units that a summary may stand for, in the order of their first items.
 
-    SYSTEM items, instructions, pinned items, a kept first message, the frontier, and calls without an output are left out, with the units
-    that contain them. So are compactions that only their provider can read.
+    SYSTEM items, instructions, items of category CONTEXT, pinned items, the log's first user message, which states the task, the frontier,
+    and calls without an output are left out, with the units that contain them. So are compactions that only their provider can read.
     """
     log, groups = view.log, view.log.groups
     for head in dict.fromkeys(groups.head[at] for at in view.visible()):
         first, members = log.items[head], list(groups.members(head))
         if groups.unit_protection[head] == HELD or view.is_spared(head) or is_sealed(first):
+            continue
+        if head in groups.user_messages[:1] or (groups.rank[head] == CONTEXT and not is_own_summary(first)):
             continue
         if any(is_structural(log.items[at]) for at in members):
             continue

@@ -270,8 +270,11 @@ class View:
 
     @property
     def first_message(self) -> int:
-        """The position of the first user message in the view if it is kept, -1 otherwise. Those of category CONTEXT do not count."""
-        if not self.limits.keep_first_message:
+        """The position of the first user message in the view if it is kept, -1 otherwise. Those of category CONTEXT do not count.
+
+        It is kept if the settings say so, and beside a summary, which does not have it.
+        """
+        if not (self.limits.keep_first_message or self.log.replaced):
             return NONE
         messages = self.log.groups.user_messages
         while self._first_message < len(messages) and not self.shown[messages[self._first_message]]:

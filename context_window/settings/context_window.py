@@ -48,7 +48,7 @@ class ContextWindow:
             and protected items take much of it, a trim leaves at least half of this part of the remaining room in use: otherwise it
             would take nearly everything else. With a `trigger_ratio` of 0.65 or less, the default is 65 % of the trigger.
         keep_first_message: True to keep the first user message, which states the task, until nothing is left but it and the frontier.
-            Messages of category CONTEXT do not count. Compaction leaves it alone.
+            Messages of category CONTEXT do not count. Beside a summary it is kept in any case: compaction leaves it alone.
         clamp_messages: True to truncate the user's newest messages in the middle if the prompt does not fit otherwise. False to leave the
             user's words alone; the prompt is then over the budget, which is an event, or an error if `strict`.
         clear_call_inputs: True to replace long string values in the arguments of older calls, such as the text of a file that was written,

@@ -269,13 +269,29 @@ def test_the_users_messages_stay_beside_the_summary(turns: int) -> None:
     assert compactions(view) == [summary]
 
 
-def test_context_of_the_user_is_summarised_all_the_same() -> None:
+def test_context_and_the_task_are_never_summarised() -> None:
+    """Items of CONTEXT and the first task stay in the view word for word, whatever is summarised, and however often."""
+    session, llm, manager = Session(), Writer(), Watched(keep_recent_turns=1)
+    session.add_message("user", "Mend the report.", "task")
+    rules = session.add_context("Never touch the tests.")
+    for number in range(100):
+        session.add_message("assistant", f"Step {number} " + "a" * 300)
+        session.add_message("user", f"Go on {number} " + "q" * 100)
+        view = managed(manager, session, llm)
+        assert session.get_by_id("task") in view.items
+        assert rules in view.items
+    assert len(compactions(session)) >= 20
+    assert not any({"task", rules.id}.intersection(summary.replaces) for summary in compactions(session))
+    assert not any("Mend the report" in prompt or "Never touch" in prompt for prompt in llm.prompts)
+
+
+def test_context_stays_beside_messages_of_the_user() -> None:
     session = Session()
     session.add_context("c" * 500)
     for item in with_question(session_of(9)).items:
         session.append(item)
     managed(Watched(keep_user_messages=True), session, Writer())
-    assert session.items[0].id in compactions(session)[0].replaces
+    assert session.items[0].id not in compactions(session)[0].replaces
 
 
 # Text of tools is data

@@ -28,7 +28,7 @@ def test_a_summary_stands_before_the_messages_that_are_kept(is_async: bool) -> N
     fitted = asyncio.run(tracker.afit(messages, llm=llm)) if is_async else tracker.fit(messages, llm=llm)
     assert len(llm.prompts) == 1
     (index,) = summaries(fitted)
-    assert index <= 1  # after the preamble at most
+    assert index == 2  # after the preamble and the task
     kept = fitted[index + 1 :]
     assert kept == messages[-len(kept) :]
     assert kept[-1] is messages[-1]

@@ -504,7 +504,7 @@ class Twin:
 
     def first_message(self) -> list[int]:
         """The first user message of the view, if it is kept."""
-        if not self.limits.keep_first_message:
+        if not (self.limits.keep_first_message or self.summarised()):
             return []
         users = [
             place
