@@ -20,7 +20,7 @@ from .plot import plot
 from .policies import Named, chosen_policies, known_policies
 from .replay import Outcome, replay
 from .sessions import Recording, recordings
-from .table import tables
+from .table import sentence, tables
 
 WINDOWS, QUICK_WINDOWS = "10,25,50", "25,50"
 QUICK_TOKENS = 33_000
@@ -61,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failure("there is no session here that is long enough; name a log or a folder of logs")
     print(heading(options.peers))
     print(tables(outcomes, {name: policy.label for name, policy in named.items()}))
+    if (told := sentence(outcomes, "extract", "drop-oldest", 25)) is not None:
+        print(told)
     if options.svg is not None:
         options.svg.write_text(plot(outcomes, {name: policy.label for name, policy in named.items()}), encoding="utf-8")
     broken = broken_ratios(outcomes) if options.quick else []

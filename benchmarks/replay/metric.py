@@ -225,6 +225,10 @@ class Bill:
         self.total += READ_PRICE * cached + WRITE_PRICE * (sum(tokens for _, tokens in request) - cached)
         self._last = list(request)
 
+    def forget(self) -> None:
+        """The provider's cache has expired: nothing of the last request is in it."""
+        self._last = []
+
 
 class Shown(NamedTuple):
     """An item of a view.
@@ -287,6 +291,9 @@ class Tally:
     cost: float = 0.0
 
 
+OnRead: TypeAlias = Callable[[Step, Sequence[Shown], Callable[[str], bool], Sequence[bool], int], object]
+
+
 @dataclass(slots=True)
 class Reading:
     """Reads the views that a policy gives of one session.
@@ -295,11 +302,14 @@ class Reading:
         timeline: The session.
         window: The window, in tokens.
         tally: The sums so far.
+        on_read: Called with each step and what its view shows: the items, whether a line is shown, for each term that counts for verbatim
+            recall whether it is lost, and the number of calls that name a lost path.
     """
 
     timeline: Timeline
     window: int
     tally: Tally = field(default_factory=Tally)
+    on_read: OnRead | None = None
     _bill: Bill = field(default_factory=Bill)
     _shown: dict[int, Shown] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
@@ -326,14 +336,17 @@ class Reading:
         for lines in step.quotes:
             tally.edits += 1
             tally.blind += not all(self._shows_line(line, sight) for line in lines)
-        for paths in step.known_paths:
-            tally.path_calls += 1
-            tally.pathless += not all(self._shows((PATH, path), sight) for path in paths)
+        paths_lost = sum(not all(self._shows((PATH, path), sight) for path in paths) for paths in step.known_paths)
+        tally.path_calls += len(step.known_paths)
+        tally.pathless += paths_lost
         for lines in step.repeated:
             tally.repeats += 1
             tally.reread += 1 - _part(lines, self._shows_line, sight)
         self._bill.add([(item.key, item.tokens) for item in shown])
         tally.cost = self._bill.total / self.timeline.plain_cost
+        if self.on_read is not None:
+            lost = [not self._shows_verbatim(term, sight) for term in uses]
+            self.on_read(step, shown, lambda line: self._shows_line(line, sight), lost, paths_lost)
 
     def lost(self, step: Step, view: Sequence[Item]) -> list[Term]:
         """Return the terms that count for verbatim recall and that the view of this step does not show."""

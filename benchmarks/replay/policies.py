@@ -15,7 +15,7 @@ from context_window import ContextWindow, ContextWindowManager
 from context_window.counting.tiktoken_counter import TiktokenCounter
 from context_window.strategies import DropOldest, SlidingWindow
 from session import Session
-from session.items import FunctionCallOutput, Item
+from session.items import FunctionCallOutput, Item, Message
 from session.parts import Text
 
 from .sessions import tokens_of
@@ -98,6 +98,29 @@ def _anthropic(window: int) -> View:
     return view
 
 
+# Observation masking, as in "The Complexity Trap" (arXiv 2508.21433): at every request, outputs older than the newest ten are placeholders.
+# There is no window.
+
+MASKING_KEPT = 10
+MASKING_NOTE = (Text("Previous observation omitted."),)
+
+
+def _masking(_window: int) -> View:
+    masked: dict[str, Item] = {}
+
+    def view(log: Session) -> Sequence[Item]:
+        has_calls = any(isinstance(item, FunctionCallOutput) for item in log.items)
+        results = [item for item in log.items if isinstance(item, FunctionCallOutput)]
+        if not has_calls:
+            results = [item for item in log.items if isinstance(item, Message) and item.role == "user"][1:]
+        for result in results[:-MASKING_KEPT]:
+            field = "output" if isinstance(result, FunctionCallOutput) else "content"
+            masked.setdefault(result.id, replace(result, **{field: MASKING_NOTE}))
+        return [masked.get(item.id, item) for item in log.items]
+
+    return view
+
+
 def _extended(copy: Session, log: Session, changed: dict[str, Item]) -> Session:
     """Append what is new in the log to a copy of it in which some items are changed, and return the copy."""
     copy.restore_seams(log.response_breaks, 0)
@@ -127,6 +150,7 @@ def known_policies() -> dict[str, Named]:
         "sliding-window": Named("`SlidingWindow(40, step=20)`", ours(strategy=SlidingWindow(40, step=20))),
         "oldest-first": Named("oldest first, to the budget, every turn", _oldest_first),
         "opencode": Named("opencode's prune", _opencode),
+        "masking": Named("observation masking, newest ten kept", _masking),
         "anthropic": Named("Anthropic's clear_tool_uses", _anthropic),
     }
 

@@ -10,6 +10,7 @@ from session.items import MessageCategory
 
 from .limit import limits
 from .metric import Reading, Tally, Timeline
+from .outcomes import Needs, OutcomeReading, Outcomes
 from .policies import Policy
 from .sessions import Recording, tokens_of
 
@@ -30,6 +31,7 @@ class Outcome(NamedTuple):
         limit: The limit of recall: a sum over the steps.
         verbatim_limit: The limit of verbatim recall.
         tallies: The sums of each policy, by name.
+        needs: What its views showed of what the agent needed, by name.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Outcome(NamedTuple):
     limit: float
     verbatim_limit: float
     tallies: dict[str, Tally]
+    needs: dict[str, Outcomes]
 
 
 def replay(recording: Recording, percents: Sequence[int], policies: Mapping[str, Policy]) -> list[Outcome]:
@@ -53,7 +56,9 @@ def replay(recording: Recording, percents: Sequence[int], policies: Mapping[str,
     windows = {percent: recording.tokens * percent // 100 for percent in percents}
     system = sum(map(tokens_of, (item for item in recording.items if item.category is MessageCategory.SYSTEM)))
     windows = {percent: window for percent, window in windows.items() if window >= WINDOW_LEAST and system <= SYSTEM_MOST * window}
-    readings = {(percent, name): Reading(timeline, window) for percent, window in windows.items() for name in policies}
+    needs = Needs(timeline)
+    outcomes = {(percent, name): OutcomeReading(timeline, needs) for percent in windows for name in policies}
+    readings = {(percent, name): Reading(timeline, windows[percent], on_read=reading.read) for (percent, name), reading in outcomes.items()}
     views = {(percent, name): policies[name](windows[percent]) for percent, name in readings}
     log = Session(metadata=dict(recording.session.metadata))
     log.restore_seams(recording.session.response_breaks, 0)
@@ -72,6 +77,7 @@ def replay(recording: Recording, percents: Sequence[int], policies: Mapping[str,
             percent,
             *limits(timeline, window),
             {name: readings[percent, name].tally for name in policies},
+            {name: outcomes[percent, name].outcomes for name in policies},
         )
         for percent, window in windows.items()
     ]

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import NamedTuple, TypeVar
 
 from .metric import Tally
+from .outcomes import PARTS
 from .replay import Outcome
 
 Value = TypeVar("Value")
@@ -108,6 +109,39 @@ def _tables_by_window(outcomes: Sequence[Outcome], labels: Mapping[str, str]) ->
             parts = (figures.blind, figures.pathless, figures.reread, figures.taskless, figures.over)
             yield f"| {label} | {' | '.join(estimates)} | {_short(figures.whole)} | {' | '.join(map(_percent, parts))} |"
         yield ""
+        yield from _needs_table(of_window, labels)
+
+
+def _needs_table(of_window: Sequence[Outcome], labels: Mapping[str, str]) -> Iterator[str]:
+    """Yield the table of what an agent needs (`outcomes.py`): means of sessions. Blind edits are of all."""
+    yield f"| policy | {' | '.join(PARTS)} | blind, of edits | whole bill |\n|---|{'---|' * (len(PARTS) + 2)}"
+    for name, label in labels.items():
+        parts = [
+            _mean_of_sessions(part for outcome in of_window if (part := outcome.needs[name].part(measure)) is not None) for measure in PARTS
+        ]
+        tallies = [outcome.tallies[name] for outcome in of_window]
+        blind = f"{_percent(_pooled(tallies, 'blind', 'edits'))} of {sum(tally.edits for tally in tallies):,}"
+        bill = _interval(_estimate([outcome.needs[name].whole_bill for outcome in of_window], fmean))
+        yield f"| {label} | {' | '.join(parts)} | {blind} | {bill} |"
+    yield ""
+
+
+def _mean_of_sessions(parts: Iterator[float]) -> str:
+    values = list(parts)
+    return f"{_interval(_estimate(values, fmean))} ({len(values)})" if values else "–"
+
+
+def sentence(outcomes: Sequence[Outcome], policy: str, other: str, percent: int) -> str | None:
+    """Return what a window keeps in one sentence, comparing two policies; None if these were not replayed in it."""
+    of_window = [outcome for outcome in outcomes if outcome.percent == percent and {policy, other} <= outcome.needs.keys()]
+    if not of_window:
+        return None
+    at_hand, at_hand_of_other = (fmean(outcome.needs[name].part("at hand") or 0.0 for outcome in of_window) for name in (policy, other))
+    bill = fmean(outcome.needs[policy].whole_bill for outcome in of_window)
+    return (
+        f"With a window of {percent} % of the session, in {100 * at_hand:.0f} of 100 requests everything the agent used again was in view "
+        f"(dropping the oldest: {100 * at_hand_of_other:.0f}), for {bill:.0%} of the bill."
+    )
 
 
 def _table_by_tool(outcomes: Sequence[Outcome], labels: Mapping[str, str]) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from itertools import combinations
 from random import Random
@@ -112,6 +114,91 @@ def test_an_unchanged_beginning_is_billed_at_the_price_of_reading() -> None:
     assert bill.total == pytest.approx(2_000 * 1.25 + 2_000 * 0.1 + 100 * 1.25)
     bill.add([("b", 100), ("a", 2_000)])
     assert bill.total == pytest.approx(2_000 * 1.25 + 2_000 * 0.1 + 100 * 1.25 + 2_100 * 1.25)
+
+
+# What an agent needs
+
+
+def needed_of(made: Any, view: Callable[[Sequence[Item]], Sequence[Item]]) -> Any:
+    timeline = module("metric").Timeline(made)
+    outcomes = module("outcomes").OutcomeReading(timeline, module("outcomes").Needs(timeline))
+    reading = module("metric").Reading(timeline, 10**6, on_read=outcomes.read)
+    for step in timeline.steps:
+        reading.read(step, view(made.items[: step.start]))
+    return outcomes.outcomes
+
+
+def call_of(name: str, text: str, **arguments: Any) -> list[Item]:
+    call = FunctionCall(name, json.dumps(arguments), f"c{text}")
+    return [call, FunctionCallOutput(name, text, call.call_id)]
+
+
+def work() -> Any:
+    """A plan, a read, an edit and a failing test; then much is said, and the edited line is edited again."""
+    return recording(
+        Message("user", "Mend the engine of the motor.\nYou must never change the tests."),
+        *call_of("todo_write", "ok", todos=[{"content": "mend the start of the motor", "status": "pending"}]),
+        *call_of("read", "def start_motor(self):\nreturn self.start_of_motor", path="src/motor.py"),
+        *call_of("edit", "done", path="src/motor.py", old_string="return self.start_of_motor", new_string="return self.motor_start"),
+        *call_of("bash", "running the tests\nE   ValueError: no_such_motor_here", command="pytest"),
+        *filler(4),
+        *call_of("edit", "done again", path="src/motor.py", old_string="return self.motor_start", new_string="return None"),
+    )
+
+
+def test_the_whole_log_has_all_that_an_agent_needs() -> None:
+    needed = needed_of(work(), lambda items: items)
+    assert {measure: needed.part(measure) for measure in module("outcomes").PARTS} == dict.fromkeys(module("outcomes").PARTS, 1.0)
+    assert (needed.whole_bill, needed.recovery) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("without", "lost"),
+    [
+        (lambda item: isinstance(item, FunctionCallOutput) and item.name == "bash", {"error"}),
+        (lambda item: isinstance(item, FunctionCall) and item.name == "todo_write", {"plan"}),
+        (lambda item: isinstance(item, FunctionCall) and item.name == "edit", {"files", "edit lines", "at hand"}),
+        (lambda item: isinstance(item, FunctionCallOutput) and item.name == "read", {"files"}),
+        (lambda item: isinstance(item, Message) and "never" in item.text, {"asked", "constraint"}),
+    ],
+    ids=["error", "plan", "edit", "read", "task"],
+)
+def test_what_a_view_lacks_is_what_its_agent_lacks(without: Callable[[Item], bool], lost: set[str]) -> None:
+    needed = needed_of(work(), lambda items: [item for item in items if not without(item)])
+    assert {measure for measure in module("outcomes").PARTS if needed.part(measure) < 1} == lost
+    assert (needed.recovery > 0) == ("edit lines" in lost)
+
+
+def test_a_file_is_what_was_read_of_it_with_the_edits_made_since() -> None:
+    made = work()
+    needs = module("outcomes").Needs(module("metric").Timeline(made))
+    text = set[str]()
+    for change in needs.changes[:2]:
+        text = (text - change.removed) | change.added
+    assert text == {"def start_motor(self):", "return self.motor_start"}
+
+
+def test_a_pause_beyond_the_lifetime_of_the_cache_writes_everything_anew() -> None:
+    items = [Message("user", "word " * 4_000, created_at=1.0), *output("look"), *output("again")]
+    soon, late = (
+        needed_of(recording(*(replace(item, created_at=1.0 + pause * number) for number, item in enumerate(items))), lambda items: items)
+        for pause in (1, 400)
+    )
+    assert late.bill > soon.bill > 4_000
+    assert soon.whole_bill == late.whole_bill == 1.0
+
+
+def test_the_sentence_for_users_compares_with_dropping_the_oldest() -> None:
+    outcome = module("replay").Outcome
+    shares = {name: module("outcomes").Outcomes(bill=60.0, plain_bill=100.0, recovery=8.0) for name in ("extract", "drop-oldest")}
+    for name, is_lost in (("extract", False), ("drop-oldest", True)):
+        shares[name].add("at hand", [not is_lost])
+    outcomes = [outcome("a", "test", False, 25, 1.0, 1.0, {}, shares)]
+    assert module("table").sentence(outcomes, "extract", "drop-oldest", 25) == (
+        "With a window of 25 % of the session, in 100 of 100 requests everything the agent used again was in view "
+        "(dropping the oldest: 0), for 68% of the bill."
+    )
+    assert module("table").sentence(outcomes, "extract", "drop-oldest", 10) is None
 
 
 # The limit
