@@ -229,9 +229,9 @@ class ContextWindowManager:
         Raises:
             ArgumentError: The provider is not known.
         """
-        from .recall import recall_tool
+        from .recall import page_of, recall_tool
 
-        return recall_tool(provider)
+        return recall_tool(provider, page_of(self._settings.current.budget.tokens))
 
     # Compaction
 

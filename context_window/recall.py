@@ -18,6 +18,7 @@ from session.units import KIND_OUTPUT, Grouping
 from .decision.placeholders import MARK, TAKEN, is_alias, shown_id
 from .decision.plan import describe
 from .errors import ArgumentError, RecallError
+from .recall_pages import Source, found, lines_of, page
 
 Provider: TypeAlias = Literal["anthropic", "openai", "openai-responses", "google"]
 
@@ -27,17 +28,26 @@ SHOWN_OF_ITEM = 60
 """Characters of an item's text in the listing of a range."""
 
 NAME = "recall"
+USAGE = 'Pass {"id": "…"} with the recall id that a placeholder names, or {"query": "…"} with words to find.'
 DESCRIPTION = (
     "Gives back content that was taken out of this conversation to save space. Placeholders such as "
     "[Read output taken out: 5,120 characters; recall id 3fa9c1] name the id, and so do the headings of extracts, such as "
     "## Read output 3fa9c1. A call comes with its output. The conversation's first line names the ids of removed items, and for a range "
-    "such as 3fa9c1 to 7be02d you get a list of them. Ask only for what you need now: it takes space again."
+    "such as 3fa9c1 to 7be02d you get a list of them. Of a long content you get a page: pass from_line, and lines if you need few. A query "
+    "finds lines in all that was said so far, with their ids and numbers. Ask only for what you need now: it takes space again."
 )
 _SCHEMA = {
     "type": "object",
-    "properties": {"id": {"type": "string", "description": "A recall id, or a range of them."}},
-    "required": ["id"],
+    "properties": {
+        "id": {"type": "string", "description": "A recall id, or a range of them."},
+        "from_line": {"type": "integer", "description": "The first line to show of a long content, from 1."},
+        "lines": {"type": "integer", "description": "The number of lines to show; as many as there is room for by default."},
+        "query": {"type": "string", "description": "Words to find, or a text as it stands, instead of an id."},
+    },
 }
+PAGE = 20_000
+"""Characters of an answer, some 5,000 tokens, unless the window is small."""
+PAGE_LEAST = 1_000
 
 
 _NOT_AVAILABLE = (
@@ -148,6 +158,11 @@ class Recalled:
     output: tuple[Part, ...]
     is_error: bool = False
 
+    @property
+    def text(self) -> str:
+        """The answer as a text. Images and documents are only named."""
+        return "\n".join(part.text if isinstance(part, Text) else f"[{type(part).__name__.lower()}]" for part in self.output)
+
 
 @dataclass(frozen=True, slots=True)
 class RecallTool:
@@ -160,14 +175,17 @@ class RecallTool:
 
     Attributes:
         definition: The tool in the provider's form, a JSON object. It is typed Any, because each client has a type of its own for it.
+        characters: Most characters of an answer. A longer content comes in pages.
     """
 
     definition: Any
+    characters: int = PAGE
 
     def handle(self, session: Session, arguments: str | Mapping[str, Any]) -> Recalled:
         """Return the requested content, or a list of the items in a range; for an unknown id, an error message for the model.
 
-        A call comes with its output: a digest may show lines of the call alone.
+        A call comes with its output: a digest may show lines of the call alone. Of a content that is too long, or if `from_line` or `lines`
+        is given, a page is returned. With `query` instead of an id, the lines of the whole log that match best.
 
         Args:
             session: The log, not the view that was sent.
@@ -177,21 +195,44 @@ class RecallTool:
             ArgumentError: The session is not a session.
         """
         try:
-            values = json.loads(arguments) if isinstance(arguments, str) else arguments
-            id = values["id"]
+            values = json.loads(arguments) if isinstance(arguments, str) else dict(arguments)
+            id, query, first, count = (values.get(name) for name in ("id", "query", "from_line", "lines"))
             id = str(id) if isinstance(id, int) else id  # a model may omit the quotes
-        except (ValueError, KeyError, TypeError, RecursionError):
-            id = None
-        if not isinstance(id, str):
-            return Recalled((Text('Pass {"id": "…"} with the recall id that a placeholder names.'),), is_error=True)
+            first, count = (None if value in (None, "", 0) else max(1, int(value)) for value in (first, count))
+        except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+            id, query, first, count = None, None, None, None
+        if isinstance(query, str) and query.strip() and not id:
+            return self._search(session, query)
+        if not isinstance(id, str) or not id:
+            return Recalled((Text(USAGE),), is_error=True)
         try:
             originals = _originals(session, id)
             outputs = [output for original in originals if isinstance(original, FunctionCall) for output in _outputs_of(session, original)]
-            return Recalled(tuple(part for original in [*originals, *outputs] for part in content_of(original)))
+            parts = tuple(part for original in [*originals, *outputs] for part in content_of(original))
+            lines = lines_of((part.text for part in parts if isinstance(part, Text)), self.characters)
+            if first is None and count is None and sum(map(len, lines)) + len(lines) <= self.characters:
+                return Recalled(parts)
+            media = tuple(part for part in parts if not isinstance(part, Text)) if first in (None, 1) else ()
+            return Recalled((Text(page(lines, first or 1, count, self.characters)), *media))
         except RecallError as error:
             if (listing := _listing(session, id)) is not None:
                 return Recalled((Text(listing),))
             return Recalled((Text(str(error)),), is_error=True)
+
+    def _search(self, session: Session, query: str) -> Recalled:
+        items = [item for item in _log_of(session).items if getattr(item, "name", None) != NAME and not _is_taken_out(item)]
+        sources = [Source(f"{describe(item)} {shown_id(item.id)}", lines_of(_texts(item), self.characters)) for item in items]
+        text = found(sources, query, self.characters)
+        return Recalled((Text(f"None of the {len(items):,} items has {short(query)}." if text is None else text),), is_error=text is None)
+
+
+def _texts(item: Item) -> list[str]:
+    return [part.text for part in content_of(item) if isinstance(part, Text)]
+
+
+def page_of(budget: int) -> int:
+    """Return the characters that an answer may have with a budget of so many tokens: about a tenth of it, at most `PAGE`."""
+    return min(PAGE, max(PAGE_LEAST, budget * 4 // 10))
 
 
 def _outputs_of(session: Session, call: FunctionCall) -> list[Item]:
@@ -213,8 +254,12 @@ def _log_of(session: Session) -> Session:
     return log
 
 
-def recall_tool(provider: Provider) -> RecallTool:
+def recall_tool(provider: Provider, characters: int = PAGE) -> RecallTool:
     """Return the tool in one provider's form.
+
+    Args:
+        provider: The provider.
+        characters: Most characters of an answer.
 
     Raises:
         ArgumentError: The provider is not known.
@@ -228,7 +273,7 @@ def recall_tool(provider: Provider) -> RecallTool:
     }
     if not isinstance(provider, str) or provider not in forms:
         raise ArgumentError("provider", provider, f"pass one of {', '.join(forms)}")
-    return RecallTool(forms[provider])
+    return RecallTool(forms[provider], characters)
 
 
 def _listing(session: Session, id: str) -> str | None:

@@ -31,8 +31,8 @@ Examples:
 def mcp(path: str | None, max_tokens: int | None) -> None:
     """Serve an assistant tools over its own log.
 
-    An MCP server on standard input and output, with three tools: context_usage shows what fills the window, search_log finds text
-    anywhere in the session, and recall returns an item whole, also after a compaction.
+    An MCP server on standard input and output, with two tools: context_usage shows what fills the window, and recall finds text
+    anywhere in the session and returns any item, also after a compaction.
 
     PATH is a session log. Default: the one that Claude Code wrote last for the folder in which the server is started.
     """
@@ -56,14 +56,12 @@ def mcp(path: str | None, max_tokens: int | None) -> None:
         return answered(tools.context_usage)
 
     @server.tool()  # type: ignore[untyped-decorator,unused-ignore]
-    def search_log(query: str, limit: int = 20) -> str:
-        """Find text anywhere in this session, also in what a compaction has removed. Returns ids for `recall`, newest first."""
-        return answered(partial(tools.search_log, query, limit))
+    def recall(id: str = "", from_line: int = 0, lines: int = 0, query: str = "") -> str:
+        """Find text anywhere in this session by a query, also in what a compaction has removed, or return an item by its id.
 
-    @server.tool()  # type: ignore[untyped-decorator,unused-ignore]
-    def recall(id: str, start: int = 0) -> str:
-        """Return an item of this session whole, by its id. For a long one, pass the `start` that the answer names to read on."""
-        return answered(partial(tools.recall, id, start))
+        Of a long item you get a page; pass `from_line` to read on.
+        """
+        return answered(partial(tools.recall, id, from_line, lines, query))
 
     server.run()
 

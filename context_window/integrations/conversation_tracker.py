@@ -13,7 +13,6 @@ from typing import Any, Generic, TypeVar
 
 from session.errors import FormatError
 from session.items import Item, Message
-from session.parts import Document, Image
 from session.session import Session
 from session.summarizers import Summarizer
 from session.units import is_answer
@@ -22,7 +21,7 @@ from ..errors import ArgumentError, RecallError
 from ..loop.background_loop import run_blocking
 from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
-from ..recall import Recalled, content_of, recall_tool
+from ..recall import Recalled
 from ..requests.client_errors import model_error
 from ..strategies import summarize_of
 from ..threads import in_thread
@@ -160,23 +159,25 @@ class ConversationTracker(Generic[M]):
             for tracked in checked_out:  # empty if the checkout failed
                 self._remembered.put(tracked)
 
-    def recall(self, id: str) -> str:
+    def recall(self, id: str = "", *, from_line: int = 0, lines: int = 0, query: str = "") -> str:
         """Return content that was taken out of a conversation, as text. An image or a document is only named.
 
         Args:
             id: The id in a placeholder.
+            from_line: The first line to return, from 1; 0 for all lines, or the first page of them.
+            lines: Most lines to return; 0 for as many as a page has.
+            query: What to find in the whole conversation, instead of an id.
 
         Raises:
-            RecallError: No remembered conversation has this id.
+            RecallError: No remembered conversation has it.
         """
+        arguments = {"id": id, "from_line": from_line, "lines": lines, "query": query}
+        tool = self._manager.recall_tool("anthropic")
         for tracked in self._remembered.latest:
-            try:
-                item = self._manager.recall(tracked.session, id)
-            except RecallError:
-                continue
-            media_names = {Image: "[image]", Document: "[document]"}
-            return "\n".join(getattr(part, "text", None) or media_names.get(type(part), "") for part in content_of(item))
-        raise RecallError(id, "no conversation that is remembered has it; placeholders name the ids there are")
+            recalled = tool.handle(tracked.session, arguments)
+            if not recalled.is_error:
+                return recalled.text
+        raise RecallError(id or query, "no conversation that is remembered has it; placeholders name the ids there are")
 
     def recalled(self, messages: Sequence[M], arguments: str | Mapping[str, Any], *, system: str = "") -> Recalled:
         """Return the result of a call of the recall tool. It depends on the conversation alone, not on the memory.
@@ -188,7 +189,7 @@ class ConversationTracker(Generic[M]):
         """
         tracked = self._check_out(messages, system, ())
         try:
-            return recall_tool("anthropic").handle(tracked.session, arguments)
+            return self._manager.recall_tool("anthropic").handle(tracked.session, arguments)
         finally:
             self._remembered.put(tracked)
 

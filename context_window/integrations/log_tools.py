@@ -12,27 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from session.errors import SessionError
-from session.parts import Text
 from session.session import Session
 from session.transcripts import read_transcript
 
-from ..decision.placeholders import shown_id
-from ..decision.plan import describe
 from ..errors import ContextWindowError
 from ..printable import printable
-from ..recall import content_of, recall_tool
+from ..recall import recall_tool
 
 if TYPE_CHECKING:
-    from session.items import Item
-
     from ..manager import ContextWindowManager
 
 __all__ = ["LogTools", "newest_claude_log"]
 
-FOUND_MOST = 50
-"""Items that one search returns, at most."""
-SHOWN_BEFORE, SHOWN_AFTER = 60, 120
-"""Characters around a match that are shown."""
 ANSWER_MOST = 40_000
 """Characters of an answer, some 10,000 tokens. Assistants refuse longer ones."""
 REPORT_WIDTH = 100
@@ -69,43 +60,20 @@ class LogTools:
         session = self._read()
         return text_of(usage_draw(self._manager(session).usage(session, title="this session")), REPORT_WIDTH)
 
-    def search_log(self, query: str, limit: int = 20) -> str:
-        """Return the items whose text contains the query, newest first, a line each: an id for `recall`, its kind, and the match.
+    def recall(self, id: str = "", from_line: int = 0, lines: int = 0, query: str = "") -> str:
+        """Return content of the session, whether or not it is still in the window. Images and documents are only named.
 
         Args:
-            query: Words as they stand in the log. Upper and lower case are the same.
-            limit: Items to return at most, from 1 to 50.
+            id: The item's id, as a search or a placeholder names it, or a range of ids.
+            from_line: The first line to show of a long content, from 1.
+            lines: The number of lines to show; 0 for as many as there is room for.
+            query: Words to find, or a text as it stands, instead of an id.
 
         Raises:
             SessionError: The log cannot be read.
         """
-        words = query.strip()
-        if not words:
-            return "Pass a query: words as they stand in the log."
-        session = self._read()
-        pattern = re.compile(re.escape(words), re.IGNORECASE)
-        matches = [line for item in reversed(session.items) if (line := _found(item, pattern)) is not None]
-        if not matches:
-            return f"None of the session's {len(session.items):,} items contains {printable(words)!r}."
-        newest = matches[: max(1, min(limit, FOUND_MOST))]
-        omitted = len(matches) - len(newest)
-        return "\n".join([*newest, *([f"{omitted:,} older items contain it too"] if omitted else [])])
-
-    def recall(self, id: str, start: int = 0) -> str:
-        """Return the whole content of an item, whether or not it is still in the window. Images and documents are only named.
-
-        Args:
-            id: The item's id, as `search_log` or a placeholder names it, or a range of ids.
-            start: Characters to skip, to read on where a long content was cut.
-
-        Raises:
-            SessionError: The log cannot be read.
-        """
-        recalled = recall_tool("anthropic").handle(self._read(), {"id": id})
-        text = "\n".join(part.text if isinstance(part, Text) else f"[{type(part).__name__.lower()}]" for part in recalled.output)
-        start = max(0, start)
-        end = start + ANSWER_MOST
-        return text[start:end] + (f"\n[{len(text) - end:,} more characters: recall with start={end}]" if end < len(text) else "")
+        arguments = {"id": id, "from_line": from_line, "lines": lines, "query": query}
+        return recall_tool("anthropic", ANSWER_MOST).handle(self._read(), arguments).text
 
     def _read(self) -> Session:
         path = self._path()
@@ -115,16 +83,6 @@ class LogTools:
             self._session = read_transcript(path)
             self._stamp = stamp
         return self._session
-
-
-def _found(item: Item, pattern: re.Pattern[str]) -> str | None:
-    """Return a line about the item's first match; None if its text has none."""
-    for part in content_of(item):
-        if isinstance(part, Text) and (match := pattern.search(part.text)) is not None:
-            first, end = max(0, match.start() - SHOWN_BEFORE), match.end() + SHOWN_AFTER
-            around = f"{'…' if first else ''}{part.text[first:end]}{'…' if end < len(part.text) else ''}"
-            return f"{shown_id(item.id)}: {describe(item)}: {printable(' '.join(around.split()))}"
-    return None
 
 
 def newest_claude_log(folder: Path) -> Path | None:

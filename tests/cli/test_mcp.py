@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from context_window import Image, Session
+from context_window import FunctionCall, FunctionCallOutput, Image, Session
 from context_window.cli.mcp import INSTALL
 from context_window.integrations.log_tools import ANSWER_MOST, LogTools, answered, newest_claude_log
 from tests.support.claude_lines import Log, call, result
@@ -42,36 +42,30 @@ def saved(folder: Path, session: Session) -> Path:
 def test_what_is_found_can_be_recalled_whole(tmp_path: Path) -> None:
     session = Session()
     session.add_message("user", "Look for the Needle in the hay.", "first")
-    session.add_function_call("grep", {"pattern": "needle"}, "c")
-    session.add_function_output("grep", "x" * 500 + "\nneedle\n" + "y" * 500, "c")
+    session.append(FunctionCall("grep", '{"pattern": "needle"}', "c", id="call"))
+    session.append(FunctionCallOutput("grep", "x" * 500 + "\nneedle\n" + "y" * 500, "c", id="output"))
     tools = tools_for(saved(tmp_path, session))
-    output, function_call, message = tools.search_log("NEEDLE").split("\n")
-    assert "…" in output
-    assert "needle" in output
-    assert "needle" in function_call
-    assert message == "first: user message: Look for the Needle in the hay."
-    assert tools.recall(output.partition(":")[0]) == "x" * 500 + "\nneedle\n" + "y" * 500
-    assert tools.search_log("needle", 1) == f"{output}\n2 older items contain it too"
-    assert tools.search_log("nothing") == "None of the session's 3 items contains 'nothing'."
-    assert tools.search_log(" ").startswith("Pass a query")
+    told = tools.recall(query="NEEDLE")
+    assert told.startswith("## user message first\n1: Look for the Needle in the hay.\n## grep call call\n1: grep(")
+    assert f"## grep output output\n1: {'x' * 500}\n2: needle\n" in told
+    assert tools.recall("output") == "x" * 500 + "\nneedle\n" + "y" * 500
+    assert tools.recall(query="nothing") == "None of the 3 items has 'nothing'."
+    assert tools.recall(query=" ").startswith("Pass ")
     assert "nothing in the session has it" in tools.recall("none")
 
 
-def test_a_long_item_is_read_in_pieces(tmp_path: Path) -> None:
+def test_a_long_item_is_read_in_pages(tmp_path: Path) -> None:
     session = Session()
-    text = "".join(f"{number} " for number in range(20_000))
-    session.add_message("user", text, "long")
+    lines = [f"{number} " * 9 for number in range(20_000)]
+    session.add_message("user", "\n".join(lines), "long")
     tools = tools_for(saved(tmp_path, session))
-    pieces, start = "", 0
-    while True:
-        piece, mark, rest = tools.recall("long", start).partition("\n[")
-        pieces += piece
-        if not mark:
-            break
-        start += ANSWER_MOST
-        assert rest.endswith(f"start={start}]")
-    assert pieces == text
-    assert start == len(text) // ANSWER_MOST * ANSWER_MOST
+    read: list[str] = []
+    while len(read) < len(lines):
+        *page, last = tools.recall("long", len(read) + 1).split("\n")
+        assert sum(map(len, page)) <= ANSWER_MOST
+        read += page
+        assert last.startswith("[lines ")
+    assert read == lines
     assert tools.recall("long", -5) == tools.recall("long")
 
 
@@ -85,13 +79,13 @@ def test_the_log_is_read_again_when_it_has_grown(tmp_path: Path, monkeypatch: py
     log = a_log("one")
     path = log.write(tmp_path)
     tools = tools_for(path)
-    assert "one" in tools.search_log("one")
-    assert "None of" in tools.search_log("two")
+    assert "one" in tools.recall(query="one")
+    assert "None of" in tools.recall(query="two")
     log.user("two")
     log.write(tmp_path)
-    assert "user message: two" in tools.search_log("two")
+    assert "1: two" in tools.recall(query="two")
     monkeypatch.setattr("context_window.integrations.log_tools.read_transcript", None)
-    assert "user message: two" in tools.search_log("two")  # unchanged: not read once more
+    assert "1: two" in tools.recall(query="two")  # unchanged: not read once more
 
 
 def test_the_usage_is_that_of_the_report(tmp_path: Path) -> None:
@@ -141,12 +135,12 @@ def test_the_official_client_calls_the_tools(tmp_path: Path) -> None:
         async with stdio_client(server) as (reading, writing), ClientSession(reading, writing) as client:
             await client.initialize()
             names = sorted(tool.name for tool in (await client.list_tools()).tools)
-            found: Any = await client.call_tool("search_log", {"query": "XYZZY"})
-            id = found.content[0].text.splitlines()[-1].partition(":")[0]
+            found: Any = await client.call_tool("recall", {"query": "XYZZY"})
+            id = found.content[0].text.splitlines()[0].rpartition(" ")[2]
             return [names, await client.call_tool("recall", {"id": id}), await client.call_tool("context_usage", {})]
 
     names, recalled, used = asyncio.run(scene())
-    assert names == ["context_usage", "recall", "search_log"]
+    assert names == ["context_usage", "recall"]
     assert recalled.content[0].text == "the secret word is xyzzy"
     assert "tokens" in used.content[0].text
 

@@ -53,11 +53,11 @@ async def run_turns(
 
 
 def test_every_request_of_a_long_conversation_is_accepted_and_fits_and_the_run_keeps_all() -> None:
-    context_filter = openai_agents.ContextWindowFilter(manager(BUDGET))
+    context_filter = openai_agents.ContextWindowFilter(manager(4_000))
     with OpenAIResponsesStub(busy()) as stub:
         history = asyncio.run(run_turns(stub, context_filter, 6))
     assert len(stub.answers) == len(stub.requests) == 18
-    assert max(letters(request["input"]) for request in stub.requests) <= BUDGET
+    assert max(letters(request["input"]) for request in stub.requests) <= 4_000
     for request in stub.requests:
         assert request["instructions"] == "Be brief."
         assert validate_openai_responses(request["input"]) == []

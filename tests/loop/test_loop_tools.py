@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from datetime import date
 from enum import Enum
 from pathlib import Path
@@ -28,7 +29,7 @@ from context_window import (
 )
 from context_window.loop.tool_runner import STOPPED, run_calls
 from tests.support.looping import ScriptedModel, call, manager, png, turn
-from tests.support.stubs import Call
+from tests.support.stubs import Block, Call, Say
 
 
 class Class(Enum):
@@ -445,6 +446,41 @@ def test_the_recall_tool_answers_from_the_log() -> None:
     tool = manager().recall_tool("anthropic")
     outputs = outputs_of([tool], call("recall", {"id": "q"}, "1"), call("recall", {"id": "z"}, "2"), log=log)
     assert [(output.text[:16], output.is_error) for output in outputs] == [("my long question", False), ("recall id 'z': n", True)]
+
+
+@pytest.mark.parametrize("by", ["number", "words"])
+def test_a_model_finds_line_10_000_of_an_output(by: str) -> None:
+    """Nothing is lost for the model either: of an output of 20,000 lines it reads any line, by its number or by words in it."""
+
+    def build() -> str:
+        """Builds all."""
+        return "\n".join(f"{number}: compiled module_{number * 7919 % 20_011}" for number in range(1, 20_001))
+
+    line = f"10000: compiled module_{10_000 * 7919 % 20_011}"
+    limits = manager(20_000)
+    asked: list[Mapping[str, Any]] = []
+
+    async def next_call(view: Session) -> list[Block]:
+        outputs = [item for item in view.items if isinstance(item, FunctionCallOutput)]
+        assert line not in "\n".join(output.text for output in outputs)
+        told = next(output for output in outputs if output.name == "build")
+        recall_id = re.search(r"recall id ([\w-]+)", told.text)
+        assert recall_id is not None
+        by_number = {"id": recall_id[1], "from_line": 10_000, "lines": 5}
+        wanted: Mapping[str, Any] = by_number if by == "number" else {"query": "10000: compiled"}
+        asked.append(wanted)
+        return [Call("recall", wanted)]
+
+    async def found(view: Session) -> list[Block]:
+        answer = next(item for item in reversed(view.items) if isinstance(item, FunctionCallOutput))
+        assert line in answer.text
+        return [Say("Found it.")]
+
+    log = Session()
+    model = ScriptedModel([Call("build", {})], next_call, found)
+    result = turn(log, "What is in line 10,000?", model, limits=limits, tools=[build, limits.recall_tool("anthropic")])
+    assert result.text == "Found it."
+    assert len(asked) == 1
 
 
 def test_recall_tools_and_server_side_tools_are_in_the_definitions() -> None:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from context_window import ContextWindow, ContextWindowManager, Extract, UsageReport
 from context_window.counting.item_tokens import Measurer
 from context_window.counting.tiktoken_counter import TiktokenCounter
+from context_window.decision.placeholders import GONE
 from session import Compaction, Item, Session
 from session.identity import digested, is_digest
 from session.items import parts_of_item
+from session.parts import Text
 
 TURNS = 24
 WINDOW = ContextWindow(max_tokens=6_000, strategy=Extract())
@@ -26,7 +28,8 @@ def digests_in(items: Sequence[Item]) -> list[Item]:
 def check(report: UsageReport, digests: Sequence[Item]) -> None:
     measurer = Measurer(TiktokenCounter())
     entries = [entry for digest in digests for entry in digested(digest)]
-    assert report.extracts == len(entries) == sum(len(parts_of_item(digest)) - 1 for digest in digests)
+    sections = [part for digest in digests for part in parts_of_item(digest)[1:] if isinstance(part, Text)]
+    assert report.extracts == len(entries) == sum(not section.text.startswith(GONE) for section in sections)
     assert report.extract_tokens == sum(measurer.measure(item).tokens for item in digests)
     assert report.to_dict()["extracts"] == {"count": report.extracts, "tokens": report.extract_tokens}
     of_tools = {(entry["name"], entry["call_id"]) for entry in entries if "name" in entry}
