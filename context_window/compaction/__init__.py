@@ -3,15 +3,16 @@
 Theory of operation. `manager.manage` runs these steps before every request; `manager.compact` skips the limits of step 1.
 
 1. Due? The log is replayed a second time without trimming (`SessionCompaction`), with earlier summaries in place of the items they stand
-   for. A summary is due if this costs more than the trigger or has more than `max_context_items` items. The cost includes the difference
-   between reported usage and local counts.
+   for. A summary is due if this costs more than the trigger or has more than `max_context_items` items, and the trimmed view has lost
+   more than the contents of results, unless a strategy chooses. The cost includes the difference between reported usage and local counts.
 2. Where may it be appended? Only at the end of the log, and only between responses: inside a response it would split it. At most one
    summary is added between two requests (`can_append_summary`).
 3. Which units? The units that the strategy chose, at least two. Else all turns but the newest `keep_recent_turns`, at least two (one if
-   `keep_recent_turns` is 0). If these are too few, or have less than an eighth of the trigger's tokens, turns do not matter: all but the
-   newest units are taken, which stay up to a quarter of the room that the other items leave below the trigger. SYSTEM items,
-   instructions, pinned items and the frontier stay. Earlier summaries are always folded into the new one (`unit_selection.py`). If a
-   log has nothing to summarise, this is checked again in the next turn, or when it has grown by a sixteenth of the trigger.
+   `keep_recent_turns` is 0). If these are too few, or have less than an eighth of the trigger's tokens once results are cleared, turns
+   do not matter: all but the newest units are taken, if these have so much. The newest stay up to a quarter of the room that the other
+   items leave below the trigger. SYSTEM items, instructions, items of CONTEXT, the first task, pinned items and the frontier stay.
+   Earlier summaries are always folded into the new one (`unit_selection.py`). If a log has nothing to summarise, this is checked again
+   in the next turn, or when it has grown by a sixteenth of the trigger.
 4. Is there room? A draft of the view gets the shortest possible summary appended and trims itself. If the view is then over the
    budget, and larger than without a summary, no summary is requested (`check_room`).
 5. Writing. The units are rendered as text. If the text does not fit the summariser's window, it is sent in pieces, each together with

@@ -39,7 +39,7 @@ from .summary_check import (
     limits_without_trims,
 )
 from .summary_writer import SummaryTask, Wording, prepare_task, prompt_size, write_summary
-from .unit_selection import WORTHWHILE_PARTS, SelectionRule, can_append_summary, select_units
+from .unit_selection import WORTHWHILE_PARTS, SelectionRule, can_append_summary, loses_more_than_results, select_units
 
 AnySummarizer: TypeAlias = Summarizer | Summarizing
 """A summariser: a function from a prompt to a text, or a loop's model."""
@@ -218,13 +218,16 @@ class Compactor:
         with view_state.lock:
             settings = self._active.current
             limits = self._sessions.limits_for(session, settings)
-            correction = self._sessions.view(session, view_state, settings).decided.correction
+            sent = self._sessions.view(session, view_state, settings).decided
+            correction = sent.correction
         with state.lock:
             replay = state.replay(session, limits_without_trims(limits), settings.measurer, self._sessions.refused_parts(session))
             view = replay.decided
             total, requests = view.counted + correction, len(view.log.groups.response_starts)
             exceeded = total > limits.trigger or (limits.items_max is not None and sum(view.items) > limits.items_max)
             if not forced and not (exceeded and state.may_try(requests)):
+                return None
+            if not forced and not limits.advisers and not loses_more_than_results(sent):
                 return None
             if not (forced or limits.advisers) and state.is_still_not_due(view, limits):
                 return None

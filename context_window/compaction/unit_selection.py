@@ -18,6 +18,7 @@ from session.session import Session
 from session.summary import is_own_summary
 from session.units import CONTEXT, HELD, KIND_CALL
 
+from ..decision.edits import NOT_TOLD
 from ..decision.view import View
 
 KEPT_PARTS = 4
@@ -63,6 +64,7 @@ class SummaryUnit(NamedTuple):
         items: Its visible items.
         ids: Items that the new summary stands for because of it: the whole unit, and everything that an earlier summary stood for.
         tokens: Tokens of its visible items.
+        cleared_tokens: Their tokens once results are cleared, which costs no summary.
         is_summary: True for an earlier summary.
     """
 
@@ -72,6 +74,7 @@ class SummaryUnit(NamedTuple):
     items: tuple[Item, ...]
     ids: frozenset[str]
     tokens: int
+    cleared_tokens: int
     is_summary: bool
 
 
@@ -94,7 +97,7 @@ def select_units(view: View, session: Session, rule: SelectionRule) -> tuple[Sum
     else:
         selected = _older_turns(view, candidates, rule)
         if not _is_worthwhile(selected, rule):
-            selected = _oldest_units(view, candidates, rule) or selected
+            selected = _oldest_units(view, candidates, rule) or (selected if rule.is_forced else ())
     return tuple(sorted(selected, key=lambda unit: unit.source_index))
 
 
@@ -136,10 +139,10 @@ def _oldest_units(view: View, candidates: Sequence[SummaryUnit], rule: Selection
 
 
 def _is_worthwhile(units: Sequence[SummaryUnit], rule: SelectionRule) -> bool:
-    """True if the units, without earlier summaries, are a good part of a limit."""
+    """True if the units, without earlier summaries and with their results cleared, are a good part of a limit."""
     unsummarised = [unit for unit in units if not unit.is_summary]
     min_items = None if rule.items_max is None else rule.items_max // WORTHWHILE_PARTS
-    return sum(unit.tokens for unit in unsummarised) >= max(1, rule.min_tokens) or (
+    return sum(unit.cleared_tokens for unit in unsummarised) >= max(1, rule.min_tokens) or (
         min_items is not None and sum(len(unit.items) for unit in unsummarised) >= max(1, min_items)
     )
 
@@ -168,8 +171,14 @@ def summarisable_units(view: View, session: Session) -> Iterator[SummaryUnit]:
             tuple(log.items[at] for at in visible),
             frozenset(log.items[at].id for at in (*members, *summarised)),
             sum(map(view.costs.__getitem__, visible)),
+            sum(min(view.costs[at], view.cleared_tokens(at)) for at in visible),
             is_own_summary(first),
         )
+
+
+def loses_more_than_results(view: View) -> bool:
+    """True if a trim has taken more than the contents of results, arguments and images, all of which the model can recall by their ids."""
+    return any(edit.gone not in (None, *NOT_TOLD) or edit.cut is not None for edit in view.edits.values())
 
 
 def replaced_ids(units: Collection[SummaryUnit], items: Sequence[Item], session: Session) -> tuple[str, ...]:

@@ -119,6 +119,26 @@ def test_older_turns_that_are_too_small_do_not_keep_larger_ones_from_being_summa
     assert session.items[-2].id not in summary.replaces
 
 
+def test_results_are_cleared_before_a_model_is_asked() -> None:
+    """Where each turn reads a file that nearly fills the window, clearing makes the room, and one summary in many turns is enough."""
+    session, llm, manager = Session(id="s"), Writer(), Watched(20_000)
+    for number in range(30):
+        session.add_message("user", f"Look at file {number}.")
+        session.add_function_call("read", {"path": f"file{number}"}, f"c{number}")
+        session.add_function_output("read", "x" * 17_000, f"c{number}")
+        assert len(managed(manager, session, llm).items) <= len(session.items)
+        session.add_message("assistant", "It is fine.")
+    assert len(compactions(session)) == 1
+
+
+def test_a_log_whose_results_can_be_cleared_gets_no_summary() -> None:
+    session, llm = log_with_question(3, size=2_000), Writer()
+    view = managed(Watched(6_000), session, llm)
+    assert not llm.prompts
+    assert len(view.items) == len(session.items)
+    assert any("taken out" in str(item) for item in view.items)
+
+
 def test_too_many_items_trigger_a_summary_too() -> None:
     manager, session, llm = Watched(None, max_context_items=20), log_with_question(9), Writer()
     view = managed(manager, session, llm)
@@ -462,7 +482,7 @@ def test_one_output_larger_than_the_window_is_split_into_indented_parts() -> Non
         session.add_message("assistant", "a")
     session.add_message("user", "now")
     llm = Writer(window=3500)
-    managed(Watched(6000), session, llm)
+    asyncio.run(Watched(6000).compact(session, llm))
     assert len(llm.prompts) > 3
     assert max(map(len, llm.prompts)) <= 3500
     record = "".join(prompt.replace("\n", "").replace(" ", "") for prompt in llm.prompts)
@@ -516,7 +536,7 @@ def test_the_prompt_names_what_to_keep_and_how_long_it_may_be() -> None:
     for phrase in ("wants", "decisions", "files", "promised", "names", "still open", "what came of it", "Write at most 333 words"):
         assert phrase in llm.prompts[0]
     large = Writer()
-    managed(Watched(50_000), log_with_question(9, size=8_000), large)
+    asyncio.run(Watched(50_000).compact(log_with_question(9, size=8_000), large))
     assert "Write at most 1,500 words" in large.prompts[0]
 
 
