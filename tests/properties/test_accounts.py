@@ -72,7 +72,8 @@ def test_every_decision_has_a_reason_that_explains_it(data: st.DataObject) -> No
             assert decision.reason in REASONS[decision.action]
             if decision.action is Action.KEEP:
                 assert (decision.reason in {Reason.FITS, Reason.FIRST_MESSAGE, Reason.KEPT_BY_RULE}) == (place not in kept_back)
-                assert decision.reason is not Reason.FIRST_MESSAGE or bounds.keep_first_message
+                is_spared = bounds.keep_first_message or any(isinstance(other, Compaction) for other in log.items)
+                assert decision.reason is not Reason.FIRST_MESSAGE or is_spared
                 assert (decision.reason is Reason.PINNED) >= item.pinned
                 unit = [log.items[member] for member in units[place]]
                 assert (decision.reason is Reason.PINNED) <= any(member.pinned or is_summary(member) for member in unit)
