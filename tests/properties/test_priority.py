@@ -9,7 +9,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window import Action, Reason
-from session.items import FunctionCall, FunctionCallOutput, MessageCategory
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, MessageCategory
 from session.units import PRIORITY
 from tests.support.checks import cost_cleared, protected
 from tests.support.harness import ladder, trim
@@ -40,6 +40,9 @@ def test_priority(data: st.DataObject) -> None:
     bounds = replace(bounds, newest_first=data.draw(st.booleans()))
     free = {item.id for item in log.items} - {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
     for outcome in ladder(log, bounds):
+        if any(isinstance(item, Compaction) for item in log.items):  # beside a summary the first message is spared
+            users = [item for item in outcome.view.items if isinstance(item, Message) and item.role == "user"]
+            free.difference_update([item.id for item in users if item.category is not MessageCategory.CONTEXT][:1])
         for rank, category in enumerate(ORDER):
             taken = [
                 decision
@@ -56,7 +59,6 @@ def test_priority(data: st.DataObject) -> None:
                     decision
                     for decision in outcome.plan
                     if decision.category is lower and decision.item_id in free and decision.action is not Action.DROP
-                    if decision.reason is not Reason.FIRST_MESSAGE  # beside a summary
                 ]
                 assert left == [], f"{category} gave below its share while {lower} still had {[decision.item_id for decision in left]}"
 

@@ -130,13 +130,14 @@ def responses(items: list[Item], breaks: frozenset[str]) -> list[list[int]]:
     return runs
 
 
-def needs_closing(items: list[Item], breaks: frozenset[str], moved: Collection[int] = ()) -> bool:
+def needs_closing(items: list[Item], breaks: frozenset[str], moved: Collection[int] = (), ends: Collection[str] = ()) -> bool:
     """True if the last response says something, calls nothing, and is followed by items that neither answer nor are sent behind it.
 
     Args:
         items: The log.
         breaks: Its `response_breaks`.
         moved: Positions of summaries that are sent before it.
+        ends: Its `request_ends`.
     """
     runs = responses(items, breaks)
     if not runs:
@@ -151,7 +152,7 @@ def needs_closing(items: list[Item], breaks: frozenset[str], moved: Collection[i
         or (isinstance(item, Compaction) and bool(item.summary.strip()) and item not in [items[place] for place in moved])
         for item in rest
     )
-    return bool(rest) and says and not calls and not asked
+    return (bool(rest) or items[-1].id in ends) and says and not calls and not asked
 
 
 def answers(items: list[Item]) -> dict[int, int | None]:
@@ -248,6 +249,7 @@ class Twin:
     earlier: Removed | None = None
     noted_after: str | None = None
     noted: int = -1
+    ends: frozenset[str] = frozenset()
     state_note: tuple[int, Message] | None = None
     length: int = 0
     facts: Facts = field(default_factory=dict)
@@ -436,7 +438,7 @@ class Twin:
 
     def needs_closing(self) -> bool:
         """The line about usage, or the note about the state of the work, at the end, does for it."""
-        is_open = self.once("closing", lambda: needs_closing(self.log(), self.breaks, self.moved()))
+        is_open = self.once("closing", lambda: needs_closing(self.log(), self.breaks, self.moved(), self.ends))
         last_text = max(self.noted, -1 if self.state_note is None else self.state_note[0])
         return is_open and last_text <= self.responses()[-1][0]
 
@@ -939,7 +941,15 @@ def twin_of(session: Session, limits: Limits, facts: Facts | None = None) -> Twi
     """The twin of a log that has not grown yet."""
     facts = {} if facts is None else facts
     log = list(session.items)
-    return Twin(log, session.response_breaks, limits, facts=facts, earlier=session.removed, noted_after=session.usage_noted_after)
+    return Twin(
+        log,
+        session.response_breaks,
+        limits,
+        facts=facts,
+        earlier=session.removed,
+        noted_after=session.usage_noted_after,
+        ends=session.request_ends,
+    )
 
 
 def fold(session: Session, limits: Limits, facts: Facts | None = None) -> Twin:
