@@ -50,7 +50,7 @@ def page(lines: Sequence[str], first: int, count: int | None, characters: int) -
         characters: Most characters. At least one line is returned.
     """
     if first > len(lines):
-        return f"[there are {len(lines):,} lines; pass a from_line of at most {len(lines)}]"
+        return f"[its last line is {len(lines):,}; pass a from_line of at most {len(lines)}]"
     end, size = first - 1, 0
     while end < len(lines) and (count is None or end < first - 1 + count):
         size += len(lines[end]) + 1

@@ -190,6 +190,11 @@ class Plan:
         return self.overhead + sum(decision.after for decision in self.decisions)
 
     @property
+    def note_tokens(self) -> int:
+        """Tokens of the note that restates the state of the work. They are part of the overhead."""
+        return 0 if self.state_note is None else self.state_note.tokens
+
+    @property
     def over_budget(self) -> bool:
         """True if the view does not fit although nothing more could be taken."""
         return self.after > self.budget

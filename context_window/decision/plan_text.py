@@ -14,7 +14,7 @@ from session.items import MessageCategory
 
 from ..errors import OUTSIDE_ITEMS, is_overhead_largest
 from ..printable import printable
-from .plan import NEVER_SENT, Action, Decision, Note, Plan, Reason
+from .plan import NEVER_SENT, Action, Decision, Plan, Reason
 
 DONE = {
     Action.KEEP: "kept",
@@ -209,7 +209,8 @@ def _lines(plan: Plan) -> Iterator[str]:
         where = f"item {run.places}" if run.first == run.last else f"items {run.places}"
         yield f"  {where}: {run.text} ({run.why}): {run.before:,} -> {run.after:,} tokens"
     if plan.state_note is not None:
-        yield f"  {state_note_line(plan.state_note)}"
+        restated = "the plan, the last failure and the files under edit, as far as the view lacks them"
+        yield f"  a note of {plan.note_tokens:,} tokens restates {restated}"
     if plan.over_budget:
         yield f"  over budget by {plan.after - plan.budget:,} tokens; the largest of what is kept:"
         if overhead_stands_out(plan):
@@ -217,11 +218,6 @@ def _lines(plan: Plan) -> Iterator[str]:
         for culprit in plan.culprits[:KINDS_NAMED]:
             name = f"{printable(culprit.what)} {printable(culprit.item_id)}"
             yield f"    {name}: {culprit.after:,} tokens ({culprit.reason.value})"
-
-
-def state_note_line(note: Note) -> str:
-    """Return in words that a view has a note with the state of the work."""
-    return f"a note of {note.tokens:,} tokens restates the plan, the last failure and the files under edit, as far as the view lacks them"
 
 
 def overhead_stands_out(plan: Plan) -> bool:
@@ -253,7 +249,7 @@ def values(plan: Plan) -> dict[str, Any]:
         "overhead": plan.overhead,
         "items": len(plan),
         "changed": len(plan.trims),
-        "state_note": 0 if plan.state_note is None else plan.state_note.tokens,
+        "state_note": plan.note_tokens,
         "never_sent": len(plan.never_sent),
         "never_sent_tokens": sum(decision.before for decision in plan.never_sent),
         "decisions": [

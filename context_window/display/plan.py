@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..decision.plan import Action, Plan
-from ..decision.plan_text import DONE, Run, action_totals, never_sent_lines, overhead_stands_out, runs, state_note_line, tight_budget
+from ..decision.plan_text import DONE, Run, action_totals, never_sent_lines, overhead_stands_out, runs, tight_budget
 from ..errors import FEWER_TOOLS, OUTSIDE_ITEMS
 from .charts import length_bar
 from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
@@ -29,6 +29,7 @@ RUNS_LISTED = 15
 """Runs of changes that are listed by default."""
 UPPER_BOUND = "upper bound"
 """Marks the overhead if the total is based on the provider's reports. The items have our own counts, so the bound is in the overhead."""
+NOTE_ABOUT_THE_WORK = "The note restates the plan, the last failure and the files under edit, as far as the view lacks them"
 MARGIN = "The overhead includes a margin: the removed items may have cost less than we counted for them."
 """Why a bound on the overhead grows with a trim."""
 EXAMPLE_LINES = 12
@@ -69,13 +70,12 @@ def plan_lines(display: PlanDisplay, width: int, glyphs: Glyphs) -> list[Line]:
         bars = _bars(plan, width, glyphs)
         lines += [*bars, []] if bars else []
     lines += _totals(plan, width, glyphs)
-    if plan.calibrated and plan.overhead > plan.overhead_before:
+    if plan.calibrated and plan.overhead - plan.note_tokens > plan.overhead_before:
         lines += [[], *_wrapped(MARGIN, width, glyphs, QUIET)]
     if never_sent := "; ".join(never_sent_lines(plan)):
         lines += [[], *_wrapped(f"Not counted: {never_sent}.", width, glyphs, QUIET)]
     if plan.state_note is not None:
-        text = state_note_line(plan.state_note)
-        lines += [[], *_wrapped(f"{text[0].upper()}{text[1:]}.", width, glyphs, QUIET)]
+        lines += [[], *_wrapped(f"{NOTE_ABOUT_THE_WORK}.", width, glyphs, QUIET)]
     changes = runs(plan)
     if changes and not display.brief:
         listed = changes if display.most is None else changes[: display.most]
@@ -123,11 +123,12 @@ def _bars(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
 
 def _totals(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
     rows = action_totals(plan)
-    overhead = (plan.overhead_before, plan.overhead)
-    befores = [row.before for row in rows] + [overhead[0], plan.before]
-    afters = [row.after for row in rows] + [overhead[1], plan.after]
-    freed = [row.freed for row in rows] + [overhead[0] - overhead[1], plan.freed]
-    styles = [""] * (len(rows) + 1) + [STRONG]
+    overhead = (plan.overhead_before, plan.overhead - plan.note_tokens)
+    note = [plan.note_tokens] if plan.note_tokens else []
+    befores = [row.before for row in rows] + [0 for _ in note] + [overhead[0], plan.before]
+    afters = [row.after for row in rows] + note + [overhead[1], plan.after]
+    freed = [row.freed for row in rows] + [-tokens for tokens in note] + [overhead[0] - overhead[1], plan.freed]
+    styles = [""] * (len(rows) + len(note) + 1) + [STRONG]
 
     def numbers(amounts: list[int]) -> list[Span]:
         return [Span(f"{amount:,}", style) for amount, style in zip(amounts, styles, strict=True)]
@@ -138,6 +139,7 @@ def _totals(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
             "",
             [
                 *(Span(DONE[row.action], COLOURS[row.action]) for row in rows),
+                *(Span("note about the work") for _ in note),
                 Span(f"{OVERHEAD}, {UPPER_BOUND}" if plan.calibrated else OVERHEAD),
                 Span("total", STRONG),
             ],
@@ -145,10 +147,15 @@ def _totals(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
             is_elastic=True,
             is_last_resort=True,
         ),
-        Column("", [*categories, Span(""), Span("")], is_left=True, is_elastic=True, is_last_resort=True),
+        Column("", [*categories, *(Span("") for _ in note), Span(""), Span("")], is_left=True, is_elastic=True, is_last_resort=True),
         Column(
             "items",
-            [*(Span(f"{row.items:,}") for row in rows), Span(""), Span(f"{len(plan) - len(plan.never_sent):,}", STRONG)],
+            [
+                *(Span(f"{row.items:,}") for row in rows),
+                *(Span("") for _ in note),
+                Span(""),
+                Span(f"{len(plan) - len(plan.never_sent):,}", STRONG),
+            ],
             priority=3,
         ),
         Column("before", numbers(befores), priority=2),

@@ -17,12 +17,15 @@ from wcwidth import wcwidth
 from context_window import (
     ContextWindow,
     ContextWindowManager,
+    Message,
     MessageCategory,
     ModelConfig,
+    Plan,
     Session,
     UsageReport,
 )
 from context_window.counting import select as choice
+from context_window.decision.plan import Note
 from context_window.decision.plan_text import runs
 from context_window.display.charts import apportion, grid
 from context_window.display.glyphs import ASCII, UNICODE, Glyphs
@@ -331,6 +334,18 @@ def test_a_calibrated_plan_calls_its_overhead_a_bound() -> None:
     assert "as reported" not in text
     few = Session(session.items[:2])
     assert "may have cost less" not in plan_text(manager.plan_session(few), 80)  # nothing was taken out
+
+
+def test_a_plan_has_a_row_for_the_note_about_the_work() -> None:
+    note = Note(0, Message("user", "Mend it."), 20)
+    plan = Plan((), budget=100, overhead_before=10, overhead=30, state_note=note)
+    text = plan_text(plan, 80)
+    assert re.search(r"^note about the work +0 +20 +-20$", text, re.MULTILINE)
+    assert re.search(r"^overhead +10 +10 +0$", text, re.MULTILINE)
+    assert "restates the plan" in " ".join(text.split())
+    assert "a note of 20 tokens restates the plan" in str(plan)
+    assert (plan.to_dict()["state_note"], plan.to_dict()["overhead"]) == (20, 30)
+    assert "note about the work" not in plan_text(Plan((), budget=100, overhead_before=10, overhead=30), 80)
 
 
 def test_a_plans_values_have_every_decision(manager: ContextWindowManager) -> None:

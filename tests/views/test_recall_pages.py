@@ -61,7 +61,7 @@ def test_a_short_content_is_returned_as_it_is_with_its_images() -> None:
     image = Image(url="https://example.org/a.png")
     log = Session([Message("user", [Text("See:"), image], id="m")])
     assert ask(log, id="m").output == (Text("See:"), image)
-    assert ask(log, id="m", from_line=2).text == "[there are 1 lines; pass a from_line of at most 1]"
+    assert ask(log, id="m", from_line=2).text == "[its last line is 1; pass a from_line of at most 1]"
 
 
 def test_a_page_is_a_tenth_of_the_window_at_most() -> None:
