@@ -37,6 +37,7 @@ class RequestOverhead:
         synthetic: The converter's addition for each call without an output.
         closing: The converter's addition where a request would have ended in the model's turn.
         note: The most that the line about removed items may cost.
+        definitions: Name and tokens of each tool's definition, without the provider's own text about tools.
         deferred: Name and tokens of each tool that the model does not see before a search has found it.
         usage_note: The line that tells the model that the window is filling up.
         digest: A digest of earlier items, without the lines that it shows of them.
@@ -49,6 +50,7 @@ class RequestOverhead:
     synthetic: int = 0
     closing: int = 0
     note: int = 0
+    definitions: tuple[tuple[str, int], ...] = ()
     deferred: tuple[tuple[str, int], ...] = ()
     usage_note: int = 0
     digest: int = 0
@@ -78,13 +80,14 @@ def request_overhead(
     """
     framing = framing_of(counter)
     texts: list[str] = []
+    definitions: list[tuple[str, int]] = []
     deferred: list[tuple[str, int]] = []
     for text in tool_texts(tools):
-        name = _deferred_name(json.loads(text))
-        if name is None:
+        definition = json.loads(text)
+        is_deferred = _is_deferred(definition)
+        (deferred if is_deferred else definitions).append((_name_of(definition), _definition_tokens(counter, framing, [text])))
+        if not is_deferred:
             texts.append(text)
-        else:
-            deferred.append((name, _definition_tokens(counter, framing, [text])))
     return RequestOverhead(
         frame=max(0, frame + framing.request),
         tools=_tool_tokens(counter, framing, texts, model, options) + (framing.deferred_tools if deferred else 0),
@@ -93,21 +96,29 @@ def request_overhead(
         synthetic=framing.output + counter.count_text(INTERRUPTED),
         closing=framing.message + counter.count_text(CLOSING),
         note=framing.message + note_tokens(counter),
+        definitions=tuple(definitions),
         deferred=tuple(deferred),
         usage_note=framing.message + counter.count_text(USAGE_NOTE),
         digest=framing.message + counter.count_text(HEAD),
     )
 
 
-def _deferred_name(definition: Mapping[str, Any]) -> str | None:
-    """Return the name of a tool that the model does not see before a search has found it; None for any other tool.
+def _name_of(definition: Mapping[str, Any]) -> str:
+    """Return the name of a tool, or the type of one that the provider runs."""
+    function = function_of(definition) or definition
+    declarations = definition.get("function_declarations") or definition.get("functionDeclarations") or ()
+    names = [str(one.get("name", "")) for one in declarations if isinstance(one, Mapping)]
+    return ", ".join(names) or str(function.get("name") or definition.get("name") or definition.get("type") or "")
+
+
+def _is_deferred(definition: Mapping[str, Any]) -> bool:
+    """True for a tool that the model does not see before a search has found it.
 
     Such a tool costs nothing until an output names it, and its definition from there on
     (https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool). `Measurer` adds it to the output.
     """
     function = function_of(definition) or {}
-    is_deferred = definition.get("defer_loading") is True or function.get("defer_loading") is True
-    return str(function.get("name", "")) if is_deferred else None
+    return definition.get("defer_loading") is True or function.get("defer_loading") is True
 
 
 def _option_tokens(counter: TokenCounter, framing: Framing, options: RequestOptions, *, has_tools: bool) -> int:

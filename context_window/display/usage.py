@@ -29,6 +29,8 @@ TOOLS = 8
 BARS = 14
 """Columns of the bar of the largest tool."""
 LARGEST = "Largest items"
+NAMED = 3
+"""Tools named that were never called, those with the largest definitions."""
 
 
 def usage_lines(report: UsageReport, width: int, glyphs: Glyphs, *, brief: bool = False) -> list[Line]:
@@ -57,7 +59,9 @@ def usage_lines(report: UsageReport, width: int, glyphs: Glyphs, *, brief: bool 
         return lines
     lines += _lists(report, width, glyphs)
     lines_below = (line for footnote in footnotes(report) for line in _quiet(footnote, width, glyphs))
-    return [*lines, [], *flow(_counts(report), width, glyphs), *lines_below]
+    overhead = [Span(glyphs.safe(span.text), span.style) for span in _overhead(report)]
+    below = flow(overhead, width, glyphs) if overhead else []
+    return [*lines, [], *flow(_counts(report), width, glyphs), *below, *lines_below]
 
 
 def other_session_lines(sessions: Sequence[Mapping[str, Any]], main_count: int, width: int, glyphs: Glyphs) -> list[Line]:
@@ -221,11 +225,24 @@ def _largest(report: UsageReport, width: int, glyphs: Glyphs, name_width: int = 
     return table(columns, width, glyphs)
 
 
+def _overhead(report: UsageReport) -> Iterator[Span]:
+    """Yield what the overhead is for, if there are tools: their definitions, those that were never called, and the rest."""
+    if report.definitions:
+        yield Span(f"overhead: {_counted(len(report.definitions), 'tool definition')} {report.tools_overhead:,} tokens")
+        if unused := [tool for tool in report.definitions if not tool.calls]:
+            names = ", ".join(tool.name for tool in unused[:NAMED])
+            names += f" and {len(unused) - NAMED:,} more" if len(unused) > NAMED else ""
+            yield Span(f"never called {sum(tool.tokens for tool in unused):,} ({names})")
+        yield Span(f"the rest {report.overhead - report.tools_overhead:,}")
+
+
 def _counts(report: UsageReport) -> Iterator[Span]:
     yield Span(_counted(report.items, "item"))
     yield Span(_counted(report.messages, "message"))
     if report.images:
         yield Span(f"{_counted(report.images, 'image')} ({report.image_tokens:,} tokens)")
+    if report.thinking_tokens:
+        yield Span(f"thinking {report.thinking_tokens:,} tokens")
     if report.extracts:
         yield Span(f"{_counted(report.extracts, 'extract')} ({report.extract_tokens:,} tokens)")
     if report.compacted_items:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from heapq import nlargest
 
 from session.identity import digested, is_digest
-from session.items import FunctionCall, FunctionCallOutput, Item, Message, parts_of_item
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning, parts_of_item
 from session.parts import Document, Image, Part
 from session.session import Session
 from session.units import PRIORITY
@@ -26,6 +26,7 @@ from .report import (
     CategoryRow,
     LargeItem,
     SessionStats,
+    ToolDefinition,
     ToolRow,
     UsageReport,
 )
@@ -94,6 +95,9 @@ def report_on(
         window=budget.window,
         reserve=budget.reserve,
         tools=_tool_rows(view, [items[at] for at in digests]),
+        thinking_tokens=sum(view.costs[at] for at in sent if isinstance(items[at], Reasoning)),
+        tools_overhead=settings.overhead.tools,
+        definitions=_definitions(view, settings),
         largest=tuple(
             LargeItem(items[at].id, describe(items[at]), PRIORITY[view.log.groups.rank[at]], view.costs[at])
             for at in nlargest(LARGEST, sent, key=view.costs.__getitem__)
@@ -116,6 +120,13 @@ def report_on(
         unknown=sum(map(unknown_count, _items_since_response(view) if figures.reported is not None else map(items.__getitem__, sent))),
         unlogged=None if figures.reported is not None or figures.settled is not None else unlogged_tokens(session.metadata),
     )
+
+
+def _definitions(view: View, settings: Settings) -> tuple[ToolDefinition, ...]:
+    """Return the tools' definitions, the largest first, with the number of their calls in the session."""
+    calls = Counter(item.name for item in view.log.items if isinstance(item, FunctionCall))
+    rows = (ToolDefinition(name, tokens, calls[name]) for name, tokens in settings.overhead.definitions)
+    return tuple(sorted(rows, key=lambda row: (-row.tokens, row.name)))
 
 
 def _items_since_response(view: View) -> list[Item]:

@@ -94,6 +94,21 @@ class ToolRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """What the definition of a tool costs in every request.
+
+    Attributes:
+        name: The tool's name.
+        tokens: Tokens of its definition.
+        calls: Number of its calls in the session; 0 if it was never called.
+    """
+
+    name: str
+    tokens: int
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
 class LargeItem:
     """One of the largest items.
 
@@ -143,6 +158,9 @@ class UsageReport:
             includes everything that is in no log. None without a report.
         settled_tokens: The saved view's own count from which the total starts; None if there is none or a report has replaced it.
         provider_tokens: The provider's own count of the request; None without an answer.
+        thinking_tokens: Tokens of the model's reasoning in the view. They are in the rows.
+        tools_overhead: The part of the overhead that is for tools: their definitions, and the provider's own text about tools.
+        definitions: The tools' definitions, the largest first.
         unlogged: An estimate of what the tool that wrote the log sends and does not log; None if there is none, or a report or count of
             a saved view says it. The total lacks it.
     """
@@ -174,6 +192,9 @@ class UsageReport:
     extract_tokens: int = 0
     unlogged: UnloggedTokens | None = None
     unknown: int = 0
+    thinking_tokens: int = 0
+    tools_overhead: int = 0
+    definitions: tuple[ToolDefinition, ...] = ()
 
     @property
     def total(self) -> int:
@@ -201,6 +222,9 @@ class UsageReport:
             "available": self.available,
             "over_budget": self.over_budget,
             "overhead": self.overhead,
+            "tools_overhead": self.tools_overhead,
+            "definitions": [{"name": tool.name, "tokens": tool.tokens, "calls": tool.calls} for tool in self.definitions],
+            "thinking_tokens": self.thinking_tokens,
             "window": self.window,
             "reserve": self.reserve,
             "categories": {row.category.value: {"tokens": row.tokens, "share": row.share, "items": row.items} for row in self.rows},
