@@ -106,8 +106,7 @@ def request_overhead(
 def _name_of(definition: Mapping[str, Any]) -> str:
     """Return the name of a tool, or the type of one that the provider runs."""
     function = function_of(definition) or definition
-    declarations = definition.get("function_declarations") or definition.get("functionDeclarations") or ()
-    names = [str(one.get("name", "")) for one in declarations if isinstance(one, Mapping)]
+    names = [str(one.get("name", "")) for one in declarations_of(definition) or ()]
     return ", ".join(names) or str(function.get("name") or definition.get("name") or definition.get("type") or "")
 
 
