@@ -67,15 +67,15 @@ def test_every_decision_has_a_reason_that_explains_it(data: st.DataObject) -> No
     bounds = data.draw(limits(sum(map(cost, log.items))))
     kept_back, units = protected(list(log.items), log.response_breaks), unit_of(list(log.items), log.response_breaks)
     for outcome in (process(log, bounds), trim(log, bounds)):
-        for place, (item, decision) in enumerate(zip(log.items, outcome.plan, strict=True)):
+        for position, (item, decision) in enumerate(zip(log.items, outcome.plan, strict=True)):
             event(f"{decision.action.name} {decision.reason.name}")
             assert decision.reason in REASONS[decision.action]
             if decision.action is Action.KEEP:
-                assert (decision.reason in {Reason.FITS, Reason.FIRST_MESSAGE, Reason.KEPT_BY_RULE}) == (place not in kept_back)
+                assert (decision.reason in {Reason.FITS, Reason.FIRST_MESSAGE, Reason.KEPT_BY_RULE}) == (position not in kept_back)
                 is_spared = bounds.keep_first_message or any(isinstance(other, Compaction) for other in log.items)
                 assert decision.reason is not Reason.FIRST_MESSAGE or is_spared
                 assert (decision.reason is Reason.PINNED) >= item.pinned
-                unit = [log.items[member] for member in units[place]]
+                unit = [log.items[member] for member in units[position]]
                 assert (decision.reason is Reason.PINNED) <= any(member.pinned or is_summary(member) for member in unit)
                 assert (decision.reason is Reason.SYSTEM) <= any(member.category is MessageCategory.SYSTEM for member in unit)
                 assert (decision.reason is Reason.SYSTEM) >= (item.category is MessageCategory.SYSTEM and not item.pinned)

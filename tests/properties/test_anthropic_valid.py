@@ -28,23 +28,23 @@ def is_system(item: Item) -> bool:
 def test_every_call_has_the_result_that_is_its_own(session: Session) -> None:
     """The pairing on the wire is that of `session.units`, and of a plain search; calls without an output are interrupted."""
     items = [
-        FunctionCallOutput(item.name, f"output {place}", item.call_id, id=item.id) if isinstance(item, FunctionCallOutput) else item
-        for place, item in enumerate(session.items)
+        FunctionCallOutput(item.name, f"output {index}", item.call_id, id=item.id) if isinstance(item, FunctionCallOutput) else item
+        for index, item in enumerate(session.items)
     ]
     session = Session.showing(session, items, breaks=session.response_breaks, settled=0)
     paired = answers(session)
     expected = [
-        f"output {paired[place]}" if place in paired else INTERRUPTED for place, item in enumerate(items) if isinstance(item, FunctionCall)
+        f"output {paired[index]}" if index in paired else INTERRUPTED for index, item in enumerate(items) if isinstance(item, FunctionCall)
     ]
     blocks = [block for message in to_anthropic(session).messages for block in message["content"]]
     assert [block["content"][0]["text"] for block in blocks if block["type"] == "tool_result"] == expected
     assert len({block["id"] for block in blocks if block["type"] == "tool_use"}) == len(expected)
 
     groups = Grouping()
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         groups.feed(item, item.id in session.response_breaks)
-        if place in paired.values():
-            assert paired[groups.last_answered] == place
+        if index in paired.values():
+            assert paired[groups.last_answered] == index
     assert sum(groups.answered) == len(paired)
 
 
@@ -65,10 +65,10 @@ def test_everything_said_is_sent_in_order(session: Session) -> None:
     """Every text of a user or an assistant is on the wire, in the order of the log, but for blank ones; and nothing else is but
     what converters add."""
     marked = [
-        Message(item.role, f"text {place}", id=item.id, agent_id=item.agent_id, extra=item.extra, category=item.category)
+        Message(item.role, f"text {index}", id=item.id, agent_id=item.agent_id, extra=item.extra, category=item.category)
         if isinstance(item, Message)
         else item
-        for place, item in enumerate(session.items)
+        for index, item in enumerate(session.items)
     ]
     session = Session.showing(session, marked, breaks=session.response_breaks, settled=0)
     blocks = [block for message in to_anthropic(session).messages for block in message["content"]]

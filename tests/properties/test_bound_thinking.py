@@ -108,31 +108,31 @@ class Provider:
 
     def read(self, request: list[Block]) -> None:
         """Check every thinking block of a request."""
-        for place, block in enumerate(request):
+        for index, block in enumerate(request):
             seal = seal_of(block)
             if seal is not None:
-                assert self._prefixes[seal] == request[:place]
+                assert self._prefixes[seal] == request[:index]
                 self.checked += 1
 
     def answer(self, request: list[Block], answer: list[Item]) -> None:
         """Sign the thinking of an answer to a request."""
         blocks = [*request, *said(answer)]
-        for place, block in enumerate(blocks[len(request) :], len(request)):
+        for index, block in enumerate(blocks[len(request) :], len(request)):
             seal = seal_of(block)
             if seal is not None:
-                self._prefixes[seal] = blocks[:place]
+                self._prefixes[seal] = blocks[:index]
 
 
 def answers_of(session: Session) -> Iterator[tuple[int, list[Item]]]:
     """The points at which the model was called, and its answers there."""
     points = request_points(session)
-    for place, end in zip(points, [*points[1:], len(session.items)], strict=True):
+    for index, end in zip(points, [*points[1:], len(session.items)], strict=True):
         answer = []
-        for item in session.items[place:end]:
+        for item in session.items[index:end]:
             if not is_answer(item):
                 break
             answer.append(item)
-        yield place, answer
+        yield index, answer
 
 
 @given(logs())

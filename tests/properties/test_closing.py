@@ -58,8 +58,8 @@ def whole_openai(session: Session) -> list[Any]:
 def ends_in_answer(session: Session) -> bool:
     """True if nothing, or an output without a call, follows the last answer."""
     items = list(session.items)
-    orphans = {place for place, call in outputs_of(items).items() if call is None}
-    last = next((item for place, item in reversed(list(enumerate(items))) if place not in orphans), None)
+    orphans = {position for position, call in outputs_of(items).items() if call is None}
+    last = next((item for position, item in reversed(list(enumerate(items))) if position not in orphans), None)
     return last is None or is_answer(last)
 
 

@@ -64,8 +64,8 @@ def test_compaction(data: st.DataObject) -> None:
 async def _run(source: Session, window: ContextWindow, llm: DrawnSummariser, edits: list[int]) -> None:
     manager, log = ContextWindowManager(token_counter=Letters(), context_window=window), copy_of(source)
     points = {*request_points(source)[-4:], *edits}
-    for place, item in enumerate([*source.items, None]):
-        if place in points:
+    for position, item in enumerate([*source.items, None]):
+        if position in points:
             before = list(log.items)
             view = await manager.manage(log, llm)
             _check(manager, log, before, view, window)

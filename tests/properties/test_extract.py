@@ -112,20 +112,20 @@ def test_a_digest_stands_where_its_first_item_was(data: st.DataObject) -> None:
     log = data.draw(coded_sessions())
     outcome = process(log, decided_by(data.draw(EXTRACTING), data.draw(limits(sum(map(cost, log.items))))))
     groups, items = grouping(log), outcome.view.items
-    places = {item.id: place for place, item in enumerate(log.items)}
+    places = {item.id: index for index, item in enumerate(log.items)}
     before = {decision.item_id: decision.digest_before for decision in outcome.plan}
     for number, item in enumerate(items):
-        place = before.get(item.id)
-        if place is None:
+        index = before.get(item.id)
+        if index is None:
             continue
-        assert place <= places[item.id]
-        assert groups.response[place] in (NONE, place)
+        assert index <= places[item.id]
+        assert groups.response[index] in (NONE, index)
         earlier, later = (
             [places[other.id] for other in part if not (is_digest(other) or isinstance(other, Compaction))]
             for part in (items[:number], items[number + 1 :])
         )
-        assert all(other < place for other in earlier)
-        assert all(other >= place for other in later)
+        assert all(other < index for other in earlier)
+        assert all(other >= index for other in later)
         event("has a digest")
 
 

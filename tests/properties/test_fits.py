@@ -40,6 +40,6 @@ def recount(outcome: Outcome) -> int:
 def assert_nothing_left_to_truncate(outcome: Outcome) -> None:
     twin = Twin(list(outcome.log.items), outcome.log.response_breaks, outcome.limits)
     twin.grow(len(twin.items))
-    assert [place for place in twin.unread_context() if outcome.view.get_by_id(twin.items[place].id)] == []
+    assert [position for position in twin.unread_context() if outcome.view.get_by_id(twin.items[position].id)] == []
     shrinkable = [*twin.unread_outputs(), *twin.unread_calls(), *(twin.unread_messages() if twin.limits.clamp_messages else [])]
-    assert [place for place in shrinkable if not is_shortest(outcome, place)] == []
+    assert [position for position in shrinkable if not is_shortest(outcome, position)] == []

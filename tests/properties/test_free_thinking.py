@@ -103,7 +103,7 @@ def test_free_reasoning_stays_and_costs_nothing(data: st.DataObject) -> None:
     for item in log.items:
         assert before[item.id] in ((0, cost(item)) if isinstance(item, Reasoning) else (cost(item),))
         assert after[item.id] <= before[item.id] or not isinstance(item, Reasoning)
-    last = max((place for place, item in enumerate(log.items) if isinstance(item, Message) and item.role == "user"), default=-1)
+    last = max((position for position, item in enumerate(log.items) if isinstance(item, Message) and item.role == "user"), default=-1)
     assert all(before[item.id] == cost(item) for item in log.items[last + 1 :])
 
 

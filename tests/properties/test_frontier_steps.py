@@ -26,7 +26,7 @@ def test_the_oldest_go_first(data: st.DataObject) -> None:
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=False)
     for outcome in (trim(log, bounds), *ladder(log, bounds)):
         twin, decisions = undecided(outcome), outcome.plan.decisions
-        dropped = [decisions[place].reason is Reason.UNREAD_CONTEXT for place in twin.unread_context()]
+        dropped = [decisions[position].reason is Reason.UNREAD_CONTEXT for position in twin.unread_context()]
         assert dropped == sorted(dropped, reverse=True), "a newer item was dropped, and an older one kept"
         images = unread_images(outcome)
         replaced = [image.is_replaced for image in images]
@@ -44,15 +44,15 @@ def test_each_step_waits_for_the_one_before_it(data: st.DataObject) -> None:
     outcome = one_trim(data)
     twin, decisions = undecided(outcome), outcome.plan.decisions
     steps = [twin.unread_outputs(), twin.unread_calls(), twin.unread_messages()]
-    cuts = [any(decisions[place].cut for place in step) for step in steps]
+    cuts = [any(decisions[position].cut for position in step) for step in steps]
     if any(cuts):
-        assert [place for place in twin.unread_context() if decisions[place].action is not Action.DROP] == []
+        assert [position for position in twin.unread_context() if decisions[position].action is not Action.DROP] == []
         assert [image for image in unread_images(outcome) if not image.is_replaced and image.newer >= twin.limits.images_kept] == []
     for number, is_cut in enumerate(cuts):
         if is_cut:
             event(f"truncated in step {number}")
-            earlier = [place for step in steps[:number] for place in step]
-            assert [place for place in earlier if not is_shortest(outcome, place)] == []
+            earlier = [position for step in steps[:number] for position in step]
+            assert [position for position in earlier if not is_shortest(outcome, position)] == []
 
 
 @given(st.data())
@@ -93,19 +93,19 @@ def unread_images(outcome: Outcome) -> list[UnreadImage]:
     twin = undecided(outcome)
     unread: list[UnreadImage] = []
     visible = 0
-    for place, decision in reversed(list(enumerate(outcome.plan))):
+    for position, decision in reversed(list(enumerate(outcome.plan))):
         if decision.action in (Action.DROP, Action.CLEAR):
             continue
-        for part, content in reversed(list(enumerate(parts_of(twin.items[place])))):
+        for part, content in reversed(list(enumerate(parts_of(twin.items[position])))):
             if isinstance(content, Image):
                 is_replaced = part in decision.images
-                saves = twin.form(place, images=(part,))[1] < twin.form(place)[1]
-                if saves and may_shrink(twin, place):
+                saves = twin.form(position, images=(part,))[1] < twin.form(position)[1]
+                if saves and may_shrink(twin, position):
                     unread.append(UnreadImage(is_replaced, visible))
                 visible += not is_replaced
     return unread[::-1]
 
 
-def may_shrink(twin: Twin, place: int) -> bool:
-    unit = twin.units()[place]
-    return place in twin.frontier() and not any(map(twin.held, unit)) and not is_summary(twin.items[place])
+def may_shrink(twin: Twin, position: int) -> bool:
+    unit = twin.units()[position]
+    return position in twin.frontier() and not any(map(twin.held, unit)) and not is_summary(twin.items[position])

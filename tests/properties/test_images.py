@@ -25,7 +25,7 @@ def parts_of(item: Item | None) -> tuple[Part, ...]:
 
 
 def pictures(session: Session) -> list[tuple[str, int]]:
-    return [(item.id, place) for item in session.items for place, part in enumerate(parts_of(item)) if isinstance(part, Image)]
+    return [(item.id, index) for item in session.items for index, part in enumerate(parts_of(item)) if isinstance(part, Image)]
 
 
 @given(st.data())
@@ -48,10 +48,10 @@ def test_images(data: st.DataObject) -> None:
     for item in outcome.view.items:
         before = parts_of(log.get_by_id(item.id))
         assert len(before) == len(parts_of(item))
-        for place, (old, new) in enumerate(zip(before, parts_of(item), strict=True)):
+        for index, (old, new) in enumerate(zip(before, parts_of(item), strict=True)):
             if isinstance(old, Image) and new is not old:
                 event("replaced")
-                assert new == Text(image_placeholder(item, place, old))
+                assert new == Text(image_placeholder(item, index, old))
             else:
                 assert new is old
 
@@ -73,10 +73,10 @@ def test_one_trim_replaces_all_that_may_go_or_none(data: st.DataObject) -> None:
 
 def may_go(log: Session, item_id: str) -> bool:
     """True if nothing protects the images of the item: neither its position, nor its kind, nor another item of its unit."""
-    items, place = list(log.items), log.position(item_id)
-    assert place is not None
-    if place in frontier(items, log.response_breaks) or is_summary(items[place]):
+    items, index = list(log.items), log.position(item_id)
+    assert index is not None
+    if index in frontier(items, log.response_breaks) or is_summary(items[index]):
         return False
-    unit = unit_of(items, log.response_breaks)[place]
+    unit = unit_of(items, log.response_breaks)[index]
     system = MessageCategory.SYSTEM
     return category_of(items, unit) is not system and not any(items[entry].pinned or items[entry].category is system for entry in unit)

@@ -38,12 +38,14 @@ def test_oldest_first(data: st.DataObject) -> None:
     units = unit_of(items, log.response_breaks)
     kept_back = protected(items, log.response_breaks)
     is_call = [item.type == "function_call" for item in items]  # of a unit, the outputs are cleared before the calls
-    cleared = [(units[place][-1], is_call[place], place) for place, entry in enumerate(outcome.plan) if entry.action is Action.CLEAR]
-    for place, decision in enumerate(outcome.plan):
-        free = decision.reason is Reason.FITS and place not in kept_back and decision.category is MessageCategory.SYSTEM_OUTPUT
-        may_go = items[place].type == "function_call_output" or (is_call[place] and bounds.clear_call_inputs)
-        if cleared and free and may_go and cost_cleared(items[place]) < decision.after:
-            assert (units[place][-1], is_call[place], place) > max(cleared), "a newer output or call was cleared before this one"
+    cleared = [
+        (units[position][-1], is_call[position], position) for position, entry in enumerate(outcome.plan) if entry.action is Action.CLEAR
+    ]
+    for position, decision in enumerate(outcome.plan):
+        free = decision.reason is Reason.FITS and position not in kept_back and decision.category is MessageCategory.SYSTEM_OUTPUT
+        may_go = items[position].type == "function_call_output" or (is_call[position] and bounds.clear_call_inputs)
+        if cleared and free and may_go and cost_cleared(items[position]) < decision.after:
+            assert (units[position][-1], is_call[position], position) > max(cleared), "a newer output or call was cleared before this one"
 
 
 @given(st.data())

@@ -24,5 +24,5 @@ def test_pairs(data: st.DataObject) -> None:
         visible = {item.id for item in outcome.view.items}
         items = list(log.items)
         for unit in unit_of(items, log.response_breaks).values():
-            if any(isinstance(items[place], Reasoning) for place in unit):
-                assert len({items[place].id in visible for place in unit}) == 1
+            if any(isinstance(items[position], Reasoning) for position in unit):
+                assert len({items[position].id in visible for position in unit}) == 1

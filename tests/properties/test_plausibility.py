@@ -65,12 +65,12 @@ def test_reports_of_the_whole_log_are_never_used_for_views_of_half_of_it(first: 
 def test_every_report_is_judged_as_by_the_slow_twin(reports: list[Report | None], local: int) -> None:
     """the rules of `PlausibilityCheck`, computed from all reports so far"""
     check = PlausibilityCheck()
-    for place, report in enumerate(reports):
+    for position, report in enumerate(reports):
         if report is None:
             check.forget()
             assert check.predict(local) is None
             continue
-        is_accepted, sure = judged(reports[: place + 1])
+        is_accepted, sure = judged(reports[: position + 1])
         assert check.accepts(report.tokens, counts_of(report), report.sent_count) == is_accepted
         event(f"accepted: {is_accepted}")
         assert check.predict(local) == (None if sure is None else sure.tokens + sure.reported_worth(local - sure.local))

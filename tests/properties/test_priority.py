@@ -38,7 +38,7 @@ def test_priority(data: st.DataObject) -> None:
         clear_superseded=False,
     )
     bounds = replace(bounds, newest_first=data.draw(st.booleans()))
-    free = {item.id for item in log.items} - {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
+    free = {item.id for item in log.items} - {log.items[position].id for position in protected(list(log.items), log.response_breaks)}
     for outcome in ladder(log, bounds):
         if any(isinstance(item, Compaction) for item in log.items):  # beside a summary the first message is spared
             users = [item for item in outcome.view.items if isinstance(item, Message) and item.role == "user"]
@@ -73,11 +73,11 @@ def test_pass_one_stops_at_the_share(data: st.DataObject) -> None:
     for outcome in ladder(log, bounds):
         plan = outcome.plan
         for rank, category in enumerate(PRIORITY):
-            rows = [(place, decision) for place, decision in enumerate(plan) if decision.category is category]
-            taken = [place for place, decision in rows if decision.reason is Reason.OVER_SHARE]
+            rows = [(position, decision) for position, decision in enumerate(plan) if decision.category is category]
+            taken = [position for position, decision in rows if decision.reason is Reason.OVER_SHARE]
             if taken and all(decision.reason not in LATER for _, decision in rows):
                 event(f"pass one alone took from {category.value}")
-                largest = max(sum(plan.decisions[member].before for member in units[place]) for place in taken)
+                largest = max(sum(plan.decisions[member].before for member in units[position]) for position in taken)
                 assert sum(decision.after for _, decision in rows) + largest > int(bounds.shares[rank] * plan.budget)
 
 
@@ -92,7 +92,7 @@ def test_outputs_and_calls_are_cleared_before_any_is_dropped(data: st.DataObject
     ]
     if not any(decision.reason in (Reason.OVER_SHARE, Reason.OVER_BUDGET) for decision in dropped):
         return
-    kept_back = {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
+    kept_back = {log.items[position].id for position in protected(list(log.items), log.response_breaks)}
     for decision in outcome.plan:
         item = log.get_by_id(decision.item_id)
         is_whole = (

@@ -29,8 +29,8 @@ def test_reasoning(data: st.DataObject) -> None:
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), binds_thinking=True)
     outcome = trim(log, bounds)
     edited = [
-        place if decision.action is Action.DROP else wire_place(log, place)
-        for place, decision in enumerate(outcome.plan)
+        index if decision.action is Action.DROP else wire_place(log, index)
+        for index, decision in enumerate(outcome.plan)
         if decision.action is not Action.KEEP and decision.reason not in NO_EDITS
     ]
     if edited:
@@ -42,11 +42,11 @@ def test_reasoning(data: st.DataObject) -> None:
     assert all(decision.reason is not Reason.BOUND_REASONING for decision in unbound.plan)
 
 
-def wire_place(log: Session, place: int) -> int:
+def wire_place(log: Session, index: int) -> int:
     """Where a request shows a change of this item: an output stands right after the calls of its response."""
     items = list(log.items)
-    calls = [entry for entry in unit_of(items, log.response_breaks)[place] if isinstance(items[entry], FunctionCall)]
-    return max(calls) if calls and isinstance(items[place], FunctionCallOutput) else place
+    calls = [entry for entry in unit_of(items, log.response_breaks)[index] if isinstance(items[entry], FunctionCall)]
+    return max(calls) if calls and isinstance(items[index], FunctionCallOutput) else index
 
 
 @pytest.mark.parametrize("binds", [True, False])

@@ -37,9 +37,9 @@ def test_recall(data: st.DataObject) -> None:
         outputs = [log.items[output] for output, call in calls.items() if call is not None and log.items[call] is original]
         expected = tuple(part for item in (original, *outputs) for part in content_of(item))
         assert (answer.output, answer.is_error) == (expected, False)
-        for place in decision.images:
+        for position in decision.images:
             event("image")
-            assert recall(log, part_id(original, place)) is parts_of(original)[place]
+            assert recall(log, part_id(original, position)) is parts_of(original)[position]
 
 
 @given(st.data())
@@ -74,15 +74,15 @@ def taken_out(item: Item | None, shown: Item, decision: Decision) -> list[Item |
     assert item is not None
     if decision.action is Action.CLEAR:
         return [item]
-    first_text = next((place for place, part in enumerate(parts_of(item)) if isinstance(part, Text)), None)
+    first_text = next((position for position, part in enumerate(parts_of(item)) if isinstance(part, Text)), None)
     lost: list[Item | Image] = []
-    for place, part in enumerate(parts_of(item)):
-        if place in decision.images:
+    for position, part in enumerate(parts_of(item)):
+        if position in decision.images:
             assert isinstance(part, Image)
             lost.append(part)
         elif isinstance(item, Message) and isinstance(part, Text):
-            lost += [item] * (parts_of(shown)[place] != part)
-        elif decision.cut is not None and place == first_text:
+            lost += [item] * (parts_of(shown)[position] != part)
+        elif decision.cut is not None and position == first_text:
             lost.append(item)
     return lost
 

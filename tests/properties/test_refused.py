@@ -62,15 +62,15 @@ def test_no_view_holds_a_refused_part_and_the_log_holds_them_all(data: st.DataOb
         check_subsequence(log, outcome.view)
         check_pairs(log, outcome.view)
         for decision, item in zip(outcome.plan, log.items, strict=True):
-            for place in decision.refused:
+            for position in decision.refused:
                 event(f"noted in an item that is: {decision.action.name}")
-                part = parts_of_item(item)[place]
+                part = parts_of_item(item)[position]
                 assert isinstance(part, Image | Document)
                 assert is_refused(part, refused)
-                assert recall(outcome.view, f"{item.id}#{original_place(item, place)}") is part
+                assert recall(outcome.view, f"{item.id}#{original_place(item, position)}") is part
                 visible = outcome.view.get_by_id(item.id)
                 assert visible is not None
-                assert Text(refused_placeholder(item, place, part)) in parts_of_item(visible)
+                assert Text(refused_placeholder(item, position, part)) in parts_of_item(visible)
 
 
 @given(st.data())
@@ -182,9 +182,9 @@ def test_openai_media_places_are_those_of_the_request(data: st.DataObject) -> No
     responses_items = [item.get("content", item.get("output")) for item in to_openai_responses(view)]
     for contents, places in ((chat, openai_chat.media_places(view)), (responses_items, openai_responses.media_places(view))):
         blocks: dict[tuple[int, ...], Any] = {
-            (number, place): block
+            (number, position): block
             for number, content in enumerate(contents)
-            for place, block in enumerate(content if isinstance(content, list) else [])
+            for position, block in enumerate(content if isinstance(content, list) else [])
         }
         assert set(places) == {where for where, block in blocks.items() if "text" not in block and block["type"] != "refusal"}
         for where, part in places.items():
@@ -203,11 +203,11 @@ def test_media_places_are_those_of_the_request(data: st.DataObject) -> None:
     places = media_places(view)
     on_the_wire: dict[tuple[int, ...], dict[str, Any]] = {}
     for number, message in enumerate(messages):
-        for place, block in enumerate(message["content"]):
-            on_the_wire[number, place] = block
+        for position, block in enumerate(message["content"]):
+            on_the_wire[number, position] = block
             inner = block.get("content", []) if block["type"] == "tool_result" else []
-            on_the_wire.update({(number, place, within): entry for within, entry in enumerate(inner)})
-    assert set(places) == {place for place, block in on_the_wire.items() if block["type"] in ("image", "document")}
+            on_the_wire.update({(number, position, within): entry for within, entry in enumerate(inner)})
+    assert set(places) == {position for position, block in on_the_wire.items() if block["type"] in ("image", "document")}
     for where, part in places.items():
         event(f"{type(part).__name__} at {len(where)} numbers")
         source = on_the_wire[where]["source"]

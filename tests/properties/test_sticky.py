@@ -35,24 +35,24 @@ def test_sticky(data: st.DataObject) -> None:
         twin.trim()
         trimmed = taken != (len(twin.dropped), len(twin.cleared), str(twin.replaced), str(twin.cuts), len(twin.unthought))
         came = list(full_log.items[start:point])
-        edited = trimmed or any(is_edit(list(full_log.items), full_log.response_breaks, place) for place in range(start, point))
+        edited = trimmed or any(is_edit(list(full_log.items), full_log.response_breaks, position) for position in range(start, point))
         event(f"edited: {edited}")
         if not edited:
-            unsent = {full_log.items[place].id for place in never_sent(list(full_log.items)[:point])}
+            unsent = {full_log.items[position].id for position in never_sent(list(full_log.items)[:point])}
             assert len(view) == len(before) + sum(item.id not in unsent for item in came)
             assert all(now is then for now, then in zip(view, before, strict=False)), "an item changed without an edit"
             assert line == line_before, "the first line changed without an edit"
         before, line_before = view, line
 
 
-def is_edit(items: list[Item], breaks: frozenset[str], place: int) -> bool:
+def is_edit(items: list[Item], breaks: frozenset[str], position: int) -> bool:
     """True if the arrival of this item changes what stands before it: instructions, a summary that is shown before
     the items that it replaces, or a late output."""
-    item = items[place]
+    item = items[position]
     if gives_instructions(item) or (isinstance(item, Compaction) and item.replaces):
         return True
-    call = answers(items[: place + 1]).get(place)
+    call = answers(items[: position + 1]).get(position)
     if not isinstance(item, FunctionCallOutput) or call is None:
         return False
-    content = responses(items[: place + 1], breaks)
+    content = responses(items[: position + 1], breaks)
     return call not in content[-1]

@@ -59,7 +59,7 @@ def test_system_pinned_frontier_and_pairs(data: st.DataObject) -> None:
         items, visible = list(log.items), {item.id for item in outcome.view.items}
         ahead = frontier(items, log.response_breaks)
         unsent = never_sent(items)
-        firm = [item for place, item in enumerate(items) if place not in unsent and (item.pinned or place in ahead)]
+        firm = [item for position, item in enumerate(items) if position not in unsent and (item.pinned or position in ahead)]
         unread = {item.id for decision, item in zip(outcome.plan, items, strict=True) if decision.reason is Reason.UNREAD_CONTEXT}
         assert [item.id for item in firm if item.id not in visible | unread] == []
         assert not any(item.pinned for item in firm if item.id in unread)
@@ -81,9 +81,9 @@ def test_accounts(data: st.DataObject) -> None:
             sum(decision.after for decision in extracts) + bounds.digest * len(digests)
         )
         check_sums(outcome)
-        for place, decision in enumerate(outcome.plan):
+        for position, decision in enumerate(outcome.plan):
             assert decision.action is not Action.SUMMARISE
-            assert (decision.reason is Reason.FITS) <= (place not in kept_back and decision.action is Action.KEEP)
+            assert (decision.reason is Reason.FITS) <= (position not in kept_back and decision.action is Action.KEEP)
             if decision.reason in STRATEGY_REASONS:
                 older_image = (Action.REPLACE_IMAGES, Reason.OVER_BUDGET)  # these go before a strategy is asked
                 assert decision.action in (Action.EXTRACT, Action.CLEAR, Action.DROP) or (decision.action, decision.reason) == older_image
@@ -155,7 +155,7 @@ def test_sticky(data: st.DataObject) -> None:
         before_trim = twin.copy()
         twin.trim()
         trimmed = twin != before_trim
-        edited = trimmed or any(is_edit(list(full_log.items), full_log.response_breaks, place) for place in range(start, point))
+        edited = trimmed or any(is_edit(list(full_log.items), full_log.response_breaks, position) for position in range(start, point))
         event(f"edited: {edited}")
         if not edited:
             assert all(now is then for now, then in zip(view, before, strict=False)), "an item changed without an edit"
@@ -177,10 +177,10 @@ def test_a_window_holds_no_more_units_than_it_says(data: st.DataObject) -> None:
     for outcome in (process(log, bounds), trim(log, bounds)):
         visible = {item.id for item in outcome.view.items}
         held = [unit for unit in units if category_of(items, list(unit)) is not MessageCategory.SYSTEM]
-        held = [unit for unit in held if any(items[place].id in visible for place in unit)]
+        held = [unit for unit in held if any(items[position].id in visible for position in unit)]
         first = twin_of(outcome.view, bounds)
         first.grow(len(first.items))
-        kept_first = {first.items[place].id for place in first.first_message()}
+        kept_first = {first.items[position].id for position in first.first_message()}
         free = [unit for unit in held if not kept_back.intersection(unit) and items[unit[0]].id not in kept_first]
         assert len(held) <= window.units or free == []
         event(f"slides: {any(decision.reason is Reason.OUT_OF_WINDOW for decision in outcome.plan)}")

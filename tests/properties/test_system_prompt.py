@@ -42,8 +42,8 @@ def parts(content: Any) -> list[Any]:
 def texts_in_force(items: list[Item]) -> list[str]:
     """The texts of the instructions that no update replaced, by the slow twin's rule."""
     texts = []
-    for place, item in enumerate(items):
-        if gives_instructions(item) and not is_replaced(items, place):
+    for position, item in enumerate(items):
+        if gives_instructions(item) and not is_replaced(items, position):
             texts += [item.instructions or ""] if isinstance(item, AgentConfigUpdate) else [item.text] if isinstance(item, Message) else []
     return [text for text in texts if text.strip()]
 
@@ -51,10 +51,10 @@ def texts_in_force(items: list[Item]) -> list[str]:
 def with_texts(session: Session) -> Session:
     """The same log, each system message with one text of its own."""
     items: list[Item] = [
-        Message(item.role, f"text {place}", id=item.id, agent_id=item.agent_id, category=item.category, pinned=item.pinned)
+        Message(item.role, f"text {position}", id=item.id, agent_id=item.agent_id, category=item.category, pinned=item.pinned)
         if isinstance(item, Message) and item.role in ("system", "developer")
         else item
-        for place, item in enumerate(session.items)
+        for position, item in enumerate(session.items)
     ]
     return Session.showing(session, items, breaks=session.response_breaks, settled=0)
 
@@ -64,7 +64,7 @@ def test_the_system_prompt_of_a_request_is_the_config_in_force(session: Session)
     """For each format, the system prompt in the request is the one that `active_config_at` returns"""
     session = with_texts(session)
     expected = texts_in_force(list(session.items))
-    event(f"replaced: {any(is_replaced(list(session.items), place) for place in range(len(session.items)))}")
+    event(f"replaced: {any(is_replaced(list(session.items), position) for position in range(len(session.items)))}")
     instructions = session.active_config_at()[0]
     assert (instructions or "") == "\n\n".join(expected)
     assert (instructions is None) == (not any(map(gives_instructions, session.items)))
@@ -81,14 +81,14 @@ def test_a_view_shows_exactly_the_instructions_in_force(data: st.DataObject) -> 
     bounds = data.draw(limits(sum(map(cost, log.items))))
     for outcome in (process(log, bounds), trim(log, bounds)):
         view = list(outcome.view.items)
-        assert not any(is_replaced(view, place) for place in range(len(view)))
-        visible = [place for place, item in enumerate(log.items) if gives_instructions(item) and item in view]
-        assert not any(is_replaced(list(log.items), place) for place in visible)
-        given_up = [place for place, item in enumerate(log.items) if gives_instructions(item) and item not in view]
-        for place in given_up:
-            is_protected = log.items[place].category is MessageCategory.SYSTEM or log.items[place].pinned
-            assert is_replaced(list(log.items), place) or not is_protected
-        if all(is_replaced(list(log.items), place) for place in given_up):
+        assert not any(is_replaced(view, position) for position in range(len(view)))
+        visible = [position for position, item in enumerate(log.items) if gives_instructions(item) and item in view]
+        assert not any(is_replaced(list(log.items), position) for position in visible)
+        given_up = [position for position, item in enumerate(log.items) if gives_instructions(item) and item not in view]
+        for position in given_up:
+            is_protected = log.items[position].category is MessageCategory.SYSTEM or log.items[position].pinned
+            assert is_replaced(list(log.items), position) or not is_protected
+        if all(is_replaced(list(log.items), position) for position in given_up):
             assert outcome.view.active_config_at()[0] == log.active_config_at()[0]
             assert system_texts(outcome.view, "anthropic") == system_texts(log, "anthropic")
 

@@ -89,8 +89,8 @@ def test_twin_after_a_refusal(data: st.DataObject) -> None:
     log = copy_of(full_log)
     engine = Engine(log, first)
     twin = Twin(list(full_log.items), full_log.response_breaks, first)
-    for place, item in enumerate([*full_log.items, None]):
-        if place == change:
+    for position, item in enumerate([*full_log.items, None]):
+        if position == change:
             engine.process(log)
             engine.change_limits(later)
             engine.process(log)

@@ -48,12 +48,12 @@ REPORTED: list[tuple[str, str | None, tuple[int, ...] | None]] = [
 
 
 @pytest.mark.parametrize(("message", "kind", "place"), REPORTED)
-def test_a_refusal_of_a_part_has_its_kind_and_place(message: str, kind: str | None, place: tuple[int, ...] | None) -> None:
+def test_a_refusal_of_a_part_has_its_kind_and_place(message: str, kind: str | None, position: tuple[int, ...] | None) -> None:
     error = model_error(APIError("x", error_body("invalid_request_error", message), 400))
     assert isinstance(error, PartRefusedError)
-    assert (error.part_kind, error.place, error.reason, error.status) == (kind, place, message, 400)
+    assert (error.part_kind, error.place, error.reason, error.status) == (kind, position, message, 400)
     received = pickle.loads(pickle.dumps(error))
-    assert (received.part_kind, received.place, str(received)) == (kind, place, str(error))
+    assert (received.part_kind, received.place, str(received)) == (kind, position, str(error))
 
 
 OPENAI: list[tuple[str, str | None, str | None, tuple[int, ...], str]] = [
@@ -68,13 +68,13 @@ OPENAI: list[tuple[str, str | None, str | None, tuple[int, ...], str]] = [
 
 @pytest.mark.parametrize(("message", "param", "kind", "place", "api"), OPENAI)
 def test_openai_names_the_place_in_param_or_in_the_message(
-    message: str, param: str | None, kind: str | None, place: tuple[int, ...], api: str
+    message: str, param: str | None, kind: str | None, position: tuple[int, ...], api: str
 ) -> None:
     error = model_error(APIError("x", {"error": {"type": "invalid_request_error", "message": message, "param": param}}, 400))
     assert isinstance(error, PartRefusedError)
-    assert (error.part_kind, error.place, error.api, error.reason) == (kind, place, api, message)
+    assert (error.part_kind, error.place, error.api, error.reason) == (kind, position, api, message)
     received = pickle.loads(pickle.dumps(error))
-    assert (received.place, received.api) == (place, api)
+    assert (received.place, received.api) == (position, api)
 
 
 @pytest.mark.parametrize(
@@ -129,16 +129,16 @@ def test_only_a_bad_request_is_a_refusal_of_a_part(status: int) -> None:
 
 
 @given(
-    place=st.tuples(st.integers(0, 99_999), st.integers(0, 99_999)) | st.tuples(*[st.integers(0, 99_999)] * 3),
+    position=st.tuples(st.integers(0, 99_999), st.integers(0, 99_999)) | st.tuples(*[st.integers(0, 99_999)] * 3),
     kind=st.sampled_from(["image", "document", "pdf"]),
     field=st.sampled_from(["base64", "base64.data", "url", "file.file_id"]),
     words=st.text(),
 )
-def test_a_place_is_read_as_it_is_written(place: tuple[int, ...], kind: str, field: str, words: str) -> None:
+def test_a_place_is_read_as_it_is_written(position: tuple[int, ...], kind: str, field: str, words: str) -> None:
     """Exactly the named part, regardless of the message's wording."""
-    where = f"messages.{place[0]}.content.{place[1]}" + (f".tool_result.content.{place[2]}" if place[2:] else "")
+    where = f"messages.{position[0]}.content.{position[1]}" + (f".tool_result.content.{position[2]}" if position[2:] else "")
     assert part_refused(f"{where}.{kind}.source.{field}: {words}") == RefusedPart(
-        "image" if kind == "image" else "document", place, "anthropic"
+        "image" if kind == "image" else "document", position, "anthropic"
     )
 
 

@@ -294,10 +294,10 @@ LONGEST = 2**MAX_BITS - 1
     ],
     ids=range(16),
 )
-def test_a_value_that_json_cannot_hold_is_refused_with_its_place(value: object, place: str) -> None:
+def test_a_value_that_json_cannot_hold_is_refused_with_its_place(value: object, position: str) -> None:
     with pytest.raises(FormatError) as caught:
         Message("user", "", extra={"a": value})
-    assert caught.value.where == f"Message.extra.a{place}"
+    assert caught.value.where == f"Message.extra.a{position}"
     assert len(caught.value.problem) < 200
 
 

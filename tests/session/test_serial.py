@@ -356,9 +356,9 @@ def damaged(where: str, value: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("place", "value", "where"), DAMAGE, ids=range(len(DAMAGE)))
-def test_damage_is_named_by_its_place(place: str, value: object, where: str) -> None:
+def test_damage_is_named_by_its_place(position: str, value: object, where: str) -> None:
     with pytest.raises(FormatError) as caught:
-        Session.from_dict(damaged(place, value))
+        Session.from_dict(damaged(position, value))
     assert caught.value.where == where
     assert len(caught.value.problem) < 300
 

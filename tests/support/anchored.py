@@ -30,7 +30,7 @@ class Request:
         note: Tokens of its line about removed items; 0 if it has none, or the log came with one.
     """
 
-    place: int
+    position: int
     tokens: int
     output: int
     item_costs: dict[int, int]
@@ -94,9 +94,9 @@ class AnchoredTwin(Twin):
     edit_count: int = 0
     reports: list[Report | None] = field(default_factory=list)
 
-    def edited(self, place: int) -> None:
+    def edited(self, position: int) -> None:
         self.edit_count += 1
-        super().edited(place)
+        super().edited(position)
 
     def grow(self, length: int) -> None:
         while self.length < length:
@@ -110,27 +110,27 @@ class AnchoredTwin(Twin):
         return super().total()
 
     def costs(self) -> dict[int, int]:
-        return {place: self.cost(place) for place in self.in_view()}
+        return {position: self.cost(position) for position in self.in_view()}
 
     def unlogged(self) -> int:
         """Tokens of the reported response that the local count lacks. Once its turn is over, they have left with its reasoning."""
-        if self.last is None or (self.limits.drops_thinking and self.turn() > self.last.place):
+        if self.last is None or (self.limits.drops_thinking and self.turn() > self.last.position):
             return 0
-        response = next((response for response in self.responses() if response[0] == self.last.place), [])
-        return max(0, self.last.output - sum(cost(self.items[place]) for place in response))
+        response = next((response for response in self.responses() if response[0] == self.last.position), [])
+        return max(0, self.last.output - sum(cost(self.items[position]) for position in response))
 
     def new(self) -> int:
         """Local tokens that were not in the reported request."""
         assert self.last is not None
-        return sum(tokens for place, tokens in self.costs().items() if place >= self.last.place)
+        return sum(tokens for position, tokens in self.costs().items() if position >= self.last.position)
 
     def removed(self) -> int:
         """Local tokens of the reported request that have been taken out since."""
         assert self.last is not None
         costs = self.costs()
-        before = {place: tokens for place, tokens in self.last.item_costs.items() if place < self.last.place}
-        back = sum(tokens for place, tokens in costs.items() if place < self.last.place and place not in before)
-        return sum(tokens - costs.get(place, 0) for place, tokens in before.items()) - back
+        before = {position: tokens for position, tokens in self.last.item_costs.items() if position < self.last.position}
+        back = sum(tokens for position, tokens in costs.items() if position < self.last.position and position not in before)
+        return sum(tokens - costs.get(position, 0) for position, tokens in before.items()) - back
 
     def latest_steps(self) -> list[tuple[int, int, int]]:
         """Of the latest steps: the request before, the local and the reported tokens. A report much too high counts only in part."""
@@ -184,10 +184,10 @@ class AnchoredTwin(Twin):
         if self.last is None:
             return super().total_of(places)
         new = removed = 0
-        for place in self.in_view():
-            if place not in places:
-                new += self.cost(place) * (place >= self.last.place)
-                removed += self.cost(place) * (place < self.last.place)
+        for position in self.in_view():
+            if position not in places:
+                new += self.cost(position) * (position >= self.last.position)
+                removed += self.cost(position) * (position < self.last.position)
         return max(0, self.bound(self.new() - new, self.removed() + removed))
 
     def room(self, outputs: list[int]) -> int:
@@ -199,9 +199,9 @@ class AnchoredTwin(Twin):
         def excess(cut_tokens: int) -> int:
             """Tokens over the budget after a number of tokens was cut from the outputs. It falls as more are cut."""
             bounds = []
-            if outputs[-1] >= self.last.place:  # type: ignore[union-attr]
+            if outputs[-1] >= self.last.position:  # type: ignore[union-attr]
                 bounds.append(self.bound(new - cut_tokens, removed))
-            if outputs[0] < self.last.place:  # type: ignore[union-attr]
+            if outputs[0] < self.last.position:  # type: ignore[union-attr]
                 bounds.append(self.bound(new, removed + cut_tokens))
             return max(bounds) - self.limits.budget
 
@@ -216,8 +216,10 @@ class AnchoredTwin(Twin):
 
     def report(self, request: Request, tokens: int, output: int, new: int, sent_count: int | None) -> None:
         """Take a report of the request, or of the one that was sent instead, if its local count is another."""
-        replaced = self.summarised_places(request.place) - set(request.item_costs)
-        log = sum(cost(self.items[place]) for place in range(request.place) if place not in replaced and not self.is_free(place))
+        replaced = self.summarised_places(request.position) - set(request.item_costs)
+        log = sum(
+            cost(self.items[position]) for position in range(request.position) if position not in replaced and not self.is_free(position)
+        )
         untrimmed = request.local - request.note - sum(request.item_costs.values()) + log
         self.reports.append(Report(tokens, request.local, untrimmed, request.unlogged, sent_count))
         is_accepted, sure = judged(self.reports)
@@ -225,7 +227,7 @@ class AnchoredTwin(Twin):
             earlier, self.last = self.last, None
             if earlier is not None and sure is not None:
                 predicted = sure.tokens + sure.reported_worth(request.local - sure.local)
-                self.last = Request(request.place, predicted, output, request.item_costs, request.local, request.edits, is_exact=False)
+                self.last = Request(request.position, predicted, output, request.item_costs, request.local, request.edits, is_exact=False)
             return
         last, is_exact = self.last, sent_count in (None, request.local)
         if is_exact and last is not None and last.is_exact and last.edits == request.edits and new > 0 and tokens > last.tokens:
@@ -236,17 +238,17 @@ class AnchoredTwin(Twin):
             self.steps.append(step)
         difference = 0 if sent_count is None else request.local - sent_count
         cost_here = tokens + Report(tokens, sent_count or 0, sent_count or 0, 0).reported_worth(difference)
-        self.last = Request(request.place, cost_here, output, request.item_costs, request.local, request.edits, is_exact)
+        self.last = Request(request.position, cost_here, output, request.item_costs, request.local, request.edits, is_exact)
 
     def summarised_places(self, length: int) -> set[int]:
         """Positions that the summaries among the first items stand for."""
-        positions = {item.id: place for place, item in enumerate(self.items)}
+        positions = {item.id: position for position, item in enumerate(self.items)}
         return {
             positions[item_id]
-            for place, item in enumerate(self.items[:length])
+            for position, item in enumerate(self.items[:length])
             if isinstance(item, Compaction)
             for item_id in item.replaces
-            if positions.get(item_id, place) < place
+            if positions.get(item_id, position) < position
         }
 
     def forget(self) -> None:
@@ -322,26 +324,26 @@ def fold_anchored(session: Session, limits: Limits, facts: Facts | None = None) 
     reporter: tuple[str | None, object] | None = None
     config: dict[str | None, tuple[object, object]] = {}
     by_start = {response[0]: response for response in responses(twin.items, twin.breaks)}
-    place = 0
-    while place < len(twin.items):
-        if place not in by_start:
-            item = twin.items[place]
-            twin.grow(place + 1)
+    position = 0
+    while position < len(twin.items):
+        if position not in by_start:
+            item = twin.items[position]
+            twin.grow(position + 1)
             if isinstance(item, AgentConfigUpdate):
                 old = config.get(item.agent_id, (None, None))
                 new = (old[0] if item.instructions is None else item.instructions, old[1] if item.tools is None else item.tools)
                 if old != new:
                     config[item.agent_id] = new
                     twin.forget()
-            place += 1
+            position += 1
             start_from_view(twin, session)
             continue
-        if place >= session.settled:
+        if position >= session.settled:
             twin.trim()
         request = twin.request()
         added = twin.new() + request.unlogged if twin.last is not None else 0
         is_reported = False
-        for member in by_start[place]:
+        for member in by_start[position]:
             item = twin.items[member]
             twin.grow(member + 1)
             if item.usage is not None and item.usage.total_input:  # else the request is not reported
@@ -350,13 +352,13 @@ def fold_anchored(session: Session, limits: Limits, facts: Facts | None = None) 
                     twin.forget()
                     is_reported = False
                 reporter = source
-                if not is_reported and request.place >= session.settled:
+                if not is_reported and request.position >= session.settled:
                     count = item.extra.get("counted", {"by": "another"})
                     sent_count = count["tokens"] if count["by"] == "" else None
                     is_reported = True
                     twin.report(request, item.usage.total_input, item.usage.output_tokens, added, sent_count)
             start_from_view(twin, session)
-        place = by_start[place][-1] + 1
+        position = by_start[position][-1] + 1
     twin.trim()
     return twin
 
@@ -366,4 +368,4 @@ def start_from_view(twin: AnchoredTwin, session: Session) -> None:
     if twin.length == session.settled and (saved_total := recorded_total(session)) is not None:
         request = twin.request()
         twin.reports.append(Report(saved_total, request.local, request.local, 0, request.local))
-        twin.last = Request(request.place, saved_total, 0, request.item_costs, request.local, request.edits, is_exact=False)
+        twin.last = Request(request.position, saved_total, 0, request.item_costs, request.local, request.edits, is_exact=False)

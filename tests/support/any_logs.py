@@ -87,11 +87,11 @@ def cut(session: Session, end: int) -> Session:
 def answers(session: Session) -> dict[int, int]:
     """By position of a call, that of its output: the last unanswered call before it with its id, looked for from the end."""
     result: dict[int, int] = {}
-    for place, item in enumerate(session.items):
+    for position, item in enumerate(session.items):
         if isinstance(item, FunctionCallOutput):
-            for before in range(place - 1, -1, -1):
+            for before in range(position - 1, -1, -1):
                 call = session.items[before]
                 if isinstance(call, FunctionCall) and call.call_id == item.call_id and before not in result:
-                    result[before] = place
+                    result[before] = position
                     break
     return result

@@ -27,16 +27,16 @@ def carried_out(plan: Plan, session: Session) -> Session:
     rows: list[tuple[int, bool, int, Item]] = []  # the position before which an item stands, if it stands at that position, and its own
     digests: dict[int, list[tuple[int, DigestPart]]] = {}
     calls = answers(list(session.items))
-    for place, (item, decision) in enumerate(zip(session.items, plan, strict=True)):
+    for position, (item, decision) in enumerate(zip(session.items, plan, strict=True)):
         assert decision.item_id == item.id
         if decision.digest_before is not None:
             source = without_refused(item, decision.refused) if decision.refused else item
-            call = calls.get(place)
+            call = calls.get(position)
             part = DigestPart(source, decision.lines or (), None if call is None else as_call(session.items[call]))
-            digests.setdefault(decision.digest_before, []).append((place, part))
+            digests.setdefault(decision.digest_before, []).append((position, part))
         elif decision.action is not Action.DROP:
             before = plan.summary_places.get(item.id)
-            rows.append((place if before is None else before, before is None, place, shape(item, decision)))
+            rows.append((position if before is None else before, before is None, position, shape(item, decision)))
     rows += [(before, False, parts[0][0], digest([part for _, part in parts])) for before, parts in digests.items()]
     if plan.state_note is not None:
         rows.append((plan.state_note.before, False, len(session), plan.state_note.message))

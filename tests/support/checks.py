@@ -14,8 +14,8 @@ from tests.support.twin import Twin, answers, category_of, cost, is_answer, is_s
 
 def frontier(items: list[Item], breaks: frozenset[str]) -> set[int]:
     """The last response, the last user message, everything after the last response."""
-    users = [place for place, item in enumerate(items) if item.type == "message" and getattr(item, "role", "") == "user"]
-    asking = [place for place in users if items[place].category is not MessageCategory.CONTEXT] or users
+    users = [position for position, item in enumerate(items) if item.type == "message" and getattr(item, "role", "") == "user"]
+    asking = [position for position in users if items[position].category is not MessageCategory.CONTEXT] or users
     runs = responses(items, breaks)
     first = runs[-1][0] if runs else asking[-1] if asking else len(items)
     return {*asking[-1:], *range(first, len(items))}
@@ -28,9 +28,9 @@ def protected(items: list[Item], breaks: frozenset[str]) -> set[int]:
     ahead = frontier(items, breaks)
     unsent = never_sent(items)
     return {
-        place
-        for place, unit in units.items()
-        if place not in unsent
+        position
+        for position, unit in units.items()
+        if position not in unsent
         and (
             category_of(items, unit) is MessageCategory.SYSTEM
             or any(
@@ -48,7 +48,7 @@ def protected(items: list[Item], breaks: frozenset[str]) -> set[int]:
 def check_subsequence(log: Session, view: Session) -> None:
     """The view's items are the log's, in order, save that a summary stands before the first item that it replaces, and a digest of some
     items where one of them was; unreplaced ones are the same objects. One note about the state of the work may stand among them."""
-    places = {item.id: place for place, item in enumerate(log.items)}
+    places = {item.id: position for position, item in enumerate(log.items)}
     notes = [item for item in view.items if item.id not in places]
     assert len(notes) <= 1
     assert all(is_digest(item) for item in notes)
@@ -63,10 +63,10 @@ def check_subsequence(log: Session, view: Session) -> None:
 def shown_before(log: Session, item: Item) -> tuple[int, bool]:
     """The item's place in a view: its own, or before the first item that it replaces, and before all of that one's response."""
     items = list(log.items)
-    place = next(at for at, other in enumerate(items) if other.id == item.id)
-    replaced = [other for other in items[:place] if isinstance(item, Compaction) and other.id in item.replaces and not is_held(other)]
+    position = next(at for at, other in enumerate(items) if other.id == item.id)
+    replaced = [other for other in items[:position] if isinstance(item, Compaction) and other.id in item.replaces and not is_held(other)]
     if not replaced or not {"anthropic_blocks", "openai_item"}.isdisjoint(item.extra):
-        return place, True
+        return position, True
     first = min(shown_before(log, other)[0] for other in replaced)
     return next((run[0] for run in responses(items, log.response_breaks) if first in run), first), False
 
@@ -83,8 +83,8 @@ def check_kept(log: Session, view: Session) -> None:
     visible = {item.id: item for item in view.items}
     unsent = never_sent(items)
     ahead = frontier(items, log.response_breaks)
-    for place, item in enumerate(items):
-        if place in unsent or not (item.category is MessageCategory.SYSTEM or item.pinned or place in ahead):
+    for position, item in enumerate(items):
+        if position in unsent or not (item.category is MessageCategory.SYSTEM or item.pinned or position in ahead):
             continue
         is_unpinned = not item.pinned and item.category is not MessageCategory.SYSTEM
         if (
@@ -92,18 +92,18 @@ def check_kept(log: Session, view: Session) -> None:
             and isinstance(item, Message | AgentHandoff)
             and not is_answer(item)
             and item.category is MessageCategory.CONTEXT
-            and not is_asking(items, place)
+            and not is_asking(items, position)
         ):
             continue
         assert item.id in visible, f"{item.type} {item.id} is gone"
-        may_be_cut = place in ahead and is_unpinned and not isinstance(item, Reasoning | Compaction)
+        may_be_cut = position in ahead and is_unpinned and not isinstance(item, Reasoning | Compaction)
         assert may_be_cut or visible[item.id] is item, f"{item.type} {item.id} is not what it was"
 
 
-def is_asking(items: list[Item], place: int) -> bool:
+def is_asking(items: list[Item], position: int) -> bool:
     """True for the last user message."""
     users = [at for at, item in enumerate(items) if isinstance(item, Message) and item.role == "user"]
-    return ([at for at in users if items[at].category is not MessageCategory.CONTEXT] or users)[-1:] == [place]
+    return ([at for at in users if items[at].category is not MessageCategory.CONTEXT] or users)[-1:] == [position]
 
 
 def check_pairs(log: Session, view: Session) -> None:
@@ -111,7 +111,7 @@ def check_pairs(log: Session, view: Session) -> None:
     items = list(log.items)
     visible = {item.id for item in view.items if not is_digest(item)}
     for unit in unit_of(items, log.response_breaks).values():
-        members = [items[place] for place in unit if isinstance(items[place], FunctionCall | FunctionCallOutput)]
+        members = [items[position] for position in unit if isinstance(items[position], FunctionCall | FunctionCallOutput)]
         assert len({item.id in visible for item in members}) <= 1, f"{[item.id for item in members]} are parted"
     assert None not in answers(list(view.items)).values(), "an output without a call"
 
@@ -127,9 +127,9 @@ def twin_after(outcome: Outcome) -> Twin:
     """Return a twin of the log in which what the plan drops and clears is gone."""
     twin = Twin(list(outcome.log.items), outcome.log.response_breaks, outcome.limits)
     twin.grow(len(twin.items))
-    for place, decision in enumerate(outcome.plan):
+    for position, decision in enumerate(outcome.plan):
         if decision.action in (Action.DROP, Action.CLEAR):
-            (twin.dropped if decision.action is Action.DROP else twin.cleared).add(place)
+            (twin.dropped if decision.action is Action.DROP else twin.cleared).add(position)
     return twin
 
 
@@ -145,8 +145,8 @@ def check_oldest_first(log: Session, view: Session, *, excused: Callable[[Item],
         if kept_back.intersection(unit) or unsent.intersection(unit):
             continue
         category = category_of(items, unit)
-        if any(items[place].id in visible for place in unit):
-            if not any(excused(items[place]) for place in unit):
+        if any(items[position].id in visible for position in unit):
+            if not any(excused(items[position]) for position in unit):
                 oldest_kept.setdefault(category, unit[-1])
         else:
             older = oldest_kept.get(category)
@@ -155,7 +155,7 @@ def check_oldest_first(log: Session, view: Session, *, excused: Callable[[Item],
 
 def free_tokens(log: Session, view: Session, count: Callable[[Item], int]) -> int:
     """Tokens in the view that a trim could still drop."""
-    kept_back = {log.items[place].id for place in protected(list(log.items), log.response_breaks)}
+    kept_back = {log.items[position].id for position in protected(list(log.items), log.response_breaks)}
     return sum(count(item) for item in view.items if item.id not in kept_back)
 
 
@@ -163,15 +163,15 @@ def check_sums(outcome: Outcome) -> None:
     """Each decision counts for its unit's category, and the plan's sums are those of the view."""
     items, plan, view = list(outcome.log.items), outcome.plan, outcome.view.items
     units = unit_of(items, outcome.log.response_breaks)
-    assert [decision.category for decision in plan] == [category_of(items, units[place]) for place in range(len(items))]
+    assert [decision.category for decision in plan] == [category_of(items, units[position]) for position in range(len(items))]
     digests = sum(map(is_digest, view))
     assert sum(decision.after for decision in plan) + digests * outcome.limits.digest == sum(map(cost, view))
     assert plan.freed == plan.before - outcome.total
 
 
-def is_shortest(outcome: Outcome, place: int) -> bool:
+def is_shortest(outcome: Outcome, position: int) -> bool:
     """True if an item that may be truncated is out of the view or cannot be any shorter."""
-    item, decision = outcome.log.items[place], outcome.plan.decisions[place]
+    item, decision = outcome.log.items[position], outcome.plan.decisions[position]
     shown = outcome.view.get_by_id(item.id)
     return shown is None or cost(shown) <= cost(changed(item, decision.images, Cut(0, 0, 0)))
 

@@ -24,7 +24,7 @@ def pairs(session: Session) -> dict[str, str]:
 def response_of(session: Session) -> dict[str, str]:
     """By id of an item that is part of a response, the id of that response's first item."""
     items: list[Item] = list(session.items)
-    return {items[place].id: items[run[0]].id for run in responses(items, session.response_breaks) for place in run}
+    return {items[index].id: items[run[0]].id for run in responses(items, session.response_breaks) for index in run}
 
 
 def check_derived(made: Session, *origins: Session) -> None:
@@ -45,5 +45,5 @@ def check_derived(made: Session, *origins: Session) -> None:
     assert list(again.items) == list(made.items)
     assert (again.id, again.metadata, again.response_breaks) == (made.id, made.metadata, made.response_breaks)
     assert made.response_breaks <= here
-    for place, item in enumerate(made.items):
-        assert made.position(item.id) == place
+    for index, item in enumerate(made.items):
+        assert made.position(item.id) == index

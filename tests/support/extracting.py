@@ -47,7 +47,7 @@ def coded_sessions(draw: st.DrawFn, *, max_steps: int = 24) -> Session:
     """Random logs in which texts are lines of code, with rules and errors, and calls edit files, run commands and write plans."""
     log = draw(sessions(max_steps=max_steps))
     seed = draw(st.integers(0, 9))
-    coded = Session([_coded(item, place + seed) for place, item in enumerate(log.items)], id=log.id)
+    coded = Session([_coded(item, position + seed) for position, item in enumerate(log.items)], id=log.id)
     coded.restore_seams(log.response_breaks, 0)
     return coded
 
@@ -67,7 +67,8 @@ def _coded(item: Item, seed: int) -> Item:
         return replace(item, arguments=change_strings(item.arguments, lambda text: code(len(text), seed) if len(text) > 9 else text))
     if isinstance(item, Message | FunctionCallOutput):
         parts: tuple[Part, ...] = tuple(
-            Text(code(len(part.text), seed + place)) if isinstance(part, Text) else part for place, part in enumerate(parts_of_item(item))
+            Text(code(len(part.text), seed + position)) if isinstance(part, Text) else part
+            for position, part in enumerate(parts_of_item(item))
         )
         return replace(item, output=parts) if isinstance(item, FunctionCallOutput) else replace(item, content=parts)
     return item
@@ -139,21 +140,21 @@ class SlowChoice:
 
     def __init__(self, twin: StrategicTwin, units: Sequence[Sequence[int]]) -> None:
         self.twin = twin
-        self.units = [[place for place in unit if place in twin.in_view()] for unit in units]
-        self.costs = {place: twin.cost(place) for unit in self.units for place in unit}
-        self.shown = {name for place in twin.in_view() if place not in self.costs for name in self.names_shown(place)}
+        self.units = [[position for position in unit if position in twin.in_view()] for unit in units]
+        self.costs = {position: twin.cost(position) for unit in self.units for position in unit}
+        self.shown = {name for position in twin.in_view() if position not in self.costs for name in self.names_shown(position)}
         self.summarised = twin.summarised()
         self.whole: list[list[int]] = []
         self.chosen: dict[int, list[int]] = {}
 
-    def cost(self, place: int) -> int:
+    def cost(self, position: int) -> int:
         """Tokens of an item when the choice began."""
-        return self.costs[place]
+        return self.costs[position]
 
     def take(self, room: int) -> None:
         """Take the line or unit with the highest gain per token, again and again, until it does not fit."""
         while True:
-            steps = [(unit, place, number) for unit in self.units for place, number in self.steps(unit)]
+            steps = [(unit, position, number) for unit in self.units for position, number in self.steps(unit)]
             gains = [(self.gain(*step), self.price(*step), step) for step in steps]
             useful = [(-gain / price, -step[1], step[2], step[0], price) for gain, price, step in gains if gain]
             if not useful:
@@ -173,8 +174,10 @@ class SlowChoice:
         """The lines that may be taken now, or -1 for all of the unit."""
         if self.is_all_or_nothing(unit):
             return [] if unit in self.whole else [(self.twin.units()[unit[0]][0], -1)]
-        places = [place for place in unit if place not in self.summarised]
-        return [(place, number) for place in places for number in self.new_lines(place) if number not in self.chosen.get(place, [])]
+        places = [position for position in unit if position not in self.summarised]
+        return [
+            (position, number) for position in places for number in self.new_lines(position) if number not in self.chosen.get(position, [])
+        ]
 
     def is_all_or_nothing(self, unit: list[int]) -> bool:
         """True if no item of it has lines, or the headings alone would cost as much; or a call has no output yet.
@@ -182,107 +185,107 @@ class SlowChoice:
         Items that summaries stand for do not count.
         """
         answered = self.twin.answers().values()
-        if any(isinstance(self.twin.items[place], FunctionCall) and place not in answered for place in unit):
+        if any(isinstance(self.twin.items[position], FunctionCall) and position not in answered for position in unit):
             return True
         if self.is_worthless(unit):
             return False
-        with_lines = [place for place in unit if self.new_lines(place) and place not in self.summarised]
+        with_lines = [position for position in unit if self.new_lines(position) and position not in self.summarised]
         return not with_lines or sum(map(self.heading, with_lines)) >= sum(map(self.cost, unit))
 
-    def gain(self, unit: list[int], place: int, number: int) -> float:
+    def gain(self, unit: list[int], position: int, number: int) -> float:
         total = 0.0
-        for name in self.names_added(unit, place, number):
+        for name in self.names_added(unit, position, number):
             if name not in self.shown:
                 total += self.value(name)
         return total
 
-    def names_added(self, unit: list[int], place: int, number: int) -> list[str]:
+    def names_added(self, unit: list[int], position: int, number: int) -> list[str]:
         if number >= 0:
-            return self.names_of_line(place, number)
+            return self.names_of_line(position, number)
         return list(dict.fromkeys(name for member in unit for name in self.names_shown(member)))
 
-    def price(self, unit: list[int], place: int, number: int) -> int:
+    def price(self, unit: list[int], position: int, number: int) -> int:
         if number < 0:
             return max(1, sum(map(self.cost, unit)))
-        item = self.twin.items[place]
-        tokens = self.once("without images", place, lambda: cost(without_images(item)))
-        part = len(self.line(place, number)) * tokens // sum(map(len, texts_of(item)))
-        return len(GAP) + part + (0 if place in self.chosen else self.heading(place))
+        item = self.twin.items[position]
+        tokens = self.once("without images", position, lambda: cost(without_images(item)))
+        part = len(self.line(position, number)) * tokens // sum(map(len, texts_of(item)))
+        return len(GAP) + part + (0 if position in self.chosen else self.heading(position))
 
-    def heading(self, place: int) -> int:
-        return len(section(self.twin.items[place], (), self.twin.call_of(place)))
+    def heading(self, position: int) -> int:
+        return len(section(self.twin.items[position], (), self.twin.call_of(position)))
 
     def is_worthless(self, unit: list[int]) -> bool:
         """True if all of its lines repeat others."""
-        places = [place for place in unit if self.lines(place) and place not in self.summarised]
+        places = [position for position in unit if self.lines(position) and position not in self.summarised]
         return bool(places) and not any(map(self.new_lines, places))
 
     # Lines and names
 
-    def new_lines(self, place: int) -> list[int]:
+    def new_lines(self, position: int) -> list[int]:
         """The lines that the view shows of an item, without those that repeat others: the output of a command that ran again later, and
         lines which at least three outputs of commands have in the same form but for numbers. Lines that name an error never do."""
         outputs = self.commands()
-        command = outputs.get(place)
-        ran_again = command is not None and any(later > place and command == other for later, other in outputs.items())
+        command = outputs.get(position)
+        ran_again = command is not None and any(later > position and command == other for later, other in outputs.items())
         printed = self.printed()
         return [
             number
-            for number in self.lines(place)
-            if names_error(line := self.line(place, number))
-            or not (ran_again or (place in printed and sum(form_of(line) in self.forms(other) for other in printed) >= 3))
+            for number in self.lines(position)
+            if names_error(line := self.line(position, number))
+            or not (ran_again or (position in printed and sum(form_of(line) in self.forms(other) for other in printed) >= 3))
         ]
 
     def commands(self) -> dict[int, str]:
         """The outputs of commands, each with its command."""
-        calls = {place: self.twin.call_of(place) for place in range(self.twin.length)}
-        return {place: command for place, call in calls.items() if call is not None and (command := command_of(call)) is not None}
+        calls = {position: self.twin.call_of(position) for position in range(self.twin.length)}
+        return {position: command for position, call in calls.items() if call is not None and (command := command_of(call)) is not None}
 
     def printed(self) -> list[int]:
         """What calls printed that do not show texts of others, or in a log without calls what follows an answer."""
         twin = self.twin
         return [
-            place
-            for place in range(twin.length)
-            if ((call := twin.call_of(place)) is not None and not shows_texts(call)) or (call is None and self.is_result(place))
+            position
+            for position in range(twin.length)
+            if ((call := twin.call_of(position)) is not None and not shows_texts(call)) or (call is None and self.is_result(position))
         ]
 
-    def forms(self, place: int) -> set[str]:
-        texts = self.once("texts", place, lambda: texts_of(self.twin.items[place]))
-        return self.once("forms", place, lambda: {form_of(texts[text][start:end]) for text, start, end in lines_of(texts)})
+    def forms(self, position: int) -> set[str]:
+        texts = self.once("texts", position, lambda: texts_of(self.twin.items[position]))
+        return self.once("forms", position, lambda: {form_of(texts[text][start:end]) for text, start, end in lines_of(texts)})
 
-    def lines(self, place: int) -> list[int]:
+    def lines(self, position: int) -> list[int]:
         """The lines that the view shows of an item."""
         twin = self.twin
-        if place in twin.cleared:
+        if position in twin.cleared:
             return []
-        if place in twin.extracts:
-            return list(twin.extracts[place])
-        item, cut = twin.items[place], twin.cuts.get(place)
-        spans = self.once("spans", place, lambda: lines_of(texts_of(item)))
+        if position in twin.extracts:
+            return list(twin.extracts[position])
+        item, cut = twin.items[position], twin.cuts.get(position)
+        spans = self.once("spans", position, lambda: lines_of(texts_of(item)))
         return list(range(len(spans))) if cut is None else uncut_lines(item, spans, cut)
 
-    def line(self, place: int, number: int) -> str:
-        texts = self.once("texts", place, lambda: texts_of(self.twin.items[place]))
-        text, start, end = self.once("spans", place, lambda: lines_of(texts))[number]
+    def line(self, position: int, number: int) -> str:
+        texts = self.once("texts", position, lambda: texts_of(self.twin.items[position]))
+        text, start, end = self.once("spans", position, lambda: lines_of(texts))[number]
         return texts[text][start:end]
 
-    def names_of_line(self, place: int, number: int) -> list[str]:
-        line, item = self.line(place, number), self.twin.items[place]
-        may_rule = self.is_user(place) or (isinstance(item, Message) and item.category is MessageCategory.CONTEXT)
+    def names_of_line(self, position: int, number: int) -> list[str]:
+        line, item = self.line(position, number), self.twin.items[position]
+        may_rule = self.is_user(position) or (isinstance(item, Message) and item.category is MessageCategory.CONTEXT)
         rule = rule_in(line) if may_rule else None
         return list(dict.fromkeys(filter(weight_of, [*names_in(line), *([rule] if rule else [])])))
 
-    def names_shown(self, place: int) -> list[str]:
-        is_cleared = place in self.twin.cleared and isinstance(self.twin.items[place], FunctionCallOutput)
+    def names_shown(self, position: int) -> list[str]:
+        is_cleared = position in self.twin.cleared and isinstance(self.twin.items[position], FunctionCallOutput)
         return [
-            *([] if is_cleared else self.others(place)),
-            *(name for number in self.lines(place) for name in self.names_of_line(place, number)),
+            *([] if is_cleared else self.others(position)),
+            *(name for number in self.lines(position) for name in self.names_of_line(position, number)),
         ]
 
-    def others(self, place: int) -> list[str]:
+    def others(self, position: int) -> list[str]:
         """The names that no extract of the item takes away."""
-        item = self.twin.items[place]
+        item = self.twin.items[position]
         texts: list[str] = []
         if isinstance(item, FunctionCall):
             texts = [item.name] if texts_of(item) else [item.name, *string_values(item.arguments)]
@@ -290,39 +293,39 @@ class SlowChoice:
             texts = [item.summary]
         return [name for text in texts for line in text.split("\n") for name in filter(weight_of, names_in(line))]
 
-    def names(self, place: int) -> list[str]:
+    def names(self, position: int) -> list[str]:
         """All names of an item, each once."""
 
         def compute() -> list[str]:
-            lines = range(len(lines_of(texts_of(self.twin.items[place]))))
-            return list(dict.fromkeys([*self.others(place), *(name for line in lines for name in self.names_of_line(place, line))]))
+            lines = range(len(lines_of(texts_of(self.twin.items[position]))))
+            return list(dict.fromkeys([*self.others(position), *(name for line in lines for name in self.names_of_line(position, line))]))
 
-        return self.once("names", place, compute)
+        return self.once("names", position, compute)
 
     def value(self, name: str) -> float:
         twin = self.twin
-        holders = [place for place in range(twin.length) if name in self.names(place)]
-        items = [twin.items[place] for place in holders]
+        holders = [position for position in range(twin.length) if name in self.names(position)]
+        items = [twin.items[position] for position in holders]
         by_call = any(isinstance(item, FunctionCall) for item in items)
-        by_user = any(self.is_user(place) for place in holders)
+        by_user = any(self.is_user(position) for position in holders)
         uses = sum(isinstance(item, FunctionCall) or (isinstance(item, Message) and item.role == "assistant") for item in items)
-        age = sum(twin.form(place)[1] for place in range(holders[-1] + 1, twin.length))
+        age = sum(twin.form(position)[1] for position in range(holders[-1] + 1, twin.length))
         crowd = len(self.names(holders[-1]))
         state = {known for line in state_lines(twin.items[: twin.length]) for known in names_in(line)}
         weight = weight_of(name) * (1 + by_user) * (1 + by_call) * (3 if name in state else 1)
         return weight * (1 + uses) / sqrt((1 + 10 * age / max(1, twin.limits.trigger)) * (1 + crowd))
 
-    def is_user(self, place: int) -> bool:
+    def is_user(self, position: int) -> bool:
         """True for a user's message, but not for a result of a command in a log without calls."""
-        item = self.twin.items[place]
-        return isinstance(item, Message) and item.role == "user" and not self.is_result(place)
+        item = self.twin.items[position]
+        return isinstance(item, Message) and item.role == "user" and not self.is_result(position)
 
-    def is_result(self, place: int) -> bool:
+    def is_result(self, position: int) -> bool:
         """True for what follows an answer in a log without calls."""
         items = self.twin.items
-        before = items[place - 1] if place else None
+        before = items[position - 1] if position else None
         is_answered = isinstance(before, FunctionCall) or (isinstance(before, Message) and before.role == "assistant")
-        return is_answered and place > 2 and not any(isinstance(other, FunctionCall) for other in items[:place])
+        return is_answered and position > 2 and not any(isinstance(other, FunctionCall) for other in items[:position])
 
-    def once(self, name: str, place: int, compute: Callable[[], T]) -> T:
-        return self.twin.fact((name, place), compute)
+    def once(self, name: str, position: int, compute: Callable[[], T]) -> T:
+        return self.twin.fact((name, position), compute)

@@ -84,7 +84,7 @@ def _pdf(comment: int) -> bytes:
     for number, content in enumerate(objects, 1):
         places.append(len(data))
         data += b"%d 0 obj%sendobj\n" % (number, content)
-    table = b"xref\n0 4\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % place for place in places)
+    table = b"xref\n0 4\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % position for position in places)
     return data + table + b"trailer<</Size 4/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % len(data)
 
 

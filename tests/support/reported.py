@@ -70,7 +70,7 @@ def estimate(exchanges: Sequence[Exchange], rule: CalibrationRule) -> Estimate |
         exchanges: All of the log so far, in order.
         rule: Its settings.
     """
-    last = max((place for place, exchange in enumerate(exchanges) if exchange.reported), default=None)
+    last = max((position for position, exchange in enumerate(exchanges) if exchange.reported), default=None)
     if last is None:
         return None
     anchor, added = exchanges[last].reported, sum(exchange.added for exchange in exchanges[last:])
@@ -102,7 +102,7 @@ def steps(exchanges: Sequence[Exchange]) -> Iterator[tuple[int, int, int]]:
 
     One after which less was reported, or in which nothing is new, tells nothing.
     """
-    places = [place for place, exchange in enumerate(exchanges) if exchange.reported]
+    places = [position for position, exchange in enumerate(exchanges) if exchange.reported]
     result: list[tuple[int, int, int]] = []
     for first, last in pairwise(places):
         anchor, added = exchanges[first].reported, sum(exchange.added for exchange in exchanges[first:last])
@@ -125,8 +125,8 @@ def is_taken_back(first: tuple[int, int, int], second: tuple[int, int, int]) -> 
 
 def quantile(samples: Sequence[int], rule: CalibrationRule) -> int:
     """Thousandths of its scale that the next step will not be off by more."""
-    place = -(-(len(samples) + 1) * rule.coverage // 1_000)
-    return max(rule.min_score, sorted(samples)[place - 1] if place <= len(samples) else max([rule.prior_score, *samples]))
+    position = -(-(len(samples) + 1) * rule.coverage // 1_000)
+    return max(rule.min_score, sorted(samples)[position - 1] if position <= len(samples) else max([rule.prior_score, *samples]))
 
 
 def scale_of(anchor: int, added: int) -> int:
@@ -139,7 +139,7 @@ def exchanges_of(session: Session, measurer: Measurer) -> list[Exchange]:
     groups, items = grouping(session), session.items
     exchanges = []
     for start, end in zip(groups.response_starts, [*groups.response_starts, len(items)][1:], strict=True):
-        answer = [items[place] for place in range(start, end) if groups.response[place] == start]
+        answer = [items[position] for position in range(start, end) if groups.response[position] == start]
         usage = next((item.usage for item in answer if item.usage is not None), None)
         local_output = sum(measurer.measure(item).tokens for item in answer)
         after = sum(measurer.measure(item).tokens for item in items[start + len(answer) : end])
@@ -155,8 +155,8 @@ def estimates_along(session: Session, measurer: Measurer, rule: CalibrationRule)
     engine = Engine(log, limits, measurer=measurer)
     estimates = []
     starts = set(grouping(session).response_starts)
-    for place, item in enumerate(session.items):
-        if place in starts:
+    for position, item in enumerate(session.items):
+        if position in starts:
             estimates.append(_estimate(engine, log))
         log.append(item)
     return [*estimates, _estimate(engine, log)]

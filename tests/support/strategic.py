@@ -48,8 +48,8 @@ class Whim:
         free = [unit for unit in units if unit.free]
         if self.seed % 3 == 0:
             free.reverse()
-        for place, unit in enumerate(free):
-            fancy = (place * 5 + unit.items * 7 + unit.tokens * 3 + unit.begins_turn + budget.items + self.seed) % 11
+        for position, unit in enumerate(free):
+            fancy = (position * 5 + unit.items * 7 + unit.tokens * 3 + unit.begins_turn + budget.items + self.seed) % 11
             always = fancy % 4 == 0
             if fancy < 3:
                 yield unit.clear(always=always)
@@ -93,7 +93,7 @@ class Recorder:
     above_units: int = 0
 
     def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> list[Choice]:
-        self.units.append([units[place] for place in range(len(units))])
+        self.units.append([units[position] for position in range(len(units))])
         self.budgets.append(budget)
         return []
 
@@ -171,7 +171,7 @@ class StrategicTwin(Twin):
         if not (asked and self.is_request() and self.speaks_before(self.length) and room > 0):
             return
         lines = SlowChoice(self, [])
-        shown = {without_number(lines.line(place, number)) for place in self.in_view() for number in lines.lines(place)}
+        shown = {without_number(lines.line(position, number)) for position in self.in_view() for number in lines.lines(position)}
         message = note_of(self.log(), shown, self.traces(), room, cost)
         if message is not None and self.total() + cost(message) <= 0.9 * window:
             self.state_note = (self.length, message)
@@ -179,18 +179,18 @@ class StrategicTwin(Twin):
     def traces(self) -> list[str]:
         """What the outputs that are neither in the view nor summarised were about: the newest of each subject, the newest first."""
         lines: dict[str, str] = {}
-        for place in reversed(range(self.length)):
-            call = self.call_of(place)
-            subject = None if call is None or place in self.in_view() or place in self.summarised() else subject_of(call)
+        for position in reversed(range(self.length)):
+            call = self.call_of(position)
+            subject = None if call is None or position in self.in_view() or position in self.summarised() else subject_of(call)
             if subject is not None and call is not None:
                 name = f"{call.name} {subject}"[:200]
-                lines.setdefault(name, f"{name} {self.items[place].id}")
+                lines.setdefault(name, f"{name} {self.items[position].id}")
         return list(lines.values())
 
     def shortens_unread(self) -> bool:
         """Truncate what the model has not read yet, if the view then fits, and say whether it fits."""
         kinds = (self.unread_outputs(), self.unread_calls())
-        unread = [place for places in kinds for place in places]
+        unread = [position for places in kinds for position in places]
         if sum(map(self.least, unread)) > self.room(unread):
             return False
         for places in kinds:
@@ -212,9 +212,9 @@ class StrategicTwin(Twin):
                 continue
             unit = self.units()[choice.head]
             if choice.action is Action.CLEAR:
-                for place in self.clearable_in(unit):
+                for position in self.clearable_in(unit):
                     if choice.always or (heavy and self.total() > budget.target):
-                        self.clear(place)
+                        self.clear(position)
             elif choice.action is Action.DROP and set(unit).intersection(self.in_view()):
                 too_heavy = heavy and self.total() > budget.target
                 too_many = many and len(self.in_view()) > budget.items_target
@@ -228,15 +228,15 @@ class StrategicTwin(Twin):
         choice.take(extraction.tokens)
         chosen: dict[int, tuple[int, ...]] = {}
         for unit, members in zip(units, choice.units, strict=True):
-            lines = {place: tuple(sorted(choice.chosen[place])) for place in members if place in choice.chosen}
-            size = sum(self.form(place, lines=numbers)[1] for place, numbers in lines.items())
+            lines = {position: tuple(sorted(choice.chosen[position])) for position in members if position in choice.chosen}
+            size = sum(self.form(position, lines=numbers)[1] for position, numbers in lines.items())
             if members in choice.whole or (lines and not set(lines) & set(self.digests) and size >= sum(map(choice.cost, members))):
                 continue
             if not lines:
                 if set(unit).intersection(self.in_view()):
                     self.drop(unit, is_told=False)
             else:
-                self.leave([place for place in unit if place in self.in_view() and place not in lines])
+                self.leave([position for position in unit if position in self.in_view() and position not in lines])
                 chosen |= lines
         self.put_into_digest(chosen)
 
@@ -244,9 +244,11 @@ class StrategicTwin(Twin):
         """One digest shows all of these lines: before the first item, or before the response which that one is in."""
         if not chosen:
             return
-        before = min(next((run[0] for run in self.responses() if place in run), place) for place in chosen)
-        changed = [place for place in chosen if (chosen[place], before) != (self.extracts.get(place), self.digests.get(place))]
-        edited = min((before, *(self.digests.get(place, before) for place in changed))) - 1
+        before = min(next((run[0] for run in self.responses() if position in run), position) for position in chosen)
+        changed = [
+            position for position in chosen if (chosen[position], before) != (self.extracts.get(position), self.digests.get(position))
+        ]
+        edited = min((before, *(self.digests.get(position, before) for position in changed))) - 1
         self.extracts |= chosen
         self.digests |= dict.fromkeys(chosen, before)
         if changed:
@@ -275,7 +277,7 @@ class StrategicTwin(Twin):
         return [self.unit(unit, visible) for unit in sorted(units.values(), key=lambda unit: unit[-1], reverse=self.limits.newest_first)]
 
     def unit(self, unit: list[int], shown: set[int]) -> MeasuredUnit:
-        items, category = [self.items[place] for place in unit], self.category(unit[0])
+        items, category = [self.items[position] for position in unit], self.category(unit[0])
         system = category is MessageCategory.SYSTEM or any(item.category is MessageCategory.SYSTEM for item in items)
         protected = None
         if any(item.pinned or (is_summary(item) and item.category is MessageCategory.SYSTEM) for item in items):
@@ -292,19 +294,19 @@ class StrategicTwin(Twin):
             protected = Reason.SYSTEM
         return MeasuredUnit(
             unit[0],
-            tuple(place for place in unit if place in shown),
+            tuple(position for position in unit if position in shown),
             category,
-            sum(self.cost(place) for place in unit if place in shown),
+            sum(self.cost(position) for position in unit if position in shown),
             0 if protected else sum(map(self.saved_by_clearing, self.clearable_in(unit))),
             protected,
             begins_turn=self.begins_turn(unit[0]),
-            age=sum(self.begins_turn(place) for place in shown if place > unit[-1]),
-            is_shortened=any(self.is_shortened(place) for place in unit if place in shown),
-            contents=tuple(self.items[place] for place in unit if place in shown),
+            age=sum(self.begins_turn(position) for position in shown if position > unit[-1]),
+            is_shortened=any(self.is_shortened(position) for position in unit if position in shown),
+            contents=tuple(self.items[position] for position in unit if position in shown),
         )
 
-    def begins_turn(self, place: int) -> bool:
-        item = self.items[place]
+    def begins_turn(self, position: int) -> bool:
+        item = self.items[position]
         is_user = isinstance(item, Message) and item.role == "user" and not is_silent(item)
         return is_user and item.category is not MessageCategory.CONTEXT
 

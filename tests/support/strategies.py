@@ -117,18 +117,18 @@ def _parts(draw: st.DrawFn, sizes: tuple[int, ...] = SIZES) -> tuple[Part, ...]:
         return (Text(_text(draw, sizes)),)
     if kind == 23:
         return (Document(text=_text(draw, sizes)),) if draw(_NUMBERS[2]) else (Text(_text(draw)), Document(text=_text(draw, sizes)))
-    images = [_image(draw, place) for place in range(draw(st.integers(1, 3)))]
+    images = [_image(draw, position) for position in range(draw(st.integers(1, 3)))]
     if kind < 21:
         return tuple(images)
     return (Text(_text(draw)), *images, Text(_text(draw)))
 
 
-def _image(draw: st.DrawFn, place: int) -> Image:
+def _image(draw: st.DrawFn, position: int) -> Image:
     """An image that every converter sends as one: most by their addresses, a few by their bytes, or in their addresses."""
     drawn = draw(_NUMBERS[3 * 8])
     width, source = WIDTHS[drawn % 3], drawn // 3
     if source < 6:
-        return Image(url=f"https://example.org/{place}.png", width=width, height=10)
+        return Image(url=f"https://example.org/{position}.png", width=width, height=10)
     return Image(data=PICTURE, width=width, height=10) if source == 6 else Image(url=DATA_URL, width=width, height=10)
 
 
@@ -221,7 +221,7 @@ def _attach(draw: st.DrawFn, draft: Draft) -> None:
         pinned = _rarely(draw, 6)
         common = {**_common(draw, draft), "category": MessageCategory.CONTEXT, "pinned": pinned}
         draft.items.append(Message("user", _parts(draw, OUTPUT_SIZES), **common))  # type: ignore[arg-type]
-    images = [_image(draw, place) for place in range(draw(st.integers(0, 5)))]
+    images = [_image(draw, position) for position in range(draw(st.integers(0, 5)))]
     draft.items.append(Message("user", (Text(_text(draw, OUTPUT_SIZES)), *images), **_common(draw, draft)))  # type: ignore[arg-type]
 
 
@@ -245,7 +245,7 @@ def sessions(draw: st.DrawFn, *, max_steps: int = 24, ends_in_attachments: bool 
     if ends_in_attachments or _rarely(draw, 6):
         _attach(draw, draft)
     session = Session(draft.items, id="s")
-    breaks = [draft.items[place].id for place in draw(BREAKS) if place < len(draft.items)]
+    breaks = [draft.items[position].id for position in draw(BREAKS) if position < len(draft.items)]
     session.restore_seams(frozenset(breaks), 0)
     return session
 
@@ -302,8 +302,8 @@ def reported(draw: st.DrawFn, log: Session) -> Session:
     hidden, factor = draw(st.sampled_from((0, 0, 30, 500))), draw(st.sampled_from((100, 100, 80, 130, 300)))
     local, items = 0, []
     models = draw(st.sampled_from(((None,), (None,), ("a",), ("a", "a", "a", "b"))))
-    for place, item in enumerate(log.items):
-        starts = is_answer(item) and (place == 0 or not is_answer(log.items[place - 1]) or item.id in log.response_breaks)
+    for position, item in enumerate(log.items):
+        starts = is_answer(item) and (position == 0 or not is_answer(log.items[position - 1]) or item.id in log.response_breaks)
         if starts and not _rarely(draw, 6):
             odd = draw(st.sampled_from((0, 0, 0, 0, 0, 0, -100, -60, 200))) if _rarely(draw, 4) else 0
             tokens = max(0, (hidden + local * factor // 100) * (100 + odd) // 100 + draw(st.integers(-3, 3)))

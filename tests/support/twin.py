@@ -97,16 +97,16 @@ def gives_instructions(item: Item) -> bool:
     return is_system(item) or (isinstance(item, AgentConfigUpdate) and item.instructions is not None)
 
 
-def is_replaced(items: list[Item], place: int) -> bool:
+def is_replaced(items: list[Item], position: int) -> bool:
     """True if a later config update replaced these instructions."""
-    if not gives_instructions(items[place]) or items[place].pinned:
+    if not gives_instructions(items[position]) or items[position].pinned:
         return False
-    for later in range(place + 1, len(items)):
+    for later in range(position + 1, len(items)):
         update = items[later]
         if not isinstance(update, AgentConfigUpdate) or update.instructions is None:
             continue
         handoffs = [item.to_agent for item in items[:later] if isinstance(item, AgentHandoff)]
-        if update.agent_id in (None, *handoffs[-1:]) or items[place].agent_id in (None, update.agent_id):
+        if update.agent_id in (None, *handoffs[-1:]) or items[position].agent_id in (None, update.agent_id):
             return True
     return False
 
@@ -118,15 +118,15 @@ def is_answer(item: Item) -> bool:
 def responses(items: list[Item], breaks: frozenset[str]) -> list[list[int]]:
     """Runs of answering items of one agent."""
     runs: list[list[int]] = []
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         if not is_answer(item):
             continue
-        before = items[place - 1] if place else None
+        before = items[position - 1] if position else None
         goes_on = before is not None and is_answer(before) and before.agent_id == item.agent_id and item.id not in breaks
         if goes_on:
-            runs[-1].append(place)
+            runs[-1].append(position)
         else:
-            runs.append([place])
+            runs.append([position])
     return runs
 
 
@@ -142,14 +142,14 @@ def needs_closing(items: list[Item], breaks: frozenset[str], moved: Collection[i
     runs = responses(items, breaks)
     if not runs:
         return False
-    answer = [items[place] for place in runs[-1]]
+    answer = [items[position] for position in runs[-1]]
     rest = items[runs[-1][-1] + 1 :]
     says = any(isinstance(item, Message) and not is_blank(item) for item in answer)
     calls = any(isinstance(item, FunctionCall) for item in answer)
     asked = any(
         isinstance(item, AgentHandoff)
         or (isinstance(item, Message) and item.role == "user" and not is_blank(item))
-        or (isinstance(item, Compaction) and bool(item.summary.strip()) and item not in [items[place] for place in moved])
+        or (isinstance(item, Compaction) and bool(item.summary.strip()) and item not in [items[position] for position in moved])
         for item in rest
     )
     return (bool(rest) or items[-1].id in ends) and says and not calls and not asked
@@ -158,12 +158,12 @@ def needs_closing(items: list[Item], breaks: frozenset[str], moved: Collection[i
 def answers(items: list[Item]) -> dict[int, int | None]:
     """For each output: the last unanswered call before it with its call id, or None."""
     calls_by_output: dict[int, int | None] = {}
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         if isinstance(item, FunctionCallOutput):
-            calls_by_output[place] = next(
+            calls_by_output[position] = next(
                 (
                     earlier
-                    for earlier in range(place - 1, -1, -1)
+                    for earlier in range(position - 1, -1, -1)
                     if isinstance(call := items[earlier], FunctionCall)
                     and call.call_id == item.call_id
                     and earlier not in calls_by_output.values()
@@ -180,30 +180,30 @@ def as_call(item: Item) -> FunctionCall:
 
 def never_sent(items: list[Item]) -> set[int]:
     """Outputs without a call, and replaced instructions: no view has them."""
-    orphans = {place for place, call in answers(items).items() if call is None}
-    return orphans | {place for place in range(len(items)) if is_replaced(items, place)}
+    orphans = {position for position, call in answers(items).items() if call is None}
+    return orphans | {position for position in range(len(items)) if is_replaced(items, position)}
 
 
 def unit_of(items: list[Item], breaks: frozenset[str]) -> dict[int, list[int]]:
     """For each position: the positions it stands or falls with."""
-    units: dict[int, list[int]] = {place: [place] for place in range(len(items))}
+    units: dict[int, list[int]] = {position: [position] for position in range(len(items))}
     calls_by_output = answers(items)
     for response in responses(items, breaks):
-        calls = [place for place in response if isinstance(items[place], FunctionCall)]
+        calls = [position for position in response if isinstance(items[position], FunctionCall)]
         if calls:
-            thoughts = [place for place in response if isinstance(items[place], Reasoning)]
-            outputs = [place for place, call in calls_by_output.items() if call in calls]
+            thoughts = [position for position in response if isinstance(items[position], Reasoning)]
+            outputs = [position for position, call in calls_by_output.items() if call in calls]
             unit = sorted([*thoughts, *calls, *outputs])
-            for place in unit:
-                units[place] = unit
+            for position in unit:
+                units[position] = unit
             continue
         run: list[int] = []
-        for place in response:
-            if isinstance(items[place], Reasoning):
-                run.append(place)
+        for position in response:
+            if isinstance(items[position], Reasoning):
+                run.append(position)
             else:
-                for member in [*run, place]:
-                    units[member] = [*run, place]
+                for member in [*run, position]:
+                    units[member] = [*run, position]
                 run = []
         for member in run:
             units[member] = run
@@ -212,10 +212,10 @@ def unit_of(items: list[Item], breaks: frozenset[str]) -> dict[int, list[int]]:
 
 def category_of(items: list[Item], unit: list[int]) -> MessageCategory:
     """A unit's category is its calls'; the highest, where they differ. Without calls it is the text's, or the first thought's."""
-    calls = [items[place].category for place in unit if isinstance(items[place], FunctionCall)]
+    calls = [items[position].category for position in unit if isinstance(items[position], FunctionCall)]
     if calls:
         return min(calls, key=list(MessageCategory).index)
-    text = [items[place].category for place in unit if not isinstance(items[place], Reasoning)]
+    text = [items[position].category for position in unit if not isinstance(items[position], Reasoning)]
     return text[0] if text else items[unit[0]].category
 
 
@@ -262,8 +262,8 @@ class Twin:
 
     # The log so far, computed once for each length
 
-    def once(self, name: str, compute: Callable[[], T], place: int = -1) -> T:
-        return self.fact((name, self.length, place), compute)
+    def once(self, name: str, compute: Callable[[], T], position: int = -1) -> T:
+        return self.fact((name, self.length, position), compute)
 
     def fact(self, key: tuple[Hashable, ...], compute: Callable[[], T]) -> T:
         if key not in self.facts:
@@ -283,28 +283,30 @@ class Twin:
     def units(self) -> dict[int, list[int]]:
         return self.once("units", lambda: unit_of(self.log(), self.breaks))
 
-    def category(self, place: int) -> MessageCategory:
-        return self.once("category", lambda: category_of(self.items, self.units()[place]), place)
+    def category(self, position: int) -> MessageCategory:
+        return self.once("category", lambda: category_of(self.items, self.units()[position]), position)
 
     # The view as it is now
 
-    def shown(self, place: int) -> Item:
+    def shown(self, position: int) -> Item:
         """The item as the view shows it."""
-        return self.form_now(place)[0]
+        return self.form_now(position)[0]
 
-    def cost(self, place: int) -> int:
+    def cost(self, position: int) -> int:
         """Tokens of the item as the view shows it."""
-        if self.is_free(place):
+        if self.is_free(position):
             return 0
-        return self.form_now(place)[1]
+        return self.form_now(position)[1]
 
-    def form_now(self, place: int) -> tuple[Item, int]:
-        is_cleared, cut = place in self.cleared, self.cuts.get(place)
-        return self.form(place, is_cleared=is_cleared, images=self.replaced.get(place, ()), cut=cut, lines=self.extracts.get(place))
+    def form_now(self, position: int) -> tuple[Item, int]:
+        is_cleared, cut = position in self.cleared, self.cuts.get(position)
+        return self.form(
+            position, is_cleared=is_cleared, images=self.replaced.get(position, ()), cut=cut, lines=self.extracts.get(position)
+        )
 
-    def is_free(self, place: int) -> bool:
+    def is_free(self, position: int) -> bool:
         """True for reasoning before the last question that was asked after the model had answered without calling anything."""
-        return self.limits.drops_thinking and isinstance(self.items[place], Reasoning) and place < self.turn()
+        return self.limits.drops_thinking and isinstance(self.items[position], Reasoning) and position < self.turn()
 
     def turn(self) -> int:
         """The position of that question; -1 if there is none."""
@@ -312,19 +314,19 @@ class Twin:
 
     def _turn(self) -> int:
         log, orphans = self.log(), self.orphans()
-        for place in reversed(range(len(log))):
-            item = log[place]
+        for position in reversed(range(len(log))):
+            item = log[position]
             if not isinstance(item, Message) or item.role != "user" or is_blank(item) or item.category is MessageCategory.CONTEXT:
                 continue
-            starts = [response[0] for response in self.responses() if response[0] < place]
-            since = range(starts[-1] if starts else 0, place)
+            starts = [response[0] for response in self.responses() if response[0] < position]
+            since = range(starts[-1] if starts else 0, position)
             if not any(isinstance(log[at], FunctionCall | FunctionCallOutput) and at not in orphans for at in since):
-                return place
+                return position
         return -1
 
     def form(
         self,
-        place: int,
+        position: int,
         *,
         is_cleared: bool = False,
         images: tuple[int, ...] = (),
@@ -333,85 +335,85 @@ class Twin:
     ) -> tuple[Item, int]:
         """An item in one of its forms, and its tokens. Making them takes most of the time, and a form is the same in every fold."""
         lines = None if is_cleared else lines
-        return self.fact(("form", place, is_cleared, images, cut, lines), lambda: self._form(place, is_cleared, images, cut, lines))
+        return self.fact(("form", position, is_cleared, images, cut, lines), lambda: self._form(position, is_cleared, images, cut, lines))
 
     def _form(
-        self, place: int, is_cleared: bool, images: tuple[int, ...], cut: Cut | None, lines: tuple[int, ...] | None
+        self, position: int, is_cleared: bool, images: tuple[int, ...], cut: Cut | None, lines: tuple[int, ...] | None
     ) -> tuple[Item, int]:
-        item = self.items[place]
+        item = self.items[position]
         if is_cleared and isinstance(item, FunctionCallOutput):
             item = cleared(item)
         elif lines is not None:
-            return item, len(section(item, lines, self.call_of(place)))
+            return item, len(section(item, lines, self.call_of(position)))
         elif images or cut is not None:
             item = changed(item, images, cut)
         if is_cleared and isinstance(item, FunctionCall):
             item = cleared_call(item)
         return item, cost(item)
 
-    def call_of(self, place: int) -> FunctionCall | None:
+    def call_of(self, position: int) -> FunctionCall | None:
         """The call that an output answers."""
-        call = self.answers().get(place)
+        call = self.answers().get(position)
         return None if call is None else as_call(self.items[call])
 
     def orphans(self) -> set[int]:
-        return self.once("orphans", lambda: {place for place, call in self.answers().items() if call is None})
+        return self.once("orphans", lambda: {position for position, call in self.answers().items() if call is None})
 
     def instructions(self) -> set[int]:
         """Instructions that are no longer in force."""
-        return self.once("instructions", lambda: {place for place in range(self.length) if is_replaced(self.log(), place)})
+        return self.once("instructions", lambda: {position for position in range(self.length) if is_replaced(self.log(), position)})
 
     def in_view(self) -> list[int]:
         gone = self.dropped | self.unthought | self.orphans() | self.instructions()
-        return [place for place in range(self.length) if place not in gone]
+        return [position for position in range(self.length) if position not in gone]
 
     def in_order(self) -> list[tuple[int, Item]]:
         """The view as it is shown: a summary stands before the first item that it replaces, and a digest before its first item."""
         rows = [
-            (self.shown_before(place), self.shown_before(place) == place, place, self.shown(place))
-            for place in self.in_view()
-            if place not in self.digests
+            (self.shown_before(position), self.shown_before(position) == position, position, self.shown(position))
+            for position in self.in_view()
+            if position not in self.digests
         ]
-        for before in {self.digests[place] for place in self.in_view() if place in self.digests}:
-            members = [place for place in self.in_view() if self.digests.get(place) == before]
-            parts = [DigestPart(self.items[place], self.extracts[place], self.call_of(place)) for place in members]
+        for before in {self.digests[position] for position in self.in_view() if position in self.digests}:
+            members = [position for position in self.in_view() if self.digests.get(position) == before]
+            parts = [DigestPart(self.items[position], self.extracts[position], self.call_of(position)) for position in members]
             rows.append((before, False, members[0], digest(parts)))
         if self.state_note is not None:
             rows.append((self.state_note[0], False, self.length, self.state_note[1]))
         return [(before, item) for before, _, _, item in sorted(rows, key=lambda row: row[:3])]
 
-    def shown_before(self, place: int) -> int:
+    def shown_before(self, position: int) -> int:
         """The position before which an item is shown, never within a response: a summary, or the digest with lines of the item.
 
         A provider's own compaction is shown where it is, like all other items."""
-        if place in self.digests:
-            return self.digests[place]
-        item = self.items[place]
+        if position in self.digests:
+            return self.digests[position]
+        item = self.items[position]
         if not isinstance(item, Compaction) or "anthropic_blocks" in item.extra or "openai_item" in item.extra:
-            return place
+            return position
         replaced = [
-            self.shown_before(earlier) for earlier in range(place) if self.items[earlier].id in item.replaces and not self.held(earlier)
+            self.shown_before(earlier) for earlier in range(position) if self.items[earlier].id in item.replaces and not self.held(earlier)
         ]
         if not replaced:
-            return place
+            return position
         first = min(replaced)
         return next((run[0] for run in self.responses() if first in run), first)
 
     def moved(self) -> set[int]:
-        return self.once("moved", lambda: {place for place in range(self.length) if self.shown_before(place) != place})
+        return self.once("moved", lambda: {position for position in range(self.length) if self.shown_before(position) != position})
 
     def view(self) -> list[Item]:
         return [item for _, item in self.in_order()]
 
     def amounts(self, weigh: bool) -> dict[MessageCategory, int]:
         sums = dict.fromkeys(MessageCategory, 0)
-        for place in self.in_view():
-            sums[self.category(place)] += self.cost(place) if weigh else 1
+        for position in self.in_view():
+            sums[self.category(position)] += self.cost(position) if weigh else 1
         return sums
 
     def additions(self) -> int:
         answered_calls = set(self.answers().values())
-        open_calls = sum(isinstance(self.items[place], FunctionCall) and place not in answered_calls for place in self.in_view())
+        open_calls = sum(isinstance(self.items[position], FunctionCall) and position not in answered_calls for position in self.in_view())
         messages = [item for _, item in self.in_order() if not is_silent(item)]
         is_headed = bool(messages) and (
             isinstance(messages[0], AgentHandoff) or (isinstance(messages[0], Message) and messages[0].role == "user")
@@ -419,7 +421,7 @@ class Twin:
         headless = bool(messages) and not is_headed
         opening = headless * self.limits.preamble if self.removed_line() is None else self.limits.note
         usage_note = self.limits.usage_note if self.noted >= 0 else 0
-        digests = {self.digests[place] for place in self.in_view() if place in self.digests}
+        digests = {self.digests[position] for position in self.in_view() if position in self.digests}
         closing = self.needs_closing() * self.limits.closing
         state_note = 0 if self.state_note is None else cost(self.state_note[1])
         return open_calls * self.limits.synthetic + opening + usage_note + closing + len(digests) * self.limits.digest + state_note
@@ -446,9 +448,9 @@ class Twin:
         """True if the log does not end in a response."""
         return not self.responses() or self.length - 1 > self.responses()[-1][-1]
 
-    def speaks_before(self, place: int) -> bool:
+    def speaks_before(self, position: int) -> bool:
         """True if the view shows a message before this position."""
-        return any(not is_silent(self.items[member]) and self.shown_before(member) < place for member in self.in_view())
+        return any(not is_silent(self.items[member]) and self.shown_before(member) < position for member in self.in_view())
 
     def note_usage(self) -> None:
         """The line about usage at the end of the request, once it uses so much."""
@@ -477,11 +479,11 @@ class Twin:
         return *map(copy, taken), self.state_note
 
     def total(self) -> int:
-        return self.limits.overhead + self.additions() + sum(self.cost(place) for place in self.in_view())
+        return self.limits.overhead + self.additions() + sum(self.cost(position) for position in self.in_view())
 
     def total_of(self, places: list[int]) -> int:
         """The total of a request with these items alone."""
-        return self.total() - sum(self.cost(place) for place in self.in_view() if place not in places)
+        return self.total() - sum(self.cost(position) for position in self.in_view() if position not in places)
 
     # Protection
 
@@ -497,11 +499,11 @@ class Twin:
     def asking(self) -> list[int]:
         """The last user message."""
         log = self.log()
-        users = [place for place, item in enumerate(log) if isinstance(item, Message) and item.role == "user"]
-        return ([place for place in users if log[place].category is not MessageCategory.CONTEXT] or users)[-1:]
+        users = [position for position, item in enumerate(log) if isinstance(item, Message) and item.role == "user"]
+        return ([position for position in users if log[position].category is not MessageCategory.CONTEXT] or users)[-1:]
 
-    def held(self, place: int) -> bool:
-        item = self.items[place]
+    def held(self, position: int) -> bool:
+        item = self.items[position]
         return item.category is MessageCategory.SYSTEM or item.pinned
 
     def first_message(self) -> list[int]:
@@ -509,9 +511,9 @@ class Twin:
         if not (self.limits.keep_first_message or self.summarised()):
             return []
         users = [
-            place
-            for place in self.in_view()
-            if isinstance(item := self.items[place], Message) and item.role == "user" and item.category is not MessageCategory.CONTEXT
+            position
+            for position in self.in_view()
+            if isinstance(item := self.items[position], Message) and item.role == "user" and item.category is not MessageCategory.CONTEXT
         ]
         return users[:1]
 
@@ -521,11 +523,11 @@ class Twin:
     def waits(self, unit: list[int]) -> bool:
         """True if a call of the unit has no output yet."""
         answered = set(self.answers().values())
-        return any(isinstance(self.items[place], FunctionCall) and place not in answered for place in unit)
+        return any(isinstance(self.items[position], FunctionCall) and position not in answered for position in unit)
 
-    def rule(self, place: int) -> ToolRule | None:
+    def rule(self, position: int) -> ToolRule | None:
         """The rule for an output, or for a call."""
-        call = self.answers().get(place, place)
+        call = self.answers().get(position, position)
         item = None if call is None else self.items[call]
         if not isinstance(item, FunctionCall):
             return None
@@ -533,36 +535,36 @@ class Twin:
         names = [item.name] if item.name in rules else [pattern for pattern in rules if fnmatchcase(item.name, pattern)]
         return rules[names[0]] if names else None
 
-    def tool(self, place: int) -> str | None:
+    def tool(self, position: int) -> str | None:
         """The tool of an output, or of a call."""
-        call = self.answers().get(place, place)
+        call = self.answers().get(position, position)
         item = None if call is None else self.items[call]
         return item.name if isinstance(item, FunctionCall) else None
 
-    def kept(self, place: int) -> bool:
+    def kept(self, position: int) -> bool:
         """True if a rule keeps the result: all of its tool, or the newest ones that are in the view in full."""
-        rule = self.rule(place)
+        rule = self.rule(position)
         if rule is None:
             return False
         results = [
             output
             for output, call in self.answers().items()
             if call is not None
-            and self.tool(output) == self.tool(place)
+            and self.tool(output) == self.tool(position)
             and self.items[output].extra.get(MARK) != "cleared"
             and output in self.in_view()
             and not self.is_shortened(output)
         ]
         kept = results if rule.clear == "never" else results[max(0, len(results) - rule.keep_last) :]
-        return any(place in (output, self.answers()[output]) for output in kept)
+        return any(position in (output, self.answers()[output]) for output in kept)
 
-    def is_shortened(self, place: int) -> bool:
-        return place in self.cleared or place in self.extracts
+    def is_shortened(self, position: int) -> bool:
+        return position in self.cleared or position in self.extracts
 
-    def early(self, place: int) -> bool:
+    def early(self, position: int) -> bool:
         """True if the output or call is cleared before others."""
-        rule = self.rule(place)
-        output = next((output for output, call in self.answers().items() if call is not None and place in (output, call)), None)
+        rule = self.rule(position)
+        output = next((output for output, call in self.answers().items() if call is not None and position in (output, call)), None)
         if output is None:
             return False
         is_first = rule is not None and rule.clear == "first" and self.items[output].extra.get(MARK) != "cleared"
@@ -571,7 +573,7 @@ class Twin:
     def superseded(self, output: int) -> bool:
         """True if the view shows a later output of a call that read the same file in full, or wrote it."""
         access = self.file(output)
-        later = [self.file(place) for place in self.in_view() if place > output and self.answers().get(place) is not None]
+        later = [self.file(position) for position in self.in_view() if position > output and self.answers().get(position) is not None]
         return access is not None and any(other is not None and other.replaces and other.path == access.path for other in later)
 
     def file(self, output: int) -> FileAccess | None:
@@ -583,7 +585,7 @@ class Twin:
         return None if item.is_error else file_access(made.name, made.arguments, self.rule(call))
 
     def cannot_go(self, unit: list[int]) -> bool:
-        return any(self.held(place) or is_summary(self.items[place]) or place in self.frontier() for place in unit) or (
+        return any(self.held(position) or is_summary(self.items[position]) or position in self.frontier() for position in unit) or (
             self.category(unit[0]) is MessageCategory.SYSTEM
         )
 
@@ -591,18 +593,18 @@ class Twin:
 
     def grow(self, length: int) -> None:
         while self.length < length:
-            place = self.length
+            position = self.length
             self.length += 1
-            item = self.items[place]
+            item = self.items[position]
             if item.id == self.noted_after:
                 self.noted = self.length
             if gives_instructions(item):
                 self.edited(-1)
-            if self.shown_before(place) != place:
-                self.edited(self.shown_before(place) - 1)
-            call = self.answers().get(place)
+            if self.shown_before(position) != position:
+                self.edited(self.shown_before(position) - 1)
+            call = self.answers().get(position)
             if call is not None:
-                unit = self.units()[place]
+                unit = self.units()[position]
                 if call in self.dropped:
                     if self.limits.binds_thinking:
                         self.unthought |= {member for member in unit if isinstance(self.items[member], Reasoning)}
@@ -611,16 +613,16 @@ class Twin:
                     self.compacted -= set(unit)
                     self.edited(-1 if is_told else unit[0])
                 elif call not in self.responses()[-1]:
-                    self.edited(self.wire(place))
+                    self.edited(self.wire(position))
 
-    def wire(self, place: int) -> int:
-        calls = [member for member in self.units()[place] if isinstance(self.items[member], FunctionCall)]
-        return max(calls) if calls and not isinstance(self.items[place], Reasoning) else place
+    def wire(self, position: int) -> int:
+        calls = [member for member in self.units()[position] if isinstance(self.items[member], FunctionCall)]
+        return max(calls) if calls and not isinstance(self.items[position], Reasoning) else position
 
-    def edited(self, place: int) -> None:
+    def edited(self, position: int) -> None:
         if self.limits.binds_thinking:
             self.unthought |= {
-                later for later in self.in_view() if later > place and isinstance(self.items[later], Reasoning) and not self.held(later)
+                later for later in self.in_view() if later > position and isinstance(self.items[later], Reasoning) and not self.held(later)
             }
 
     # One trim
@@ -640,9 +642,9 @@ class Twin:
     def move_digests(self) -> None:
         """Each digest stands before the first item that is left in it, or before that one's response."""
         moved: dict[int, int] = {}
-        for before in {self.digests[place] for place in self.in_view() if place in self.digests}:
-            members = [place for place in self.in_view() if self.digests.get(place) == before]
-            starts = [next((run[0] for run in self.responses() if place in run), place) for place in members]
+        for before in {self.digests[position] for position in self.in_view() if position in self.digests}:
+            members = [position for position in self.in_view() if self.digests.get(position) == before]
+            starts = [next((run[0] for run in self.responses() if position in run), position) for position in members]
             moved |= dict.fromkeys(members, min(starts))
         self.digests.update(moved)
 
@@ -670,13 +672,13 @@ class Twin:
 
     def shrink_frontier(self) -> None:
         """What the model has not read yet, each step only while the view is over its budget."""
-        for place in self.unread_context():
+        for position in self.unread_context():
             if self.total() > self.limits.budget:
-                self.drop([place])
-        for place, part in self.unread_images():
+                self.drop([position])
+        for position, part in self.unread_images():
             if self.total() > self.limits.budget:
-                self.replaced[place] = (*self.replaced.get(place, ()), part)
-                self.edited(self.wire(place))
+                self.replaced[position] = (*self.replaced.get(position, ()), part)
+                self.edited(self.wire(position))
         for places in (self.unread_outputs(), self.unread_calls()):
             if self.total() > self.limits.budget:
                 self.truncate(places, self.room(places))
@@ -685,68 +687,68 @@ class Twin:
             self.truncate(messages, self.room(messages) * self.limits.target // self.limits.budget)
 
     def unread_calls(self) -> list[int]:
-        return [place for place in self.shrinkable() if isinstance(self.items[place], FunctionCall) and place in self.unread()]
+        return [position for position in self.shrinkable() if isinstance(self.items[position], FunctionCall) and position in self.unread()]
 
     def unread_messages(self) -> list[int]:
         return [
-            place
-            for place in self.shrinkable()
-            if isinstance(item := self.items[place], Message) and item.role == "user" and not is_silent(item) and not is_summary(item)
+            position
+            for position in self.shrinkable()
+            if isinstance(item := self.items[position], Message) and item.role == "user" and not is_silent(item) and not is_summary(item)
         ]
 
     def shrinkable(self) -> list[int]:
         visible = self.in_view()
-        return [place for place in sorted({*self.unread(), *self.asking()}) if place in visible and not self.held(place)]
+        return [position for position in sorted({*self.unread(), *self.asking()}) if position in visible and not self.held(position)]
 
     def unread(self) -> set[int]:
         """All from the last response on, with the units that something of it belongs to."""
         runs = self.responses()
         first = runs[-1][0] if runs else min(self.frontier(), default=self.length)
-        return {member for place in range(first, self.length) for member in self.units()[place]}
+        return {member for position in range(first, self.length) for member in self.units()[position]}
 
     def unread_context(self) -> list[int]:
         """Messages of category CONTEXT after the last response, or after the question that nothing was answered to."""
         runs = self.responses()
-        answering = {place for run in runs for place in run}
+        answering = {position for run in runs for position in run}
         first = runs[-1][0] if runs else min(self.frontier(), default=self.length)
         users = self.asking()
         context = [
-            place
-            for place in self.in_view()
-            if place >= first
-            and place not in answering
-            and place not in users
-            and not isinstance(self.items[place], FunctionCallOutput)
-            and self.category(place) is MessageCategory.CONTEXT
-            and not self.held(place)
-            and not is_summary(self.items[place])
-            and self.cost(place)
+            position
+            for position in self.in_view()
+            if position >= first
+            and position not in answering
+            and position not in users
+            and not isinstance(self.items[position], FunctionCallOutput)
+            and self.category(position) is MessageCategory.CONTEXT
+            and not self.held(position)
+            and not is_summary(self.items[position])
+            and self.cost(position)
         ]
-        voices = [place for place in self.in_view() if place >= first and self.speaks(place)]
+        voices = [position for position in self.in_view() if position >= first and self.speaks(position)]
         newest = voices[-1:] if set(voices) <= set(context) else []
-        return [place for place in context if place not in newest]
+        return [position for position in context if position not in newest]
 
-    def speaks(self, place: int) -> bool:
+    def speaks(self, position: int) -> bool:
         """True if the item is a message in the user's turn: the user's or a handoff."""
-        item = self.items[place]
+        item = self.items[position]
         return isinstance(item, AgentHandoff) or (isinstance(item, Message) and item.role == "user" and not is_silent(item))
 
     def unread_images(self) -> list[tuple[int, int]]:
         """Images of the frontier whose placeholders are smaller, without the newest of the view."""
         live = self.live_images()
         images = []
-        for place, part in live[: max(0, len(live) - self.limits.images_kept)]:
-            system = self.category(place) is MessageCategory.SYSTEM
+        for position, part in live[: max(0, len(live) - self.limits.images_kept)]:
+            system = self.category(position) is MessageCategory.SYSTEM
             if (
-                place not in {*self.unread(), *self.asking()}
+                position not in {*self.unread(), *self.asking()}
                 or system
-                or any(map(self.held, self.units()[place]))
-                or is_summary(self.items[place])
+                or any(map(self.held, self.units()[position]))
+                or is_summary(self.items[position])
             ):
                 continue
-            full_log = self.form(place, images=())[1]
-            if self.form(place, images=(part,))[1] < full_log:
-                images.append((place, part))
+            full_log = self.form(position, images=())[1]
+            if self.form(position, images=(part,))[1] < full_log:
+                images.append((position, part))
         return images
 
     def kept_units(self) -> list[list[int]]:
@@ -765,7 +767,7 @@ class Twin:
 
     def goal(self, most: int, target: int, *, weigh: bool) -> int:
         """The target; if protected items leave little room, those and half of the target's part of the room."""
-        stays = [place for place in self.in_view() if self.protected(self.units()[place])]
+        stays = [position for position in self.in_view() if self.protected(self.units()[position])]
         floor = self.total_of(stays) if weigh else len(stays)
         return max(target, floor + int((most - floor) * Fraction(target, 2 * most))) if floor < most else target
 
@@ -776,12 +778,12 @@ class Twin:
         for item in compactions:
             replaced |= {log_ids.index(item_id) for item_id in item.replaces if item_id in log_ids and item_id != item.id}
         units = self.units()
-        for place in sorted(replaced):
-            unit = units[place]
+        for position in sorted(replaced):
+            unit = units[position]
             is_summarised = all(member in replaced or isinstance(self.items[member], Reasoning) for member in unit)
-            if place in self.in_view() and place in self.digests and not is_summarised:
-                self.leave([place])
-            if place not in self.in_view() or not is_summarised:
+            if position in self.in_view() and position in self.digests and not is_summarised:
+                self.leave([position])
+            if position not in self.in_view() or not is_summarised:
                 continue
             if any(self.held(member) or member in self.frontier() for member in unit) or self.category(unit[0]) is MessageCategory.SYSTEM:
                 continue
@@ -789,11 +791,11 @@ class Twin:
 
     def live_images(self) -> list[tuple[int, int]]:
         return [
-            (place, part)
-            for place in self.in_view()
-            if not self.is_shortened(place) and isinstance(item := self.items[place], Message | FunctionCallOutput)
+            (position, part)
+            for position in self.in_view()
+            if not self.is_shortened(position) and isinstance(item := self.items[position], Message | FunctionCallOutput)
             for part, content in enumerate(item.content if isinstance(item, Message) else item.output)
-            if isinstance(content, Image) and part not in self.replaced.get(place, ())
+            if isinstance(content, Image) and part not in self.replaced.get(position, ())
         ]
 
     def images(self) -> None:
@@ -803,37 +805,37 @@ class Twin:
         if not is_capped and self.total() <= limits.trigger:
             return
         units, goal = self.units(), self.goal(limits.trigger, limits.target, weigh=True)
-        for place, part in live[: max(0, len(live) - self.limits.images_kept)]:
-            unit_held = any(self.held(member) for member in units[place]) or self.category(place) is MessageCategory.SYSTEM
-            if unit_held or is_summary(self.items[place]) or place in self.frontier():
+        for position, part in live[: max(0, len(live) - self.limits.images_kept)]:
+            unit_held = any(self.held(member) for member in units[position]) or self.category(position) is MessageCategory.SYSTEM
+            if unit_held or is_summary(self.items[position]) or position in self.frontier():
                 continue
-            earlier = self.replaced.get(place, ())
-            saves = self.form(place, images=(*earlier, part))[1] < self.form(place, images=earlier)[1]
+            earlier = self.replaced.get(position, ())
+            saves = self.form(position, images=(*earlier, part))[1] < self.form(position, images=earlier)[1]
             if not is_capped and not (saves and self.total() > goal):
                 continue
-            self.replaced[place] = (*self.replaced.get(place, ()), part)
-            self.edited(self.wire(place))
+            self.replaced[position] = (*self.replaced.get(position, ()), part)
+            self.edited(self.wire(position))
 
     def drop(self, unit: list[int], *, is_told: bool = True) -> None:
-        visible = [place for place in unit if place in self.in_view()]
+        visible = [position for position in unit if position in self.in_view()]
         self.dropped |= set(visible)
         if not is_told:
             self.compacted |= set(visible)
         shown_before = self.shown_before(visible[0])
-        place = visible[0] if shown_before == visible[0] else shown_before - 1
-        self.edited(-1 if is_told and self.limits.note_removed else place)
+        position = visible[0] if shown_before == visible[0] else shown_before - 1
+        self.edited(-1 if is_told and self.limits.note_removed else position)
 
     def leave(self, places: list[int]) -> None:
         """These leave the view without a word. The rest of their unit does not, or only lines of it."""
         self.dropped |= set(places)
         self.compacted |= set(places)
         if places:
-            self.edited(min(self.digests.get(place, place + 1) for place in places) - 1)
+            self.edited(min(self.digests.get(position, position + 1) for position in places) - 1)
 
     def summarised(self) -> set[int]:
         """The items that summaries stand for."""
         ids = {item_id for item in self.log() if isinstance(item, Compaction) for item_id in item.replaces if item_id != item.id}
-        return {place for place in range(self.length) if self.items[place].id in ids}
+        return {position for position in range(self.length) if self.items[position].id in ids}
 
     def candidates(self, category: MessageCategory) -> list[list[int]]:
         """Units that may be dropped, in the order of dropping."""
@@ -855,24 +857,24 @@ class Twin:
         places: list[int] = []
         for unit in self.takeable(MessageCategory.SYSTEM_OUTPUT):
             places += reversed(self.clearable_in(unit)) if self.limits.newest_first else self.clearable_in(unit)
-        return sorted(places, key=lambda place: not self.early(place))
+        return sorted(places, key=lambda position: not self.early(position))
 
     def clearable_in(self, unit: list[int]) -> list[int]:
         """Of one unit: what would be smaller if it were cleared."""
-        members = [place for place in unit if place in self.in_view() and not self.is_shortened(place)]
-        outputs = [place for place in members if isinstance(self.items[place], FunctionCallOutput)]
-        calls = [place for place in members if isinstance(self.items[place], FunctionCall) and self.limits.clear_call_inputs]
-        placeholders = [place for place in outputs if self.items[place].extra.get(MARK) == "cleared"]
-        free = [place for place in [*outputs, *calls] if place not in placeholders and not self.kept(place)]
-        return [place for place in free if self.saved_by_clearing(place) > 0]
+        members = [position for position in unit if position in self.in_view() and not self.is_shortened(position)]
+        outputs = [position for position in members if isinstance(self.items[position], FunctionCallOutput)]
+        calls = [position for position in members if isinstance(self.items[position], FunctionCall) and self.limits.clear_call_inputs]
+        placeholders = [position for position in outputs if self.items[position].extra.get(MARK) == "cleared"]
+        free = [position for position in [*outputs, *calls] if position not in placeholders and not self.kept(position)]
+        return [position for position in free if self.saved_by_clearing(position) > 0]
 
-    def saved_by_clearing(self, place: int) -> int:
-        cut = self.cuts.get(place) if isinstance(self.items[place], FunctionCall) else None
-        return self.cost(place) - self.form(place, is_cleared=True, cut=cut)[1]
+    def saved_by_clearing(self, position: int) -> int:
+        cut = self.cuts.get(position) if isinstance(self.items[position], FunctionCall) else None
+        return self.cost(position) - self.form(position, is_cleared=True, cut=cut)[1]
 
-    def clear(self, place: int) -> None:
-        self.cleared.add(place)
-        self.edited(place if isinstance(self.items[place], FunctionCall) else self.wire(place))
+    def clear(self, position: int) -> None:
+        self.cleared.add(position)
+        self.edited(position if isinstance(self.items[position], FunctionCall) else self.wire(position))
 
     def passes(self, goal: int, *, weigh: bool) -> None:
         shares = dict(zip(MessageCategory, self.limits.shares, strict=True))
@@ -889,52 +891,52 @@ class Twin:
                         break
 
     def unread_outputs(self) -> list[int]:
-        return [place for place in self.shrinkable() if isinstance(self.items[place], FunctionCallOutput) and self.responses()]
+        return [position for position in self.shrinkable() if isinstance(self.items[position], FunctionCallOutput) and self.responses()]
 
     def truncate(self, places: list[int], room: int) -> None:
-        most = [self.cost(place) for place in places]
+        most = [self.cost(position) for position in places]
         parts = poured(room, tuple(map(self.least, places)), tuple(most))
-        for place, part, full in zip(places, parts, most, strict=True):
+        for position, part, full in zip(places, parts, most, strict=True):
             if full > part:
-                self.shorten(place, part)
+                self.shorten(position, part)
 
     def room(self, outputs: list[int]) -> int:
         """Tokens of the budget that the outputs may have."""
-        return self.limits.budget - self.total() + sum(self.cost(place) for place in outputs)
+        return self.limits.budget - self.total() + sum(self.cost(position) for position in outputs)
 
-    def least(self, place: int) -> int:
+    def least(self, position: int) -> int:
         """The smallest cost of the output."""
-        return min(self.cost(place), self.form_cut(place, Cut(0, 0, 0))[1])
+        return min(self.cost(position), self.form_cut(position, Cut(0, 0, 0))[1])
 
-    def form_cut(self, place: int, cut: Cut) -> tuple[Item, int]:
+    def form_cut(self, position: int, cut: Cut) -> tuple[Item, int]:
         """The item as it would be shown with this cut, and its cost. A placeholder stays one."""
-        return self.form(place, is_cleared=place in self.cleared, images=self.replaced.get(place, ()), cut=cut)
+        return self.form(position, is_cleared=position in self.cleared, images=self.replaced.get(position, ()), cut=cut)
 
-    def shorten(self, place: int, limit: int) -> None:
-        original, images = self.items[place], self.replaced.get(place, ())
+    def shorten(self, position: int, limit: int) -> None:
+        original, images = self.items[position], self.replaced.get(position, ())
         if not isinstance(original, FunctionCallOutput):
-            self.shorten_middle(place, limit)
+            self.shorten_middle(position, limit)
             return
         text = original.text
-        rest = self.form(place, images=images, cut=Cut(0, 0, 0))[1] - len(cut_text(original, 0, 0))
+        rest = self.form(position, images=images, cut=Cut(0, 0, 0))[1] - len(cut_text(original, 0, 0))
         head, tail = longest_cut(text, limit - rest, lambda head, tail: len(cut_text(original, head, tail)), len(text))
         cut = Cut(head, tail, 0)
-        if self.form_cut(place, cut)[1] < self.cost(place):
-            self.cuts[place] = cut
-            self.edited(self.wire(place))
+        if self.form_cut(position, cut)[1] < self.cost(position):
+            self.cuts[position] = cut
+            self.edited(self.wire(position))
 
-    def shorten_middle(self, place: int, limit: int) -> None:
+    def shorten_middle(self, position: int, limit: int) -> None:
         """Each text of a message or call keeps as many characters as fit, the same number of each."""
-        images = self.replaced.get(place, ())
+        images = self.replaced.get(position, ())
 
         def cut_at(length: int) -> Cut:
             return Cut(length - length // 2, length // 2, 0)
 
-        lengths = range(1, longest_text(self.items[place]) + 1)
-        length = bisect_right(lengths, limit, key=lambda length: self.form(place, images=images, cut=cut_at(length))[1])
-        if self.form_cut(place, cut_at(length))[1] < self.cost(place):
-            self.cuts[place] = cut_at(length)
-            self.edited(place)
+        lengths = range(1, longest_text(self.items[position]) + 1)
+        length = bisect_right(lengths, limit, key=lambda length: self.form(position, images=images, cut=cut_at(length))[1])
+        if self.form_cut(position, cut_at(length))[1] < self.cost(position):
+            self.cuts[position] = cut_at(length)
+            self.edited(position)
 
 
 def twin_of(session: Session, limits: Limits, facts: Facts | None = None) -> Twin:

@@ -38,7 +38,7 @@ DEEP = "[" * 600 + "]" * 600
 def places(value: Any) -> list[tuple[Any, Any]]:
     """Return the place of every value inside a value: its container, and its key or index."""
     inside = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
-    return [(value, key) for key, _ in inside] + [place for _, member in inside for place in places(member)]
+    return [(value, key) for key, _ in inside] + [position for _, member in inside for position in places(member)]
 
 
 @st.composite

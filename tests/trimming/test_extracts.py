@@ -54,7 +54,7 @@ def test_a_digest_is_in_the_users_voice_but_not_the_users_message() -> None:
     visible = digest([DigestPart(Message("user", "one\ntwo", id="m", category=MessageCategory.CONTEXT), (1,))])
     log = Session([Message("user", "Why?", id="why"), visible])
     assert (visible.id, visible.role, visible.category) == ("m", "user", MessageCategory.CONTEXT)
-    assert [log.items[place].id for place in frontier(log)] == ["why", "m"]
+    assert [log.items[position].id for position in frontier(log)] == ["why", "m"]
 
 
 def test_a_digest_has_no_lines_of_its_own() -> None:

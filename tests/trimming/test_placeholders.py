@@ -74,9 +74,9 @@ def check(text: str) -> None:
 
 @given(HOSTILE, HOSTILE, HOSTILE)
 @example("Read", "i7", "data:x")
-def test_no_placeholder_carries_more_of_data_than_a_short_line(name: str, item_id: str, place: str) -> None:
+def test_no_placeholder_carries_more_of_data_than_a_short_line(name: str, item_id: str, position: str) -> None:
     """No placeholder or note contains a control, format or line-break character from data, and each is at most LONGEST characters."""
-    output = FunctionCallOutput(name, ["a text", Image(path=place, open_path=False), Image(url=place)], "c", id=item_id)
+    output = FunctionCallOutput(name, ["a text", Image(path=position, open_path=False), Image(url=position)], "c", id=item_id)
     check(output_placeholder(output))
     check(cut_marker(output, 5).removeprefix("\n").removesuffix("\n"))
     for number in (1, 2):
@@ -84,7 +84,12 @@ def test_no_placeholder_carries_more_of_data_than_a_short_line(name: str, item_i
         assert isinstance(part, Image)
         check(image_placeholder(output, number, part))
         assert cleared(output) == cleared(output)
-    for medium in (Document(data=b"\xff", title=place), Image(url=place), Document(file_id=place), Image(data=b"?", media_type=place)):
+    for medium in (
+        Document(data=b"\xff", title=position),
+        Image(url=position),
+        Document(file_id=position),
+        Image(data=b"?", media_type=position),
+    ):
         check(note(medium).text)
         session = Session([Message("user", medium)])
         wires: list[Any] = [to_anthropic(session).messages, to_google(session).contents, to_openai_chat(session)]

@@ -137,7 +137,9 @@ def test_a_run_names_its_three_most_frequent_kinds(kinds: tuple[tuple[str, int],
 
 def test_kinds_of_a_run_come_most_frequent_first() -> None:
     names = ("Bash output", "Read output", "Read output")
-    (run,) = runs(replace(PLAN, decisions=tuple(decision(str(place), Action.CLEAR, 9, 1, what=name) for place, name in enumerate(names))))
+    (run,) = runs(
+        replace(PLAN, decisions=tuple(decision(str(position), Action.CLEAR, 9, 1, what=name) for position, name in enumerate(names)))
+    )
     assert run.kinds == (("Read output", 2), ("Bash output", 1))
 
 
@@ -163,7 +165,9 @@ def test_the_text() -> None:
 
 
 def test_the_text_of_a_plan_that_changes_nothing() -> None:
-    plan = Plan(tuple(decision(f"i{place}", Action.KEEP, 2, 2) for place in range(1_000)), budget=3_000, overhead_before=0, overhead=0)
+    plan = Plan(
+        tuple(decision(f"i{position}", Action.KEEP, 2, 2) for position in range(1_000)), budget=3_000, overhead_before=0, overhead=0
+    )
     assert str(plan) == "none of 1,000 items changed: 2,000 tokens of 3,000"
 
 

@@ -166,7 +166,7 @@ def of_log(log: Session) -> Iterator[str]:
     if len(items) > 30:
         yield "more than 30 items"
     yield from of_calls(items, log.response_breaks)
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         if item.pinned:
             yield f"pinned {item.category.name}"
             if isinstance(item, FunctionCallOutput):
@@ -187,7 +187,7 @@ def of_log(log: Session) -> Iterator[str]:
                 yield "document in a message"
             if item.is_summary:
                 yield "summary"
-            if item.role == "system" and place:
+            if item.role == "system" and position:
                 yield "system message in the middle"
         images = [part for part in getattr(item, "content", getattr(item, "output", ())) if isinstance(part, Image)]
         if any(image.data for image in images):
@@ -205,28 +205,28 @@ def of_log(log: Session) -> Iterator[str]:
 def of_calls(items: list[Item], breaks: frozenset[str]) -> Iterator[str]:
     answered = answers(items)
     content = responses(items, breaks)
-    calls = [place for place, item in enumerate(items) if isinstance(item, FunctionCall)]
+    calls = [position for position, item in enumerate(items) if isinstance(item, FunctionCall)]
     ids = [item.call_id for item in items if isinstance(item, FunctionCall)]
     if len(set(ids)) < len(ids):
         yield "call id used again"
     for response in content:
-        if len([place for place in response if place in calls]) > 1:
+        if len([position for position in response if position in calls]) > 1:
             yield "parallel calls"
-    for place in calls:
-        if place not in answered.values():
-            yield "call in flight" if place in content[-1] else "call interrupted in the middle"
-    pairs = [(call, place) for place, call in answered.items() if call is not None]
-    for call, place in pairs:
+    for position in calls:
+        if position not in answered.values():
+            yield "call in flight" if position in content[-1] else "call interrupted in the middle"
+    pairs = [(call, position) for position, call in answered.items() if call is not None]
+    for call, position in pairs:
         response = next(entry for entry in content if call in entry)
-        between = items[response[-1] + 1 : place]
+        between = items[response[-1] + 1 : position]
         if not all(isinstance(item, FunctionCallOutput) for item in between):
             yield "output after something else was said"
-        if any(response[-1] < later[0] < place for later in content):
+        if any(response[-1] < later[0] < position for later in content):
             yield "output after its response is no longer the last"
-        if any(other > call and answer < place and other in response for other, answer in pairs):
+        if any(other > call and answer < position and other in response for other, answer in pairs):
             yield "outputs in another order than their calls"
-    for place, item in enumerate(items):
-        if isinstance(item, FunctionCallOutput) and answered[place] is None:
+    for position, item in enumerate(items):
+        if isinstance(item, FunctionCallOutput) and answered[position] is None:
             yield "second output of a call" if item.call_id in ids else "output without a call"
 
 

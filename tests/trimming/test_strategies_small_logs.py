@@ -63,13 +63,13 @@ def test_a_window_keeps_the_newest_units_of_every_small_log() -> None:
     for word in words():
         log, units = log_of(word)
         ahead = frontier(list(log.items), log.response_breaks)
-        counted = [place for place, letter in enumerate(word) if letter != "s"]
-        stay = [place for place in counted if word[place] == "p" or ahead.intersection(units[place])]
-        others = [place for place in counted if place not in stay]
+        counted = [position for position, letter in enumerate(word) if letter != "s"]
+        stay = [position for position in counted if word[position] == "p" or ahead.intersection(units[position])]
+        others = [position for position in counted if position not in stay]
         for size in range(1, 4):
             room = max(0, size - len(stay))
             out = set(others[: max(0, len(others) - room)])
-            expected = "".join(letter for place, letter in enumerate(word) if place not in out)
+            expected = "".join(letter for position, letter in enumerate(word) if position not in out)
             window = SlidingWindow(size)
             strategy = (window, window | DropOldest(), PriorityTrim() | window)[(len(word) + size) % 3]
             assert kept_of(word, log, units, trim(log, decided_by(strategy, bounds())).view) == expected, (word, size)
@@ -81,11 +81,11 @@ def test_the_oldest_units_are_dropped_one_by_one_of_every_small_log(keep_system:
         log, units = log_of(word)
         ahead = frontier(list(log.items), log.response_breaks)
         stays = "sp" if keep_system else "p"
-        free = [place for place, letter in enumerate(word) if letter not in stays and not ahead.intersection(units[place])]
-        costs = [sum(cost(log.items[place]) for place in unit) for unit in units]
+        free = [position for position, letter in enumerate(word) if letter not in stays and not ahead.intersection(units[position])]
+        costs = [sum(cost(log.items[position]) for position in unit) for unit in units]
         for left in range(len(free) + 1):
-            budget = max(1, sum(costs) - sum(costs[place] for place in free[:left]))
-            expected = "".join(letter for place, letter in enumerate(word) if place not in free[:left])
+            budget = max(1, sum(costs) - sum(costs[position] for position in free[:left]))
+            expected = "".join(letter for position, letter in enumerate(word) if position not in free[:left])
             view = trim(log, decided_by(DropOldest(keep_system), bounds(budget))).view
             assert kept_of(word, log, units, view) == expected, (word, budget)
             if left and len(free[:left]) < len(free):

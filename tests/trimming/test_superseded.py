@@ -127,11 +127,11 @@ def test_superseded_results_are_cleared_before_others(data: st.DataObject) -> No
     if set(cleared) - {Reason.SUPERSEDED}:
         twin = twin_after(outcome)
         kept_back = protected(list(log.items), log.response_breaks)
-        for place, decision in enumerate(outcome.plan):
-            free = place not in kept_back and decision.category.name == "SYSTEM_OUTPUT"
-            is_call = log.items[place].type == "function_call"
-            if free and decision.action is Action.KEEP and twin.early(place) and (bounds.clear_call_inputs or not is_call):
-                assert cost_cleared(log.items[place]) >= decision.after
+        for index, decision in enumerate(outcome.plan):
+            free = index not in kept_back and decision.category.name == "SYSTEM_OUTPUT"
+            is_call = log.items[index].type == "function_call"
+            if free and decision.action is Action.KEEP and twin.early(index) and (bounds.clear_call_inputs or not is_call):
+                assert cost_cleared(log.items[index]) >= decision.after
 
 
 @given(st.data())
@@ -139,10 +139,10 @@ def test_every_superseded_result_names_a_later_output(data: st.DataObject) -> No
     """the plan names the item that supersedes a cleared one: a later output of the log"""
     log = data.draw(sessions())
     bounds = replace(data.draw(limits(sum(map(cost, log.items)))), clear_superseded=True)
-    for place, decision in enumerate(process(log, bounds).plan):
+    for index, decision in enumerate(process(log, bounds).plan):
         assert (decision.superseded_by is not None) == (decision.reason is Reason.SUPERSEDED)
         if decision.superseded_by is not None:
             later = log.position(decision.superseded_by)
             assert later is not None
-            assert later > place
+            assert later > index
             assert isinstance(log.items[later], FunctionCallOutput)

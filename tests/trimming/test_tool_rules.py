@@ -133,20 +133,22 @@ def test_kept_results_go_last(data: st.DataObject) -> None:
     for outcome in ladder(log, replace(bounds, keep_first_message=False)):
         by_age = {Reason.OVER_BUDGET, Reason.OVER_SHARE, Reason.TOO_MANY_ITEMS}
         for tool, rule in bounds.tool_rules.items():
-            results = [place for place, call in calls.items() if call is not None and name_of(log, calls, place) == tool]
-            decisions = {place: outcome.plan.decisions[place] for place in results}
+            results = [position for position, call in calls.items() if call is not None and name_of(log, calls, position) == tool]
+            decisions = {position: outcome.plan.decisions[position] for position in results}
             is_cleared = any(decision.action is Action.CLEAR for decision in decisions.values())
             assert not (is_cleared and rule.clear == "never")
-            dropped = [place for place, entry in decisions.items() if entry.action is Action.DROP and entry.reason in by_age]
-            full_log = [place for place, entry in decisions.items() if entry.action not in (Action.DROP, Action.CLEAR)]
+            dropped = [position for position, entry in decisions.items() if entry.action is Action.DROP and entry.reason in by_age]
+            full_log = [position for position, entry in decisions.items() if entry.action not in (Action.DROP, Action.CLEAR)]
             if is_cleared and not dropped:
                 event("cleared but for the newest")
                 assert len(full_log) >= min(rule.keep_last, len(results))
             if dropped and rule.clear == "never":
                 event("dropped although it is never cleared")
                 twin = twin_after(outcome)
-                left = [place for place, entry in enumerate(outcome.plan) if entry.action is not Action.DROP and place not in kept_back]
-                assert all(any(map(twin.kept, units[place])) for place in left)
+                left = [
+                    position for position, entry in enumerate(outcome.plan) if entry.action is not Action.DROP and position not in kept_back
+                ]
+                assert all(any(map(twin.kept, units[position])) for position in left)
 
 
 @given(st.data())
@@ -159,13 +161,17 @@ def test_first_results_are_cleared_before_others(data: st.DataObject) -> None:
     outcome = trim(log, bounds)
     kept_back = protected(list(log.items), log.response_breaks)
     calls = answers(list(log.items))
-    others = [place for place, entry in enumerate(outcome.plan) if entry.action is Action.CLEAR and name_of(log, calls, place) != "read"]
-    for place, decision in enumerate(outcome.plan):
-        is_result = place in calls and calls[place] is not None and name_of(log, calls, place) == "read" and place not in kept_back
+    others = [
+        position for position, entry in enumerate(outcome.plan) if entry.action is Action.CLEAR and name_of(log, calls, position) != "read"
+    ]
+    for position, decision in enumerate(outcome.plan):
+        is_result = (
+            position in calls and calls[position] is not None and name_of(log, calls, position) == "read" and position not in kept_back
+        )
         if others and is_result and decision.action is Action.KEEP and decision.category.name == "SYSTEM_OUTPUT":
             event("a result that cannot be smaller")
-            assert cost_cleared(log.items[place]) >= decision.after
+            assert cost_cleared(log.items[position]) >= decision.after
 
 
-def name_of(log: Session, calls: dict[int, int | None], place: int) -> str:
-    return getattr(log.items[calls.get(place, place) or 0], "name", "")
+def name_of(log: Session, calls: dict[int, int | None], position: int) -> str:
+    return getattr(log.items[calls.get(position, position) or 0], "name", "")

@@ -11,8 +11,8 @@ from tests.support.counting import Letters
 from tests.support.refusing import BAD, make_manager
 
 
-def refusal(*place: int, kind: Any = "image") -> PartRefusedError:
-    return PartRefusedError("Could not process image", 400, part_kind=kind, place=place or None)
+def refusal(*position: int, kind: Any = "image") -> PartRefusedError:
+    return PartRefusedError("Could not process image", 400, part_kind=kind, place=position or None)
 
 
 def conversation(turns: int) -> Session:
@@ -36,11 +36,11 @@ def test_the_place_in_a_one_shot_view_is_looked_up_in_that_view() -> None:
     view = manager.trim_session(session, preserve_recency=False)
     places = media_places(view)
     assert places != media_places(manager.process_session(session))
-    place = max(places)
-    assert manager.accept_refusal(view, refusal(*place))
-    assert places[place] not in media_places(manager.trim_session(session, preserve_recency=False)).values()
+    position = max(places)
+    assert manager.accept_refusal(view, refusal(*position))
+    assert places[position] not in media_places(manager.trim_session(session, preserve_recency=False)).values()
     assert [image for image in places.values() if image in media_places(manager.trim_session(session, preserve_recency=False)).values()]
-    assert not manager.accept_refusal(view, refusal(*place)), "it is a note already"
+    assert not manager.accept_refusal(view, refusal(*position)), "it is a note already"
 
 
 def test_a_guess_that_an_answer_has_borne_out_stays_a_note_after_an_edit() -> None:

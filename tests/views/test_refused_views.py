@@ -28,8 +28,8 @@ from tests.support.stubs.clients import anthropic_client
 NOTE = "[image 8x6 refused by the model's provider; recall id look#1]"
 
 
-def refusal(*place: int, kind: Any = "image", words: str = "Could not process image") -> PartRefusedError:
-    return PartRefusedError(words, 400, part_kind=kind, place=place or None)
+def refusal(*position: int, kind: Any = "image", words: str = "Could not process image") -> PartRefusedError:
+    return PartRefusedError(words, 400, part_kind=kind, place=position or None)
 
 
 def refused(*parts: Any, **window: Any) -> tuple[Any, Session]:
@@ -251,9 +251,9 @@ def test_reasoning_after_a_once_accepted_image_is_dropped_with_it() -> None:
 
 
 @pytest.mark.parametrize("place", [(0,), (9, 9), (0, 0), (0, 1, 0), "messages.0", (0, [1]), [0, 1], ("0", "1")])
-def test_a_place_without_a_part_is_a_guess(place: Any) -> None:
+def test_a_place_without_a_part_is_a_guess(position: Any) -> None:
     manager, session = make_manager(), looking(Image(BAD))
-    assert manager.accept_refusal(session, PartRefusedError("Could not process image", part_kind="image", place=place))
+    assert manager.accept_refusal(session, PartRefusedError("Could not process image", part_kind="image", place=position))
     manager.withdraw_refusal(session)
     assert manager.process_session(session).items == session.items
 

@@ -143,9 +143,9 @@ class AnthropicStub(Stub):
         dropped: list[Body] = []
         for number, message in enumerate(messages):
             dropping = False
-            for place, block in enumerate(blocks_of(message)):
+            for position, block in enumerate(blocks_of(message)):
                 if block["type"] in THOUGHTS:
-                    where = f"messages.{number}.content.{place}"
+                    where = f"messages.{number}.content.{position}"
                     mac, bound = self._verified(block, where, latest=number == latest)
                     fits = not dropping and bound == self.mac(b"bound", mac, earlier)
                     if self.binds_thinking and not fits:
@@ -163,10 +163,10 @@ class AnthropicStub(Stub):
         """Of the last assistant message: no thought is missing, moved or new."""
         blocks = blocks_of(message)
         thoughts = [block for block in blocks if block["type"] in THOUGHTS]
-        for place, block in enumerate(blocks):
+        for position, block in enumerate(blocks):
             issued = self._thoughts.get(block["id"]) if block["type"] == "tool_use" else None
             if issued is not None and thoughts and thoughts not in issued:
-                raise Refusal(_modified(f"{where}.content.{place}"))
+                raise Refusal(_modified(f"{where}.content.{position}"))
         if required and thoughts and blocks[0]["type"] not in THOUGHTS:
             raise Refusal(
                 f"{where}.content.0: If an assistant message contains any thinking blocks, the first block must be `thinking` or "
@@ -176,17 +176,17 @@ class AnthropicStub(Stub):
     @staticmethod
     def _check_turn(messages: Sequence[Body]) -> None:
         """With thinking by budget: an unfinished turn that calls tools begins with a thought."""
-        texts = [place for place, message in enumerate(messages) if message["role"] == "user" and _has_text(message)]
-        place, turn = next(
+        texts = [position for position, message in enumerate(messages) if message["role"] == "user" and _has_text(message)]
+        position, turn = next(
             (
-                (place, messages[place:])
-                for place in range(max(texts, default=-1) + 1, len(messages))
-                if messages[place]["role"] == "assistant"
+                (position, messages[position:])
+                for position in range(max(texts, default=-1) + 1, len(messages))
+                if messages[position]["role"] == "assistant"
             ),
             (0, []),
         )
         calls = any(block["type"] == "tool_use" for message in turn for block in blocks_of(message))
-        where, blocks = f"messages.{place}", blocks_of(turn[0]) if turn else []
+        where, blocks = f"messages.{position}", blocks_of(turn[0]) if turn else []
         if calls and blocks[0]["type"] not in THOUGHTS:
             raise Refusal(
                 f"{where}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{blocks[0]['type']}`. When `thinking` is "

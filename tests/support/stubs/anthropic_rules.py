@@ -125,10 +125,10 @@ def _check_calls(messages: Sequence[Body]) -> None:
             _check_server_calls(blocks, f"messages.{number}")
         asked = _calls(messages[number - 1]) if number else []
         results = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
-        for place, block in enumerate(blocks):
+        for at, block in enumerate(blocks):
             if block["type"] == "tool_result" and block["tool_use_id"] not in asked:
                 raise Refusal(
-                    f"messages.{number}.content.{place}: unexpected `tool_use_id` found in `tool_result` blocks: {block['tool_use_id']}. "
+                    f"messages.{number}.content.{at}: unexpected `tool_use_id` found in `tool_result` blocks: {block['tool_use_id']}. "
                     "Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
                 )
         if len(set(results)) != len(results):
@@ -167,12 +167,12 @@ def _is_paused(message: Body) -> bool:
 
 
 def _check_server_calls(blocks: Sequence[Body], where: str) -> None:
-    for place, block in enumerate(blocks):
+    for position, block in enumerate(blocks):
         if block["type"] in ("server_tool_use", "mcp_tool_use"):
-            answers = [later.get("tool_use_id") for later in blocks[place + 1 :] if later["type"].endswith("_tool_result")]
+            answers = [later.get("tool_use_id") for later in blocks[position + 1 :] if later["type"].endswith("_tool_result")]
             if block["id"] not in answers:
                 raise Refusal(
-                    f"{where}.content.{place}: `{block['name']}` tool use with id `{block['id']}` was found without a corresponding "
+                    f"{where}.content.{position}: `{block['name']}` tool use with id `{block['id']}` was found without a corresponding "
                     f"`{block['name']}_tool_result` block"
                 )
 

@@ -38,9 +38,9 @@ class PrefixCache:
         last = read = 0
         ends = [mark + 1 for mark in marks]
         for end in ends:
-            for place in range(end, max(0, end - LOOKBACK), -1):
-                if digests[place] in self._written:
-                    read = max(read, sums[place])
+            for position in range(end, max(0, end - LOOKBACK), -1):
+                if digests[position] in self._written:
+                    read = max(read, sums[position])
                     break
         for end in ends:
             if sums[end] >= self._minimum:

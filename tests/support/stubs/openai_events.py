@@ -49,18 +49,18 @@ def _events(answer: Body) -> Iterator[dict[str, Any]]:
     for index, item in enumerate(answer["output"]):
         empty: dict[str, Any] = {name: value for name, value in (("content", []), ("arguments", "")) if name in item}
         yield {"type": "response.output_item.added", "output_index": index, "item": {**item, **empty}}
-        place = {"item_id": item["id"], "output_index": index}
+        position = {"item_id": item["id"], "output_index": index}
         for number, part in enumerate(item.get("content") or []):
-            where = {**place, "content_index": number}
+            where = {**position, "content_index": number}
             yield {"type": "response.content_part.added", **where, "part": {**part, "text": ""}}
             for piece in _cut(part["text"]):
                 yield {"type": "response.output_text.delta", **where, "delta": piece, "logprobs": []}
             yield {"type": "response.output_text.done", **where, "text": part["text"], "logprobs": []}
             yield {"type": "response.content_part.done", **where, "part": part}
         for piece in _cut(item.get("arguments") or ""):
-            yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}
+            yield {"type": "response.function_call_arguments.delta", **position, "delta": piece}
         if "arguments" in item:
-            yield {"type": "response.function_call_arguments.done", **place, "arguments": item["arguments"], "name": item["name"]}
+            yield {"type": "response.function_call_arguments.done", **position, "arguments": item["arguments"], "name": item["name"]}
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": f"response.{answer['status']}", "response": answer}
 
