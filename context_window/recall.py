@@ -17,6 +17,7 @@ from session.units import KIND_OUTPUT, Grouping
 
 from .decision.placeholders import MARK, TAKEN, is_alias, shown_id
 from .decision.plan import describe
+from .decision.tool_rules import RECALL
 from .errors import ArgumentError, RecallError
 from .recall_pages import Source, found, lines_of, page
 
@@ -27,7 +28,7 @@ LISTED = 50
 SHOWN_OF_ITEM = 60
 """Characters of an item's text in the listing of a range."""
 
-NAME = "recall"
+NAME = RECALL
 USAGE = 'Pass {"id": "…"} with the recall id that a placeholder names, or {"query": "…"} with words to find.'
 DESCRIPTION = (
     "Gives back content that was taken out of this conversation to save space. Placeholders such as "

@@ -31,6 +31,7 @@ from session.json_strings import string_values
 from session.parts import Text
 
 from .extracts import Line, lines_of, texts_of
+from .tool_rules import RECALL
 from .working_state import command_of, names_error, shows_texts
 
 PATH, NAME, LINE, NUMBER, RULE = 1.6, 1.0, 0.2, 0.25, 1e6
@@ -115,6 +116,7 @@ class TermIndex:
         self._calls: dict[str, FunctionCall] = {}  # by id: calls without an output
         self._runs: dict[int, str] = {}  # by position of a command's output: the command
         self._last_runs: dict[str, int] = {}  # by command: position of its last output
+        self._recalled: set[int] = set()  # positions of answers to recalls
         self._commands: set[int] = set()  # positions of what commands printed, without what shows texts of others
         self._forms: dict[str, int] = {}  # by form of a line: number of these that have it
         self._states_rules = bytearray()  # by position: 1 if the item's lines may be rules
@@ -156,10 +158,13 @@ class TermIndex:
         return term.weight * (1 + term.uses) / sqrt((1 + DECAY * age / window) * (1 + self._crowds[term.last]))
 
     def is_repeated(self, index: int, line: str) -> bool:
-        """True if a line of an output is worth nothing: its command ran again later, or its form is in many outputs of commands.
+        """True if a line of an output is worth nothing: its command ran again later, its form is in many outputs of commands, or it was
+        recalled.
 
-        Lines that name an error are never worth nothing.
+        Other lines that name an error are never worth nothing.
         """
+        if index in self._recalled:
+            return True
         run = self._runs.get(index)
         is_old = run is not None and self._last_runs[run] != index
         is_common = index in self._commands and self._forms.get(form_of(line), 0) >= COMMON
@@ -169,6 +174,8 @@ class TermIndex:
         """Note what an item repeats."""
         if isinstance(item, FunctionCall):
             self._calls[item.call_id] = item
+        if isinstance(item, FunctionCallOutput) and item.name == RECALL:
+            self._recalled.add(index)
         call = self._calls.pop(item.call_id, None) if isinstance(item, FunctionCallOutput) else None
         if call is not None and (command := command_of(call)) is not None:
             self._runs[index] = command

@@ -94,6 +94,9 @@ def check_rules(rules: object) -> dict[str, ToolRule]:
     raise BudgetError("tool_rules", rules, 'pass rules by the name of the tool, such as {"read_file": ToolRule(keep_last=3)}')
 
 
+RECALL = "recall"
+"""Name of the tool with which a model recalls. What it gives back is in the log already, and goes first once it was read."""
+
 # The files of calls
 
 READERS = frozenset(

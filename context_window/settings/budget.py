@@ -12,6 +12,7 @@ from ..counting.counter import AnyCounter, TokenCounter
 from ..counting.overhead import RequestOverhead
 from ..counting.select import select_counter
 from ..decision.limits import BOUNDLESS, Limits, portion
+from ..decision.tool_rules import RECALL, ToolRule
 from ..errors import BudgetError, ModelArgumentError
 from ..models import ModelFacts, describe_model, find_model
 from ..strategies import advisers_of, is_final
@@ -199,7 +200,7 @@ def limits_of(
         keep_first_message=window.keep_first_message,
         clamp_messages=window.clamp_messages,
         clear_call_inputs=window.clear_call_inputs,
-        tool_rules=window.tool_rules,
+        tool_rules={RECALL: ToolRule(clear="first"), **window.tool_rules},
         clear_superseded=window.clear_superseded,
         newest_first=newest_first,
         advisers=advisers_of(window.strategy, waits_for_trigger=trigger < 1),

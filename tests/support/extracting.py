@@ -70,7 +70,9 @@ def _coded(item: Item, seed: int) -> Item:
             Text(code(len(part.text), seed + position)) if isinstance(part, Text) else part
             for position, part in enumerate(parts_of_item(item))
         )
-        return replace(item, output=parts) if isinstance(item, FunctionCallOutput) else replace(item, content=parts)
+        if isinstance(item, FunctionCallOutput):
+            return replace(item, output=parts, name="recall" if seed % 7 == 6 else item.name)
+        return replace(item, content=parts)
     return item
 
 
@@ -228,7 +230,9 @@ class SlowChoice:
         outputs = self.commands()
         command = outputs.get(position)
         ran_again = command is not None and any(later > position and command == other for later, other in outputs.items())
-        printed = self.printed()
+        printed, item = self.printed(), self.twin.items[position]
+        if isinstance(item, FunctionCallOutput) and item.name == "recall":
+            return []
         return [
             number
             for number in self.lines(position)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window import ContextWindow, ContextWindowManager, FunctionCall, FunctionCallOutput, Image, Message, Session
+from context_window import ContextWindow, ContextWindowManager, Extract, FunctionCall, FunctionCallOutput, Image, Message, Session
 from context_window.recall import PAGE, Recalled, page_of, recall_tool
 from context_window.recall_pages import LONGEST_LINE, Source, found, lines_of
 from session.parts import Text
@@ -148,3 +148,34 @@ def test_wrong_arguments_are_explained(arguments: dict[str, Any]) -> None:
     else:
         assert answer.is_error
         assert "Pass" in answer.text
+
+
+# What was recalled goes first
+
+
+def with_a_recall() -> Session:
+    """Outputs, and a recall of the first one's lines, which the model has read."""
+    log = Session()
+    log.add_message("user", "Find it.")
+    for number in range(12):
+        call = log.add_function_call("bash", {"command": f"make {number}"})
+        log.add_function_output("bash", "\n".join(f"{'abcdefghijkl'[number]}_value_{line}" for line in range(30)), call.call_id)
+    call = log.add_function_call("recall", {"query": "a_value_7"}, "r")
+    log.append(FunctionCallOutput("recall", "\n".join(f"a_value_{line}" for line in range(30)), call.call_id, id="recalled"))
+    log.add_message("assistant", "There it is.")
+    log.add_message("user", "And now? " + "Tell me all. " * 60)
+    return log
+
+
+def test_what_was_recalled_is_cleared_before_older_results() -> None:
+    log = with_a_recall()
+    window = ContextWindow(max_tokens=ContextWindowManager(max_tokens=10**6).get_token_usage(log)["total"] - 40, target_ratio=1.0)
+    plan = ContextWindowManager(context_window=window).plan_session(log)
+    assert [decision.item_id for decision in plan.trims] == ["recalled"]
+
+
+def test_no_line_of_what_was_recalled_is_in_a_digest() -> None:
+    log = with_a_recall()
+    plan = ContextWindowManager(context_window=ContextWindow(max_tokens=1_800, strategy=Extract())).plan_session(log)
+    assert any(decision.lines for decision in plan)
+    assert all(decision.lines is None for decision in plan if decision.item_id == "recalled")
