@@ -47,7 +47,7 @@ REPORTED: list[tuple[str, str | None, tuple[int, ...] | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("message", "kind", "place"), REPORTED)
+@pytest.mark.parametrize(("message", "kind", "position"), REPORTED)
 def test_a_refusal_of_a_part_has_its_kind_and_place(message: str, kind: str | None, position: tuple[int, ...] | None) -> None:
     error = model_error(APIError("x", error_body("invalid_request_error", message), 400))
     assert isinstance(error, PartRefusedError)
@@ -66,7 +66,7 @@ OPENAI: list[tuple[str, str | None, str | None, tuple[int, ...], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("message", "param", "kind", "place", "api"), OPENAI)
+@pytest.mark.parametrize(("message", "param", "kind", "position", "api"), OPENAI)
 def test_openai_names_the_place_in_param_or_in_the_message(
     message: str, param: str | None, kind: str | None, position: tuple[int, ...], api: str
 ) -> None:

@@ -273,7 +273,7 @@ LONGEST = 2**MAX_BITS - 1
 
 
 @pytest.mark.parametrize(
-    ("value", "place"),
+    ("value", "position"),
     [
         (math.nan, ""),
         ([0, math.inf], "[1]"),

@@ -355,7 +355,7 @@ def damaged(where: str, value: object) -> dict[str, Any]:
     return data
 
 
-@pytest.mark.parametrize(("place", "value", "where"), DAMAGE, ids=range(len(DAMAGE)))
+@pytest.mark.parametrize(("position", "value", "where"), DAMAGE, ids=range(len(DAMAGE)))
 def test_damage_is_named_by_its_place(position: str, value: object, where: str) -> None:
     with pytest.raises(FormatError) as caught:
         Session.from_dict(damaged(position, value))

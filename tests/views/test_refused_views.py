@@ -250,7 +250,7 @@ def test_reasoning_after_a_once_accepted_image_is_dropped_with_it() -> None:
 # Wrong arguments
 
 
-@pytest.mark.parametrize("place", [(0,), (9, 9), (0, 0), (0, 1, 0), "messages.0", (0, [1]), [0, 1], ("0", "1")])
+@pytest.mark.parametrize("position", [(0,), (9, 9), (0, 0), (0, 1, 0), "messages.0", (0, [1]), [0, 1], ("0", "1")])
 def test_a_place_without_a_part_is_a_guess(position: Any) -> None:
     manager, session = make_manager(), looking(Image(BAD))
     assert manager.accept_refusal(session, PartRefusedError("Could not process image", part_kind="image", place=position))
