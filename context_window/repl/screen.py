@@ -96,7 +96,7 @@ class Screen:
         answer = LiveAnswer(self, what)
         live = Live(answer, console=self.console, transient=True, refresh_per_second=10)
         if self.console.is_terminal and not self.console.is_dumb_terminal:
-            live.start()
+            live.start(refresh=True)  # drawn by its thread alone, the first line could stay when an answer comes at the same time
         try:
             yield answer
         finally:
