@@ -64,12 +64,13 @@ def knowing(timeline: Timeline) -> Policy:
     class KnownTerms(TermIndex):
         """The terms of the metric, each worth the weight of its next use."""
 
-        def _terms_of(self, line: str) -> list[Term]:
+        def terms_of(self, line: str) -> list[Term]:
             terms = terms_of(line)
             return [uses[kind, text] for kind in KINDS for text in sorted(getattr(terms, kind)) if (kind, text) in uses]
 
         def value(self, term: Term, _window: int) -> float:
-            assert isinstance(term, _UsedTerm)
+            if not isinstance(term, _UsedTerm):
+                return 0.0  # a rule of the user, which the metric does not know
             place = bisect_left(term.steps, (self.length, 0.0))
             return term.steps[place][1] if place < len(term.steps) else 0.0
 

@@ -201,6 +201,19 @@ def test_the_sentence_for_users_compares_with_dropping_the_oldest() -> None:
     assert module("table").sentence(outcomes, "extract", "drop-oldest", 10) is None
 
 
+def test_an_extract_that_knows_the_future_values_terms_by_their_next_use() -> None:
+    """Rules of the user, which are no terms of the metric, are worth nothing to it."""
+    texts = [f"src/file_{letter}.py has the_name_{letter}\nplain words {'and more ' * 60}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    used = Message("assistant", "the_name_h is in src/file_h.py")
+    made = recording(Message("user", "You must never guess."), *(item for text in texts for item in output(text)), *filler(4), used)
+    timeline = module("metric").Timeline(made)
+    log = Session(made.items[:-1])
+    shown = module("losses").knowing(timeline)(1_500)(log)
+    assert len(shown) < len(log.items)
+    assert "the_name_h" in str(shown)
+    assert "the_name_i" not in str(shown)
+
+
 # The limit
 
 
