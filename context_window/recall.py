@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -161,8 +161,10 @@ class Recalled:
 
     @property
     def text(self) -> str:
-        """The answer as a text. Images and documents are only named."""
-        return "\n".join(part.text if isinstance(part, Text) else f"[{type(part).__name__.lower()}]" for part in self.output)
+        """The answer as a text. Images, and documents whose text is not known, are only named."""
+        texts = (None if isinstance(part, Image) else part.text for part in self.output)
+        named = (f"[{type(part).__name__.lower()}]" for part in self.output)
+        return "\n".join(name if text is None else text for text, name in zip(texts, named, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +212,7 @@ class RecallTool:
             originals = _originals(session, id)
             outputs = [output for original in originals if isinstance(original, FunctionCall) for output in _outputs_of(session, original)]
             parts = tuple(part for original in [*originals, *outputs] for part in content_of(original))
-            lines = lines_of((part.text for part in parts if isinstance(part, Text)), self.characters)
+            lines = lines_of(_texts(parts), self.characters)
             if first is None and count is None and sum(map(len, lines)) + len(lines) <= self.characters:
                 return Recalled(parts)
             media = tuple(part for part in parts if not isinstance(part, Text)) if first in (None, 1) else ()
@@ -222,13 +224,13 @@ class RecallTool:
 
     def _search(self, session: Session, query: str) -> Recalled:
         items = [item for item in _log_of(session).items if getattr(item, "name", None) != NAME and not _is_taken_out(item)]
-        sources = [Source(f"{describe(item)} {shown_id(item.id)}", lines_of(_texts(item), self.characters)) for item in items]
+        sources = [Source(f"{describe(item)} {shown_id(item.id)}", lines_of(_texts(content_of(item)), self.characters)) for item in items]
         text = found(sources, query, self.characters)
         return Recalled((Text(f"None of the {len(items):,} items has {short(query)}." if text is None else text),), is_error=text is None)
 
 
-def _texts(item: Item) -> list[str]:
-    return [part.text for part in content_of(item) if isinstance(part, Text)]
+def _texts(parts: Iterable[Part]) -> list[str]:
+    return [part.text for part in parts if isinstance(part, Text)]
 
 
 def page_of(budget: int) -> int:
@@ -295,8 +297,7 @@ def _listing(session: Session, id: str) -> str | None:
 
 
 def _beginning(item: Item) -> str:
-    texts = (part.text for part in content_of(item) if isinstance(part, Text))
-    text = " ".join(" ".join(texts).split())
+    text = " ".join(" ".join(_texts(content_of(item))).split())
     return f": {text[:SHOWN_OF_ITEM]}{'…' if len(text) > SHOWN_OF_ITEM else ''}" if text else ""
 
 

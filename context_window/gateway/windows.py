@@ -87,7 +87,7 @@ class Windows:
         """
         tracker = self._tracker_for(wire, conversation)
         result = tracker.recalled(without_marks(conversation.messages), arguments, system=conversation.system)
-        return "\n".join(getattr(part, "text", None) or f"[{type(part).__name__.lower()}]" for part in result.output), result.is_error
+        return result.text, result.is_error
 
     def room(self, wire: WireFormat, conversation: RequestConversation) -> int:
         """Return the characters that the results of recalls may have in one answer: about an eighth of the budget."""
