@@ -113,7 +113,7 @@ class _ItemCounts:
         line_price: What its lines cost; None until asked for.
     """
 
-    __slots__ = ("bare", "base", "cleared", "cleared_cut", "counter", "cut", "fixed_parts", "images", "line_price", "measured", "shortest")
+    __slots__ = ("base", "cleared", "cleared_cut", "counter", "cut", "fixed_parts", "images", "line_price", "measured", "shortest")
 
     def __init__(
         self, counter: TokenCounter, measured: Measured, *, base: int = 0, fixed_parts: int = 0, images: tuple[int, ...] = ()
@@ -128,7 +128,6 @@ class _ItemCounts:
         self.cut: tuple[int, Cut] | None = None
         self.shortest: Cut | None = None
         self.line_price: LinePrice | None = None
-        self.bare: int | None = None
 
 
 class Measurer:

@@ -37,7 +37,6 @@ class RequestOverhead:
         synthetic: The converter's addition for each call without an output.
         closing: The converter's addition where a request would have ended in the model's turn.
         note: The most that the line about removed items may cost.
-        definitions: Name and tokens of each tool's definition, without the provider's own text about tools.
         deferred: Name and tokens of each tool that the model does not see before a search has found it.
         usage_note: The line that tells the model that the window is filling up.
         digest: A digest of earlier items, without the lines that it shows of them.
@@ -50,7 +49,6 @@ class RequestOverhead:
     synthetic: int = 0
     closing: int = 0
     note: int = 0
-    definitions: tuple[tuple[str, int], ...] = ()
     deferred: tuple[tuple[str, int], ...] = ()
     usage_note: int = 0
     digest: int = 0
@@ -80,13 +78,12 @@ def request_overhead(
     """
     framing = framing_of(counter)
     texts: list[str] = []
-    definitions: list[tuple[str, int]] = []
     deferred: list[tuple[str, int]] = []
     for text in tool_texts(tools):
         definition = json.loads(text)
-        is_deferred = _is_deferred(definition)
-        (deferred if is_deferred else definitions).append((_name_of(definition), _definition_tokens(counter, framing, [text])))
-        if not is_deferred:
+        if _is_deferred(definition):
+            deferred.append((_name_of(definition), _definition_tokens(counter, framing, [text])))
+        else:
             texts.append(text)
     return RequestOverhead(
         frame=max(0, frame + framing.request),
@@ -96,11 +93,21 @@ def request_overhead(
         synthetic=framing.output + counter.count_text(INTERRUPTED),
         closing=framing.message + counter.count_text(CLOSING),
         note=framing.message + note_tokens(counter),
-        definitions=tuple(definitions),
         deferred=tuple(deferred),
         usage_note=framing.message + counter.count_text(USAGE_NOTE),
         digest=framing.message + counter.count_text(HEAD),
     )
+
+
+def definition_tokens(counter: TokenCounter, tools: Iterable[Tool]) -> list[tuple[str, int]]:
+    """Return the name of each tool and the tokens of its definition by itself, without tools that a search has to find.
+
+    Raises:
+        ToolsError: A tool cannot be written as a definition.
+    """
+    framing = framing_of(counter)
+    definitions = [(json.loads(text), text) for text in tool_texts(tools)]
+    return [(_name_of(tool), _definition_tokens(counter, framing, [text])) for tool, text in definitions if not _is_deferred(tool)]
 
 
 def _name_of(definition: Mapping[str, Any]) -> str:

@@ -132,7 +132,7 @@ class ActiveSettings:
             overhead = request_overhead(budget.counter, tools, budget.frame, budget.model, options)
             if overhead.fixed <= current.overhead.fixed:
                 return current, source
-            settings = replace(current, overhead=overhead, limits=replace(current.limits, overhead=overhead.fixed))
+            settings = replace(current, overhead=overhead, tools=tools, limits=replace(current.limits, overhead=overhead.fixed))
             return settings, replace(source, tools=tools, options=options)
 
         self._switch(with_tools)

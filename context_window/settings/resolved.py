@@ -39,6 +39,7 @@ class Settings:
         limits: The limits of views.
         thresholds: The warning thresholds.
         provider: Requests the provider's own counts; None if it is not asked.
+        tools: The tools that requests carry.
         problems: Reasons why a fallback counts, or why the client is not used. Each is removed when its event is emitted.
     """
 
@@ -49,6 +50,7 @@ class Settings:
     limits: Limits
     thresholds: Thresholds
     provider: ProviderCounter | None = None
+    tools: Sequence[Tool] = ()
     problems: list[str] = field(default_factory=list)
 
     def counts_as(self, other: Settings) -> bool:
@@ -98,6 +100,7 @@ def resolve_settings(
         limits_of(budget, context_window, overhead),
         thresholds_at(context_window.warn_at, budget.tokens),
         provider,
+        tools,
         [reason for reason in (problem, budget.counter_problem) if reason],
     )
 

@@ -13,6 +13,7 @@ from session.parts import Document, Image, Part
 from session.session import Session
 from session.units import PRIORITY
 
+from ..counting.overhead import definition_tokens
 from ..decision.limits import portion
 from ..decision.placeholders import CLEARED, MARK
 from ..decision.plan import Reason, describe
@@ -125,7 +126,7 @@ def report_on(
 def _definitions(view: View, settings: Settings) -> tuple[ToolDefinition, ...]:
     """Return the tools' definitions, the largest first, with the number of their calls in the session."""
     calls = Counter(item.name for item in view.log.items if isinstance(item, FunctionCall))
-    rows = (ToolDefinition(name, tokens, calls[name]) for name, tokens in settings.overhead.definitions)
+    rows = (ToolDefinition(name, tokens, calls[name]) for name, tokens in definition_tokens(settings.budget.counter, settings.tools))
     return tuple(sorted(rows, key=lambda row: (-row.tokens, row.name)))
 
 
