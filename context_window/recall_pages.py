@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import pairwise
@@ -109,13 +108,15 @@ def _ranked(sources: Sequence[Source], query: str) -> list[tuple[int, int]]:
     words = [f'"{word}"' for word in re.findall(r"\w+", query)]
     if not words:
         return []
+    import sqlite3
+
     with closing(sqlite3.connect(":memory:")) as base:
         try:
             base.execute("CREATE VIRTUAL TABLE line USING fts5 (text, source UNINDEXED, number UNINDEXED)")
         except sqlite3.OperationalError:  # a SQLite without FTS5: the query as it stands must do
             return []
-        rows = ((line, place, number) for place, source in enumerate(sources) for number, line in enumerate(source.lines))
-        base.executemany("INSERT INTO line VALUES (?, ?, ?)", ((_utf8(line), place, number) for line, place, number in rows))
+        rows = ((line, at, number) for at, source in enumerate(sources) for number, line in enumerate(source.lines))
+        base.executemany("INSERT INTO line VALUES (?, ?, ?)", ((_utf8(line), at, number) for line, at, number in rows))
         query_rows = "SELECT source, number FROM line WHERE line MATCH ? ORDER BY rank, source DESC, number LIMIT 200"
         return [hit for joint in (" AND ", " OR ") for hit in base.execute(query_rows, (joint.join(words),))]
 

@@ -291,7 +291,7 @@ class Tally:
     cost: float = 0.0
 
 
-OnRead: TypeAlias = Callable[[Step, Sequence[Shown], Callable[[str], bool], Sequence[bool], int], object]
+OnRead: TypeAlias = Callable[[Step, Sequence[Shown], Callable[[str], bool], Sequence[Term], int], object]
 
 
 @dataclass(slots=True)
@@ -302,8 +302,8 @@ class Reading:
         timeline: The session.
         window: The window, in tokens.
         tally: The sums so far.
-        on_read: Called with each step and what its view shows: the items, whether a line is shown, for each term that counts for verbatim
-            recall whether it is lost, and the number of calls that name a lost path.
+        on_read: Called with each step and what its view shows: the items, whether a line is shown, the terms that count for verbatim
+            recall and that the view lacks, and the number of calls that name a lost path.
     """
 
     timeline: Timeline
@@ -345,12 +345,13 @@ class Reading:
         self._bill.add([(item.key, item.tokens) for item in shown])
         tally.cost = self._bill.total / self.timeline.plain_cost
         if self.on_read is not None:
-            lost = [not self._shows_verbatim(term, sight) for term in uses]
-            self.on_read(step, shown, lambda line: self._shows_line(line, sight), lost, paths_lost)
+            self.on_read(step, shown, lambda line: self._shows_line(line, sight), self._lost(step, sight), paths_lost)
 
     def lost(self, step: Step, view: Sequence[Item]) -> list[Term]:
         """Return the terms that count for verbatim recall and that the view of this step does not show."""
-        sight = self._sight([self._shown_of(item) for item in view])
+        return self._lost(step, self._sight([self._shown_of(item) for item in view]))
+
+    def _lost(self, step: Step, sight: Sight) -> list[Term]:
         return [term for term in step.uses if is_verbatim_kind(term) and not self._shows_verbatim(term, sight)]
 
     def _shown_of(self, item: Item) -> Shown:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from session.items import FunctionCall, FunctionCallOutput, Message
 
-from .metric import GAP, READ_PRICE, WRITE_PRICE, Bill, Shown, Step, Timeline, quoted_lines
+from .metric import GAP, READ_PRICE, WRITE_PRICE, Bill, Shown, Step, Term, Timeline, quoted_lines
 from .terms import lines_of, parsed
 
 RECENT = 40
@@ -241,8 +241,8 @@ class Outcomes:
         """Return the mean of a measure; None if it was never taken."""
         return self.sums[measure] / self.counts[measure] if self.counts[measure] else None
 
-    def add(self, measure: str, shown: Iterable[bool]) -> None:
-        """Add a request: what should be shown, and whether it is. Nothing if nothing should."""
+    def add(self, measure: str, shown: Iterable[float]) -> None:
+        """Add a request: of each thing that should be shown, the part that is. Nothing if nothing should."""
         values = list(shown)
         if values:
             self.sums[measure] += sum(values) / len(values)
@@ -265,18 +265,18 @@ class OutcomeReading:
         self._edited: dict[str, int] = {}
         self._read = 0  # number of changes of files that were taken
 
-    def read(self, step: Step, shown: Sequence[Shown], is_line_shown: Callable[[str], bool], lost: Sequence[bool], paths_lost: int) -> None:
+    def read(self, step: Step, shown: Sequence[Shown], is_line_shown: Callable[[str], bool], lost: Sequence[Term], paths_lost: int) -> None:
         """Add the view that was sent with the request of a step.
 
         Args:
             step: The step.
             shown: The view's items.
             is_line_shown: True for a line that the view shows.
-            lost: For each term that the response uses, true if the view lacks it.
+            lost: The terms that the response uses and the view lacks.
             paths_lost: Number of calls that name a path which the view lacks.
         """
         outcomes, needs, start = self.outcomes, self._needs, step.start
-        outcomes.add("at hand", [not any(lost)])
+        outcomes.add("at hand", [not lost])
         asked = [lines for place, lines in needs.asked if place < start]
         outcomes.add("asked", (all(map(is_line_shown, lines)) for lines in asked))
         outcomes.add("constraint", (is_line_shown(line) for lines in asked for line in lines if _RULE.search(line)))
@@ -284,10 +284,7 @@ class OutcomeReading:
             last = next((lines for lines in reversed(needed) if lines.place < start), None)
             if last is not None and start - last.place >= GAP:
                 outcomes.add(measure, map(is_line_shown, last.lines))
-        parts = [sum(map(is_line_shown, lines)) / len(lines) for lines in self._files_under_edit(start)]
-        if parts:
-            outcomes.sums["files"] += sum(parts) / len(parts)
-            outcomes.counts["files"] += 1
+        outcomes.add("files", (sum(map(is_line_shown, lines)) / len(lines) for lines in self._files_under_edit(start)))
         for lines in step.quotes:
             outcomes.add("edit lines", map(is_line_shown, lines))
         self._pay(step, shown, is_line_shown, paths_lost)

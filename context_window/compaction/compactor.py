@@ -227,9 +227,7 @@ class Compactor:
             exceeded = total > limits.trigger or (limits.items_max is not None and sum(view.items) > limits.items_max)
             if not forced and not (exceeded and state.may_try(requests)):
                 return None
-            if not forced and not limits.advisers and not loses_more_than_results(sent):
-                return None
-            if not (forced or limits.advisers) and state.is_still_not_due(view, limits):
+            if not (forced or limits.advisers) and (not loses_more_than_results(sent) or state.is_still_not_due(view, limits)):
                 return None
             rule = self._selection_rule(view, limits_less(limits, correction), forced=forced)
             units = select_units(view, session, rule)

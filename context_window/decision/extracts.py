@@ -131,7 +131,7 @@ def section(item: Item, numbers: Sequence[int], call: FunctionCall | None = None
         return f"{_heading(item, call)}{GAP[:-1]}"
     texts = texts_of(item)
     lines = lines_of(texts)
-    return f"{_heading(item, call)}\n{_excerpt(texts, lines, numbers, range(len(lines)))}"
+    return f"{_heading(item, call)}\n{excerpt(texts, lines, numbers, range(len(lines)))}"
 
 
 def _heading(item: Item, call: FunctionCall | None) -> str:
@@ -147,7 +147,7 @@ def _heading(item: Item, call: FunctionCall | None) -> str:
     return f"## {what}{without} {short_id(item.id)}"
 
 
-def _excerpt(texts: Sequence[str], lines: Sequence[Line], numbers: Sequence[int], of: Sequence[int]) -> str:
+def excerpt(texts: Sequence[str], lines: Sequence[Line], numbers: Sequence[int], of: Sequence[int]) -> str:
     """Return these lines of the lines `of`, with a gap wherever others are missing."""
     pieces = [] if numbers[0] == of[0] else [GAP[1:]]
     for previous, number in pairwise([-1, *numbers]):

@@ -88,7 +88,7 @@ def choose_lines(view: View, heads: Sequence[int], room: int) -> dict[int, Excer
 def read_terms(view: View, visible: Iterable[int]) -> None:
     """Read the terms of the log that are new, and keep those of the items at these positions."""
     log = view.log
-    log.terms.read(log.items, [tokens + log.free.get(at, 0) for at, tokens in enumerate(log.tokens)], visible)
+    log.terms.read(log.items, [tokens + log.free.get(at, 0) for at, tokens in enumerate(log.tokens)], log.calls, visible)
 
 
 def _candidate(view: View, head: int) -> Candidate:

@@ -41,6 +41,8 @@ NEVER_SENT_WORDS = {
 }
 """By reason, in words for one item and for several: why they are in no request."""
 
+RESTATED = "the plan, the last failure and the files under edit, as far as the view lacks them"
+"""What the note about the work has."""
 KINDS_NAMED = 3
 """Number of kinds of items that the text of a run names."""
 
@@ -209,8 +211,7 @@ def _lines(plan: Plan) -> Iterator[str]:
         where = f"item {run.places}" if run.first == run.last else f"items {run.places}"
         yield f"  {where}: {run.text} ({run.why}): {run.before:,} -> {run.after:,} tokens"
     if plan.state_note is not None:
-        restated = "the plan, the last failure and the files under edit, as far as the view lacks them"
-        yield f"  a note of {plan.note_tokens:,} tokens restates {restated}"
+        yield f"  a note of {plan.note_tokens:,} tokens restates {RESTATED}"
     if plan.over_budget:
         yield f"  over budget by {plan.after - plan.budget:,} tokens; the largest of what is kept:"
         if overhead_stands_out(plan):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import pairwise
 
 from session.identity import digest_record
 from session.items import Item, Message
@@ -15,7 +14,7 @@ from session.parts import Text
 from session.printable import short_name
 from session.removed import short_id
 
-from .extracts import GAP, texts_of
+from .extracts import excerpt, texts_of
 from .line_choice import read_terms, shown_lines
 from .placeholders import DIGEST, GONE, MARK, SHOWN, WAS
 from .plan import Note
@@ -170,9 +169,5 @@ def _heading(section: Section) -> str:
 
 def _text(section: Section, numbers: list[int]) -> str:
     """Return a section with these lines, and a gap wherever others are missing."""
-    pieces = [_heading(section), "\n" if numbers[0] == 0 else GAP]
-    for previous, number in pairwise([numbers[0] - 1, *numbers]):
-        if number != numbers[0]:
-            pieces.append("\n" if number == previous + 1 else GAP)
-        pieces.append(section.lines[number])
-    return "".join(pieces) + ("" if numbers[-1] == len(section.lines) - 1 else GAP[:-1])
+    lines = [(number, 0, len(line)) for number, line in enumerate(section.lines)]
+    return f"{_heading(section)}\n{excerpt(section.lines, lines, numbers, range(len(lines)))}"

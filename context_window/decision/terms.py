@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from typing import NamedTuple
 
@@ -113,7 +113,6 @@ class TermIndex:
         self._tokens_up_to = array("q")  # by position: tokens of the log up to and with the item
         self._tokens = 0
         self._crowds = array("q")  # by position: number of the item's terms
-        self._calls: dict[str, FunctionCall] = {}  # by id: calls without an output
         self._runs: dict[int, str] = {}  # by position of a command's output: the command
         self._last_runs: dict[str, int] = {}  # by command: position of its last output
         self._recalled: set[int] = set()  # positions of answers to recalls
@@ -128,8 +127,8 @@ class TermIndex:
         """Return an index that has read nothing yet. Reading makes it the same."""
         return TermIndex()
 
-    def read(self, log: Sequence[Item], tokens: Sequence[int], visible: Iterable[int]) -> None:
-        """Read the log, with the tokens of its items, and remember the terms of the visible ones."""
+    def read(self, log: Sequence[Item], tokens: Sequence[int], calls: Mapping[int, FunctionCall], visible: Iterable[int]) -> None:
+        """Read the log, with the tokens of its items and the calls of its outputs, and remember the terms of the visible ones."""
         items = self._items
         for index in range(self.length, len(log)):
             item = log[index]
@@ -137,7 +136,7 @@ class TermIndex:
             is_user = isinstance(item, Message) and item.role == "user" and not (is_digest(item) or is_result)
             self._states_rules.append(is_user or (isinstance(item, Message) and item.category is MessageCategory.CONTEXT))
             items[index] = self._read(index, item)
-            self._count_forms(index, item, is_result=is_result)
+            self._count_forms(index, item, calls.get(index), is_result=is_result)
             self._crowds.append(self._count_uses(index, item, items[index].all(), is_user=is_user))
             self._tokens += tokens[index]
             self._tokens_up_to.append(self._tokens)
@@ -170,13 +169,10 @@ class TermIndex:
         is_common = index in self._commands and self._forms.get(form_of(line), 0) >= COMMON
         return (is_old or is_common) and not names_error(line)
 
-    def _count_forms(self, index: int, item: Item, *, is_result: bool) -> None:
-        """Note what an item repeats."""
-        if isinstance(item, FunctionCall):
-            self._calls[item.call_id] = item
+    def _count_forms(self, index: int, item: Item, call: FunctionCall | None, *, is_result: bool) -> None:
+        """Note what an item repeats; `call` is that of an output."""
         if isinstance(item, FunctionCallOutput) and item.name == RECALL:
             self._recalled.add(index)
-        call = self._calls.pop(item.call_id, None) if isinstance(item, FunctionCallOutput) else None
         if call is not None and (command := command_of(call)) is not None:
             self._runs[index] = command
             self._last_runs[command] = index

@@ -5,7 +5,7 @@ What follows from it for a trim is in `priority.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -155,12 +155,16 @@ def file_access(tool: str, arguments: str, rule: ToolRule | None = None) -> File
     return _access(values, PATHS, writes=name in WRITERS) if name in READERS or name in WRITERS else None
 
 
+def named_text(values: Mapping[str, object], names: Iterable[str]) -> tuple[str, str] | None:
+    """Return the first of these arguments that is a text and not blank, with its name; None without one."""
+    return next(((name, value) for name in names if isinstance(value := values.get(name), str) and value.strip()), None)
+
+
 def subject_of(call: FunctionCall) -> str | None:
     """Return what a call is about: the path of a file, or the first line of a command; None if it names neither."""
-    values = object_of(call.arguments) or {}
     keys = (*PATHS, *(() if tool_name(call.name) in EDITORS else COMMANDS))
-    subject = next((value for key in keys if isinstance(value := values.get(key), str) and value.strip()), None)
-    return None if subject is None else subject.strip().split("\n", 1)[0]
+    subject = named_text(object_of(call.arguments) or {}, keys)
+    return None if subject is None else subject[1].strip().split("\n", 1)[0]
 
 
 def is_writer(tool: str, arguments: str) -> bool:
@@ -177,7 +181,7 @@ def is_writer(tool: str, arguments: str) -> bool:
 
 
 def _access(values: Mapping[str, object], names: tuple[str, ...], *, writes: bool) -> FileAccess | None:
-    named = next(((name, value) for name in names if isinstance(value := values.get(name), str) and value.strip()), None)
+    named = named_text(values, names)
     if named is None:
         return None
     other_names = (name for name, value in values.items() if value is not None and name != named[0])

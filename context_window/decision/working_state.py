@@ -15,7 +15,7 @@ from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from session.json_strings import object_of, string_values
 
 from .placeholders import MARK, TAKEN
-from .tool_rules import COMMANDS, EDITORS, PATHS, READERS, WRITERS, tool_name
+from .tool_rules import COMMANDS, EDITORS, PATHS, READERS, WRITERS, named_text, tool_name
 
 PLANNERS = frozenset(("todowrite", "todo_write", "update_plan", "write_todos", "updateplan", "plan"))
 """Names of tools that write a plan, in lower case."""
@@ -38,6 +38,8 @@ ERROR_LINES = 12
 """Most lines of a failing output, the last ones that name an error."""
 AROUND = 8
 """Lines shown on each side of an edit."""
+MOST_SEARCHED = 2000
+"""Characters of arguments from which on only the argument that names the file is taken for a path."""
 MOST_LINES = 3000
 """A longer text is not put together: it is hardly a file under edit."""
 
@@ -148,12 +150,16 @@ def edited_path(call: FunctionCall) -> str | None:
     values = object_of(call.arguments) or {}
     if name in EDITORS and values.get("command") in ("view", "undo_edit"):
         return None
-    return next((value for key in PATHS if isinstance(value := values.get(key), str) and value.strip()), None)
+    named = named_text(values, PATHS)
+    return None if named is None else named[1]
 
 
 def paths_in(call: FunctionCall) -> set[str]:
     """Return what may be paths of files in a call's arguments."""
-    return set(_PATH.findall(call.arguments)) if len(call.arguments) < 2000 else {path} if (path := edited_path(call)) else set()
+    if len(call.arguments) < MOST_SEARCHED:
+        return set(_PATH.findall(call.arguments))
+    path = edited_path(call)
+    return set() if path is None else {path}
 
 
 def edits_of(value: Any) -> Iterator[tuple[str | None, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..decision.plan import Action, Plan
-from ..decision.plan_text import DONE, Run, action_totals, never_sent_lines, overhead_stands_out, runs, tight_budget
+from ..decision.plan_text import DONE, RESTATED, Run, action_totals, never_sent_lines, overhead_stands_out, runs, tight_budget
 from ..errors import FEWER_TOOLS, OUTSIDE_ITEMS
 from .charts import length_bar
 from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
@@ -29,7 +29,6 @@ RUNS_LISTED = 15
 """Runs of changes that are listed by default."""
 UPPER_BOUND = "upper bound"
 """Marks the overhead if the total is based on the provider's reports. The items have our own counts, so the bound is in the overhead."""
-NOTE_ABOUT_THE_WORK = "The note restates the plan, the last failure and the files under edit, as far as the view lacks them"
 MARGIN = "The overhead includes a margin: the removed items may have cost less than we counted for them."
 """Why a bound on the overhead grows with a trim."""
 EXAMPLE_LINES = 12
@@ -75,7 +74,7 @@ def plan_lines(display: PlanDisplay, width: int, glyphs: Glyphs) -> list[Line]:
     if never_sent := "; ".join(never_sent_lines(plan)):
         lines += [[], *_wrapped(f"Not counted: {never_sent}.", width, glyphs, QUIET)]
     if plan.state_note is not None:
-        lines += [[], *_wrapped(f"{NOTE_ABOUT_THE_WORK}.", width, glyphs, QUIET)]
+        lines += [[], *_wrapped(f"The note restates {RESTATED}.", width, glyphs, QUIET)]
     changes = runs(plan)
     if changes and not display.brief:
         listed = changes if display.most is None else changes[: display.most]

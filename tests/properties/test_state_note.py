@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -88,16 +89,23 @@ class Coder:
                 failure = f"E   ValueError: compute_{number} has no quarter"
                 self.call("bash", "\n".join([*names, failure, "FAILED tests/test_app.py::test_quarter"]), command="pytest -v")
 
+    def work(self, manager: ContextWindowManager) -> Iterator[Session]:
+        """Take 60 steps, and yield the view of each request."""
+        for number in range(60):
+            self.step(number)
+            yield manager.process_session(self.log)
+
+
+def manager_of_coder() -> ContextWindowManager:
+    return ContextWindowManager(context_window=ContextWindow(max_tokens=14_000, strategy=Extract()))
+
 
 def test_after_trims_the_coder_sees_what_it_works_on() -> None:
     """The plan, the last failure, the user's rules, and the file read last before an edit are whole; of a digest, at most 5 % are lines of
     tests that passed."""
     coder = Coder()
-    manager = ContextWindowManager(context_window=ContextWindow(max_tokens=14_000, strategy=Extract()))
     notes, digest_lines, passed = set(), 0, 0
-    for number in range(60):
-        coder.step(number)
-        view = manager.process_session(coder.log)
+    for number, view in enumerate(coder.work(manager_of_coder())):
         seen = "\n".join("\n".join(texts_of(item)) or text_of(item) for item in view.items)
         for section in (plan_of_work(coder.log.items), last_failure(coder.log.items)):
             assert section is None or all(line in seen for line in section.lines)
@@ -115,11 +123,8 @@ def test_after_trims_the_coder_sees_what_it_works_on() -> None:
 
 
 def test_a_model_that_cannot_recall_is_told_of_no_ids() -> None:
-    coder = Coder()
-    manager = ContextWindowManager(context_window=ContextWindow(max_tokens=14_000, strategy=Extract()))
-    for number in range(60):
-        coder.step(number)
-        view = manager.process_session(coder.log)
+    coder, manager = Coder(), manager_of_coder()
+    view = [*coder.work(manager)][-1]
     (note,) = (item for item in view.items if is_note(item))
     assert any(item.id in text_of(note) for item in coder.log.items)
     bare = unnamed(note)
@@ -129,11 +134,8 @@ def test_a_model_that_cannot_recall_is_told_of_no_ids() -> None:
 
 
 def test_a_view_with_a_note_is_saved_and_read() -> None:
-    coder = Coder()
-    manager = ContextWindowManager(context_window=ContextWindow(max_tokens=14_000, strategy=Extract()))
-    for number in range(60):
-        coder.step(number)
-        view = manager.process_session(coder.log)
+    coder, manager = Coder(), manager_of_coder()
+    view = [*coder.work(manager)][-1]
     assert any(map(is_note, view.items))
     saved = Session.from_dict(json.loads(json.dumps(view.to_dict())))
     assert saved.items == view.items
