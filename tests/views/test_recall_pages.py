@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window import ContextWindow, ContextWindowManager, Extract, FunctionCall, FunctionCallOutput, Image, Message, Session
+from context_window import ContextWindow, ContextWindowManager, Document, Extract, FunctionCall, FunctionCallOutput, Image, Message, Session
 from context_window.recall import PAGE, Recalled, page_of, recall_tool
 from context_window.recall_pages import LONGEST_LINE, Source, found, lines_of
 from session.parts import Text
@@ -72,6 +72,11 @@ def test_a_short_content_is_returned_as_it_is_with_its_images() -> None:
     log = Session([Message("user", [Text("See:"), image], id="m")])
     assert ask(log, id="m").output == (Text("See:"), image)
     assert ask(log, id="m", from_line=2).text == "[its last line is 1; pass a from_line of at most 1]"
+
+
+def test_an_answer_as_text_has_plain_text_documents_and_names_the_rest() -> None:
+    parts = [Text("See:"), Document(text="a plain text"), Document(url="https://example.org/a.pdf"), Image(url="https://example.org/a.png")]
+    assert ask(Session([Message("user", parts, id="m")]), id="m").text == "See:\na plain text\n[document]\n[image]"
 
 
 def test_a_page_is_a_tenth_of_the_window_at_most() -> None:
