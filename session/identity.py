@@ -80,14 +80,6 @@ def digested(digest: Item) -> list[Mapping[str, object]]:
     return [entry for entry in record if isinstance(entry, Mapping)] if isinstance(record, Sequence) and not isinstance(record, str) else []
 
 
-def is_pinned_twin(first: Item, second: Item) -> bool:
-    """True if two items differ in nothing but the pin."""
-    if type(first) is not type(second) or first.pinned == second.pinned:
-        return False
-    pairs = ((getattr(first, spec.name), getattr(second, spec.name)) for spec in fields(first) if spec.name != "pinned")
-    return all(a is b or a == b for a, b in pairs)
-
-
 def with_id(item: AnyItem, item_id: str) -> AnyItem:
     """Return the item with this id. If the id changes, `extra` records the original one."""
     return item if item_id == item.id else replace(item, id=item_id, extra={ORIGINAL_ID: item.id, **item.extra})

@@ -47,11 +47,6 @@ class Transcript:
     account: TranscriptAccount
 
     @property
-    def is_saved_session(self) -> bool:
-        """True if the file is a saved session, False if it is a tool's log."""
-        return self.account.format == SESSION_JSON
-
-    @property
     def lacks_system_prompt(self) -> bool:
         """True if this is a tool's log without the system prompt. A session built by a program has none only if there was none."""
         from session.items import MessageCategory

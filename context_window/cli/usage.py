@@ -183,15 +183,13 @@ def _count_others(transcript: Transcript, manager: ContextWindowManager) -> list
 
 
 def _show_report(result: ReadReport) -> None:
-    from ..display.glyphs import QUIET
-    from ..display.lines import Span, wrapped
+    from ..display.lines import paragraphs
     from ..display.usage import WIDEST, other_session_lines, usage_draw
 
     report, other_sizes, transcript = result.report, result.other_sizes, result.transcript
     show(usage_draw(report))
-    footnotes = _footnotes(report, transcript)
-    if footnotes:
-        show(lambda width, glyphs: [[Span(line, QUIET)] for text in footnotes for line in wrapped(text, min(width, WIDEST), glyphs)])
+    if footnotes := _footnotes(report, transcript):
+        show(lambda width, glyphs: paragraphs(footnotes, min(width, WIDEST), glyphs))
     if other_sizes:
         say()
         show(lambda width, glyphs: other_session_lines(other_sizes, transcript.main_count, width, glyphs))

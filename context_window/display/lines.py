@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from .glyphs import Glyphs
+from .glyphs import QUIET, Glyphs
 
 
 class Span(NamedTuple):
@@ -112,6 +112,11 @@ def wrapped(text: str, width: int, glyphs: Glyphs) -> list[str]:
     return lines
 
 
+def paragraphs(texts: Iterable[str], width: int, glyphs: Glyphs) -> list[Line]:
+    """Return texts in a quiet style, each broken at blanks into lines."""
+    return [[Span(line, QUIET)] for text in texts for line in wrapped(text, width, glyphs)]
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table.
@@ -147,7 +152,7 @@ class Column:
         return min(self.width, max(MINIMUM_TEXT, width_of(self.head))) if self.is_elastic and not self.is_last_resort else self.width
 
 
-def table(columns: Sequence[Column], width: int, glyphs: Glyphs, *, heads: bool = True) -> list[Line]:
+def table(columns: Sequence[Column], width: int, glyphs: Glyphs) -> list[Line]:
     """Return the lines of a table. If it is too wide, columns are left out by `priority`, then texts are truncated."""
     columns = list(columns)
     while _total_width(column.least_width for column in columns) > width:
@@ -161,9 +166,9 @@ def table(columns: Sequence[Column], width: int, glyphs: Glyphs, *, heads: bool 
             excess = _total_width(widths) - width
             floor = min(columns[index].least_width, widths[index]) if _total_width(column.least_width for column in columns) <= width else 1
             widths[index] = max(floor, widths[index] - max(0, excess))
-    lines = [_row([Span(column.head, "dim") for column in columns], columns, widths, glyphs)] if heads else []
     count = max((len(column.cells) for column in columns), default=0)
-    return lines + [_row([column.cells[row] for column in columns], columns, widths, glyphs) for row in range(count)]
+    rows = [[Span(column.head, "dim") for column in columns], *([column.cells[row] for column in columns] for row in range(count))]
+    return [_row(row, columns, widths, glyphs) for row in rows]
 
 
 def _total_width(widths: Iterable[int]) -> int:

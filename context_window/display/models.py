@@ -9,7 +9,7 @@ from itertools import groupby
 
 from ..models import ModelFacts
 from .glyphs import QUIET, STRONG, Glyphs
-from .lines import Column, Line, Span, table, wrapped
+from .lines import Column, Line, Span, paragraphs, table
 
 WIDEST = 120
 """Maximum width in columns."""
@@ -44,7 +44,7 @@ def model_lines(models: Sequence[ModelFacts], priced_on: datetime, width: int, g
         lines += [next(remaining_rows) for _ in block]
     titles = {span.text for span in head}
     legend = " ".join([UNITS.format(day=f"{priced_on:%Y-%m-%d}"), *(legend for title, legend in LEGENDS.items() if title in titles)])
-    return [*lines, [], *([Span(line, QUIET)] for line in wrapped(legend, width, glyphs))]
+    return [*lines, [], *paragraphs([legend], width, glyphs)]
 
 
 def _columns(models: Sequence[ModelFacts], glyphs: Glyphs) -> list[Column]:

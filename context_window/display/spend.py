@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from ..spend.tables import SpendRow
-from .glyphs import QUIET, STRONG, Glyphs
-from .lines import Column, Line, Span, table, wrapped
+from .glyphs import STRONG, Glyphs
+from .lines import Column, Line, Span, paragraphs, table
 
 WIDEST = 120
 """Maximum width in columns."""
@@ -48,7 +48,7 @@ def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, footnotes
     hidden = [head for head in PARTS if head not in heads and any(amounts[head][0])]
     if hidden:
         footnotes = [f"The total includes columns for which there is no room here: {', '.join(hidden)}.", *footnotes]
-    return [*lines, *([Span(line, QUIET)] for footnote in footnotes for line in wrapped(footnote, width, glyphs))]
+    return [*lines, *paragraphs(footnotes, width, glyphs)]
 
 
 def money(row: SpendRow) -> str:

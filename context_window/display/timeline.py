@@ -8,7 +8,7 @@ from itertools import accumulate, groupby, pairwise
 
 from ..timeline.points import MarkerKind, Point, Timeline
 from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
-from .lines import Column, Line, Span, flow, table, width_of, wrapped
+from .lines import Column, Line, Span, flow, paragraphs, table, width_of
 from .usage import heading
 
 WIDEST = 120
@@ -43,8 +43,7 @@ def timeline_lines(timeline: Timeline, title: str, footnotes: Sequence[str], wid
         lines += [[], *_chart(timeline, width, glyphs), [], *flow(_legend(timeline, glyphs), width, glyphs)]
     for block in (_jumps(timeline, width, glyphs), _marker_table(timeline, width, glyphs)):
         lines += [[], *block] if block else []
-    texts = [text for footnote in footnotes for text in wrapped(footnote, width, glyphs)]
-    return [*lines, *([[]] if texts else []), *([Span(text, QUIET)] for text in texts)]
+    return [*lines, *([[]] if footnotes else []), *paragraphs(footnotes, width, glyphs)]
 
 
 def _headline(timeline: Timeline) -> Iterator[Span]:
@@ -187,8 +186,8 @@ def _marker_table(timeline: Timeline, width: int, glyphs: Glyphs) -> list[Line]:
         Column("cause", [Span(glyphs.safe(marker.cause)) for _, marker in listed], is_left=True, is_elastic=True, priority=2),
     ]
     omitted = len(markers) - len(listed)
-    footer = [[Span(text, QUIET)] for text in wrapped(f"{glyphs.ellipsis} and {omitted:,} smaller ones", width, glyphs)] if omitted else []
-    return [*table(columns, width, glyphs), *footer]
+    footer = [f"{glyphs.ellipsis} and {omitted:,} smaller ones"] if omitted else []
+    return [*table(columns, width, glyphs), *paragraphs(footer, width, glyphs)]
 
 
 def _name(point: Point) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..usage.report import UsageReport
-from .glyphs import QUIET, STRONG, Glyphs
-from .lines import Column, Line, Span, table, wrapped
+from .glyphs import STRONG, Glyphs
+from .lines import Column, Line, Span, paragraphs, table
 
 WIDEST = 120
 """Maximum width in columns."""
@@ -37,4 +37,4 @@ def usage_table(reports: Sequence[UsageReport], width: int, glyphs: Glyphs) -> l
         Column("in use", [Span(f"{report.total / report.budget:.1%}") for report in reports]),
         Column("", [Span("over" if report.over_budget else "") for report in reports], is_left=True),
     ]
-    return [*table(columns, width, glyphs), *([Span(line, QUIET)] for line in wrapped(FOOTNOTE, width, glyphs))]
+    return [*table(columns, width, glyphs), *paragraphs([FOOTNOTE], width, glyphs)]

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from ..timeline.why import Why
 from .glyphs import QUIET, STRONG, STYLES, Glyphs
-from .lines import Column, Line, Span, table, wrapped
+from .lines import Column, Line, Span, paragraphs, table
 from .timeline import WIDEST, cents
 from .usage import heading
 
@@ -28,7 +28,7 @@ def why_lines(why: Why, title: str, width: int, glyphs: Glyphs) -> list[Line]:
     blocks = [*heading(title, why.timeline.model or "", width, glyphs)], _parts(why, width, glyphs)
     lists = _tools(why, width, glyphs), _items(why, width, glyphs), _breaks(why, width, glyphs), _rereads(why, width, glyphs)
     lines = [line for block in (*blocks, *lists) if block for line in ([], *block)][1:]
-    return [*lines, [], *([Span(text, QUIET)] for footnote in footnotes_of(why) for text in wrapped(footnote, width, glyphs))]
+    return [*lines, [], *paragraphs(footnotes_of(why), width, glyphs)]
 
 
 def _parts(why: Why, width: int, glyphs: Glyphs) -> list[Line]:

@@ -61,7 +61,9 @@ class LogTools:
         return text_of(usage_draw(self._manager(session).usage(session, title="this session")), REPORT_WIDTH)
 
     def recall(self, id: str = "", from_line: int = 0, lines: int = 0, query: str = "") -> str:
-        """Return content of the session, whether or not it is still in the window. Images, and documents whose text is not known, are only named.
+        """Return content of the session, whether or not it is still in the window.
+
+        Images, and documents whose text is not known, are only named.
 
         Args:
             id: The item's id, as a search or a placeholder names it, or a range of ids.

@@ -12,8 +12,9 @@ from ..display.spend import money
 from ..pages import Chart, HtmlPage, document
 from ..pages.chart import MarkerShape
 from ..pages.templates import filled
-from ..spend.tables import SpendRow, sum_of
+from ..spend.tables import sum_of
 from ..timeline import MarkerKind, Point, Timeline
+from .billed import BILLED_BANDS, billed
 
 FOLDER = Path(__file__).parent
 ROWS_MAX = 20
@@ -21,7 +22,6 @@ ROWS_MAX = 20
 NEAR = 2
 """A budget above so many times the largest prompt is not drawn."""
 WINDOW_BANDS = (*(category.value for category in PRIORITY), "overhead")
-BILLED_BANDS = ("cache reads", "input", "cache writes", "output")
 SHAPES: dict[MarkerKind, MarkerShape] = {
     MarkerKind.TRIM: "trim",
     MarkerKind.COMPACTION: "compaction",
@@ -73,9 +73,7 @@ def _window_chart(timeline: Timeline) -> Chart:
 
 def _billed_chart(timeline: Timeline) -> Chart:
     """Return the chart of billed tokens by their price. It has no points if the log reports none."""
-    points = [
-        pages.ChartPoint(_name(point), _billed(sum_of("", [point.request]))) for point in timeline.points if point.request is not None
-    ]
+    points = [pages.ChartPoint(_name(point), billed(sum_of("", [point.request]))) for point in timeline.points if point.request is not None]
     return Chart("billed", "Billed tokens of each request", BILLED_BANDS, points)
 
 
@@ -83,10 +81,6 @@ def _money_chart(timeline: Timeline) -> Chart:
     """Return the chart of dollars by request. It has no points if no price is known."""
     points = [pages.ChartPoint(_name(point), (float(point.cost),)) for point in timeline.points if point.cost is not None]
     return Chart("money", "Price of each request", ("price",), points, unit="US dollars", first_band=5)
-
-
-def _billed(row: SpendRow) -> tuple[float, ...]:
-    return row.cache_read, row.input_tokens, row.cache_write + row.cache_write_1h, row.output_tokens
 
 
 def _markers(point: Point) -> tuple[pages.ChartMarker, ...]:

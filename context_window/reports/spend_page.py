@@ -13,6 +13,7 @@ from ..pages import Chart, ChartPoint, HtmlPage, document
 from ..pages.templates import filled
 from ..spend.ledger import LogFault
 from ..spend.tables import SpendRow, leading, local_day, spend_by, sum_of
+from .billed import BILLED_BANDS, billed
 from .periods import period_for, period_names
 
 FOLDER = Path(__file__).parent
@@ -22,8 +23,7 @@ ROWS_MAX = 50
 MODELS_MAX = 7
 """Models with a band of their own in the chart of money. One more band is for the others."""
 OTHERS = "other models"
-KINDS = ("cache reads", "input", "cache writes", "output")
-"""Bands of the chart of tokens."""
+TITLE = "Tokens and money"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,11 @@ class Table:
     rows: Sequence[SpendRow]
 
 
-def spend_page(
-    requests: Sequence[Request], *, title: str = "Tokens and money", utc: bool = False, repeated: int = 0, faults: Sequence[LogFault] = ()
-) -> HtmlPage:
+def spend_page(requests: Sequence[Request], *, utc: bool = False, repeated: int = 0, faults: Sequence[LogFault] = ()) -> HtmlPage:
     """Return the report on these requests. Its figures are those of `context-window spend`.
 
     Args:
         requests: The requests.
-        title: Title of the page.
         utc: True for days of UTC. Default: the machine's time zone.
         repeated: Reports that were left out since another log has the same request.
         faults: Logs that could not be read in full.
@@ -58,7 +55,7 @@ def spend_page(
     body = filled(
         "spend.html",
         FOLDER,
-        title=title,
+        title=TITLE,
         total=sum_of("total", requests),
         sessions=len({request.session for request in requests}),
         first=min(days).isoformat() if days else "",
@@ -72,7 +69,7 @@ def spend_page(
         faults=faults,
         money=money,
     )
-    return document(title, body)
+    return document(TITLE, body)
 
 
 def _by_cost(row: SpendRow) -> tuple[object, ...]:
@@ -98,9 +95,5 @@ def _token_chart(rows: Sequence[SpendRow], period: str, names: Sequence[str]) ->
     """Return the chart of tokens by period, stacked by their price."""
     by_name = {row.name: row for row in rows}
     empty = SpendRow("")
-    points = [ChartPoint(name, _amounts(by_name.get(name, empty))) for name in names]
-    return Chart("tokens", f"Tokens by {period}", KINDS, points, point_name=period)
-
-
-def _amounts(row: SpendRow) -> tuple[float, ...]:
-    return row.cache_read, row.input_tokens, row.cache_write + row.cache_write_1h, row.output_tokens
+    points = [ChartPoint(name, billed(by_name.get(name, empty))) for name in names]
+    return Chart("tokens", f"Tokens by {period}", BILLED_BANDS, points, point_name=period)

@@ -81,7 +81,7 @@ def rates_of(request: Request) -> Rates | None:
     except (OverflowError, ValueError, OSError):
         return None
     starts = _starts(request.model, day)
-    step = bisect_left(starts, request.total - request.output_tokens)
+    step = bisect_left(starts, request.prompt)
     return _rates(request.model, day, starts[step - 1] + 1 if step else 0)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,16 +16,14 @@ _HASH = re.compile(rb'(?<!\\)"projectHash"\s*:\s*"([0-9a-f]{64})"')
 _SUB_AGENT = re.compile(rb'"source"\s*:\s*\{\s*"subagent"')
 
 
-def newest_log(folder: Path | None = None, *, environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path | None:
+def newest_log(folder: Path | None = None) -> Path | None:
     """Return the log that was written last, or None if there is none. Logs of sub-agents do not count.
 
     Args:
         folder: Only sessions of this folder; if it has none, those of the nearest folder above it that has some. Default: all sessions.
-        environment: As for `log_patterns`.
-        home: As for `log_patterns`.
     """
     best: tuple[int, Path] | None = None
-    for path in _by_time(find_logs(environment=environment, home=home)):
+    for path in _by_time(find_logs()):
         head = _head(path)
         if not head or _SUB_AGENT.search(head):
             continue

@@ -13,20 +13,11 @@ from session.transcripts.reported_requests import Request
 
 from .errors import missing
 from .money import cost_of
-from .tables import local_day
+from .tables import AMOUNTS, local_day
 
 GROUP = 50_000
 """Requests that are converted at a time."""
 TEXTS = ("id", "tool", "model", "project", "session", "agent")
-AMOUNTS = {
-    "input_tokens": "input_tokens",
-    "cache_read_tokens": "cache_read",
-    "cache_write_tokens": "cache_write",
-    "cache_write_1h_tokens": "cache_write_1h",
-    "output_tokens": "output_tokens",
-    "reasoning_tokens": "reasoning",
-}
-"""The attributes of a request by their columns, which have the names of `--json`."""
 PLACES = 15
 """Decimal places of a price."""
 SMALLEST = Decimal(1).scaleb(-PLACES)

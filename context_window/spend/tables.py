@@ -15,6 +15,15 @@ from .money import cost_of
 
 UNKNOWN = "(unknown)"
 MAIN = "(main)"
+AMOUNTS = {
+    "input_tokens": "input_tokens",
+    "cache_read_tokens": "cache_read",
+    "cache_write_tokens": "cache_write",
+    "cache_write_1h_tokens": "cache_write_1h",
+    "output_tokens": "output_tokens",
+    "reasoning_tokens": "reasoning",
+}
+"""The attributes of a request, and of a row, by their names in JSON and Parquet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +70,7 @@ class SpendRow:
         return {
             "name": self.name,
             "requests": self.requests,
-            "input_tokens": self.input_tokens,
-            "cache_read_tokens": self.cache_read,
-            "cache_write_tokens": self.cache_write,
-            "cache_write_1h_tokens": self.cache_write_1h,
-            "output_tokens": self.output_tokens,
-            "reasoning_tokens": self.reasoning,
+            **amounts_by_name(self),
             "total_tokens": self.total,
             "cost_usd": None if cost is None else f"{cost:f}",
             "unpriced_requests": self.unpriced,
@@ -76,6 +80,11 @@ class SpendRow:
         """Return the sum of both rows under this row's name."""
         names = [name for name in self.__dataclass_fields__ if name != "name"]
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in names})
+
+
+def amounts_by_name(figures: SpendRow | Request) -> dict[str, int]:
+    """Return the tokens of a row or a request by their names in JSON."""
+    return {column: getattr(figures, name) for column, name in AMOUNTS.items()}
 
 
 def local_day(request: Request, *, utc: bool = False) -> date | None:
@@ -165,12 +174,7 @@ def sum_of(name: str, requests: Sequence[Request]) -> SpendRow:
     return SpendRow(
         name,
         len(requests),
-        input_tokens=sum(request.input_tokens for request in requests),
-        cache_read=sum(request.cache_read for request in requests),
-        cache_write=sum(request.cache_write for request in requests),
-        cache_write_1h=sum(request.cache_write_1h for request in requests),
-        output_tokens=sum(request.output_tokens for request in requests),
-        reasoning=sum(request.reasoning for request in requests),
+        **{name: sum(getattr(request, name) for request in requests) for name in AMOUNTS.values()},
         cost=sum((cost for cost in costs if cost is not None), Decimal(0)),
         unpriced=costs.count(None),
     )

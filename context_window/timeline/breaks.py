@@ -44,8 +44,7 @@ def cached_prefix(request: Request) -> int:
 
 def lost_tokens(before: Request, request: Request) -> int:
     """Return the tokens by which the cache reads fall below what the request before left in the cache; 0 without a cache break."""
-    prompt = request.total - request.output_tokens
-    uncached = min(cached_prefix(before), prompt) - request.cache_read
+    uncached = min(cached_prefix(before), request.prompt) - request.cache_read
     return uncached if uncached >= LEAST else 0
 
 

@@ -93,7 +93,7 @@ def _point(
     items: Sequence[Item], state: WindowState, passed: Sequence[WindowState], event: RequestEvent, number: int, *, is_next: bool
 ) -> Point:
     request, correction = event.request, state.correction
-    prompt = 0 if request is None else request.total - request.output_tokens
+    prompt = 0 if request is None else request.prompt
     if prompt:
         correction = prompt - state.counted
     rows = rows_of(state.tokens, state.overhead, correction)
@@ -152,5 +152,5 @@ def _shrunk(before: Request | None, request: Request | None) -> int:
     """Return the tokens by which the tool has made a prompt smaller, as far as two reports show it; 0 if it has not."""
     if before is None or request is None or before.agent != request.agent or before.model != request.model:
         return 0
-    old, new = before.total - before.output_tokens, request.total - request.output_tokens
+    old, new = before.prompt, request.prompt
     return old - new if new and old - new >= max(TRIMMED_LEAST, old // TRIMMED_PART) else 0

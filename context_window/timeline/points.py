@@ -12,7 +12,7 @@ from session.items import MessageCategory
 from session.transcripts.reported_requests import Request
 from session.units import PRIORITY
 
-from ..spend.tables import SpendRow, sum_of
+from ..spend.tables import SpendRow, amounts_by_name, sum_of
 
 
 class MarkerKind(StrEnum):
@@ -188,15 +188,7 @@ class Timeline:
 
 def reported_figures(request: Request) -> dict[str, Any]:
     """Return a report as JSON values."""
-    return {
-        "model": request.model,
-        "input_tokens": request.input_tokens,
-        "cache_read_tokens": request.cache_read,
-        "cache_write_tokens": request.cache_write,
-        "cache_write_1h_tokens": request.cache_write_1h,
-        "output_tokens": request.output_tokens,
-        "reasoning_tokens": request.reasoning,
-    }
+    return {"model": request.model, **amounts_by_name(request)}
 
 
 def dollars(cost: Decimal | None) -> str | None:

@@ -110,14 +110,10 @@ def savings_of(events: Sequence[RequestEvent], states: Sequence[WindowState], vi
         trims=sum(view.stable is not None and view.is_altered for view in views.states),
         cost=sum((cost for *_, cost in priced), Decimal(0)),
         managed_cost=sum((_price(request, managed, cost) for request, managed, cost in priced), Decimal(0)),
-        prompt_tokens=sum(_prompt(request) for request, *_ in priced),
-        managed_prompt_tokens=sum(_prompt(managed) for _, managed, _ in priced),
-        largest=max((_prompt(managed) for _, managed, _ in priced), default=0),
+        prompt_tokens=sum(request.prompt for request, *_ in priced),
+        managed_prompt_tokens=sum(managed.prompt for _, managed, _ in priced),
+        largest=max((managed.prompt for _, managed, _ in priced), default=0),
     )
-
-
-def _prompt(request: Request) -> int:
-    return request.total - request.output_tokens
 
 
 def _managed(events: Sequence[RequestEvent], states: Sequence[WindowState], views: ViewWalk) -> Iterator[tuple[Request, Request]]:
@@ -126,7 +122,7 @@ def _managed(events: Sequence[RequestEvent], states: Sequence[WindowState], view
     unlogged: int | None = None
     for event in events:
         request = event.request
-        if request is None or not _prompt(request):
+        if request is None or not request.prompt:
             continue
         if event.state >= len(views.states):
             yield request, request
@@ -134,15 +130,15 @@ def _managed(events: Sequence[RequestEvent], states: Sequence[WindowState], view
         state, view = states[event.state], views.states[event.state]
         passed = views.states[last_state + 1 : event.state + 1]
         last_state = max(last_state, event.state)
-        unlogged = max(0, _prompt(request) - state.counted) if unlogged is None else unlogged
+        unlogged = max(0, request.prompt - state.counted) if unlogged is None else unlogged
         altered = altered or view.is_altered
         if not altered:
-            before = _prompt(request)
+            before = request.prompt
             yield request, request
             continue
-        fixed = unlogged if _prompt(request) > unlogged else 0
-        factor = (_prompt(request) - fixed) / max(1, state.counted)
-        prompt = max(1, min(_prompt(request), fixed + round(view.counted * factor)))
+        fixed = unlogged if request.prompt > unlogged else 0
+        factor = (request.prompt - fixed) / max(1, state.counted)
+        prompt = max(1, min(request.prompt, fixed + round(view.counted * factor)))
         stable = min((passing.stable for passing in passed if passing.stable is not None), default=None)
         cacheable = before if stable is None else fixed + round((view.overhead + stable) * factor)
         yield request, _smaller(request, prompt, min(cacheable, before))
@@ -152,7 +148,7 @@ def _managed(events: Sequence[RequestEvent], states: Sequence[WindowState], view
 def _smaller(request: Request, prompt: int, cacheable: int) -> Request:
     """Return the request with this many prompt tokens; at most `cacheable` of them are read from the cache."""
     cache_read = min(request.cache_read, cacheable, prompt)
-    rest, real_rest = prompt - cache_read, _prompt(request) - request.cache_read
+    rest, real_rest = prompt - cache_read, request.prompt - request.cache_read
     if real_rest <= 0:
         return replace(request, input_tokens=0, cache_read=cache_read, cache_write=rest, cache_write_1h=0)
     cache_write, for_hour = (rest * tokens // real_rest for tokens in (request.cache_write, request.cache_write_1h))

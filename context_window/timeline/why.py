@@ -219,7 +219,7 @@ def _enter(lifetimes: Lifetimes, walk: WindowWalk, state: WindowState, start: in
 
 def _charge(lifetimes: Lifetimes, state: WindowState, request: Request, rates: Rates, scale: float) -> float:
     """Charge the items of a request, and return the cost of the rest of its prompt."""
-    prompt, items = request.total - request.output_tokens, sum(state.tokens)
+    prompt, items = request.prompt, sum(state.tokens)
     is_scaled = prompt < state.counted
     factor = prompt / state.counted if is_scaled else 1.0
     regions = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from . import claude_code, cline, codex, copilot_cli, gemini_cli, opencode, pi
 from .codex.content import usage_of as codex_usage
@@ -53,9 +53,29 @@ class Request:
     cost: Decimal | None = None
 
     @property
+    def prompt(self) -> int:
+        """Tokens of the prompt."""
+        return self.input_tokens + self.cache_read + self.cache_write + self.cache_write_1h
+
+    @property
     def total(self) -> int:
         """All tokens of the request: prompt and answer."""
-        return self.input_tokens + self.cache_read + self.cache_write + self.cache_write_1h + self.output_tokens
+        return self.prompt + self.output_tokens
+
+
+class Amounts(TypedDict):
+    """The amounts of a request that every format reports."""
+
+    input_tokens: int
+    cache_read: int
+    cache_write: int
+    output_tokens: int
+
+
+def amounts_of(counts: Counts) -> Amounts:
+    """Return the counts under the names that a request has for them."""
+    uncached, cache_read, cache_write, output_tokens, _ = counts
+    return Amounts(input_tokens=uncached, cache_read=cache_read, cache_write=cache_write, output_tokens=output_tokens)
 
 
 class RequestReader(Protocol):
@@ -143,9 +163,7 @@ class CodexReader:
             self._project,
             self._session,
             self._agent,
-            input_tokens=counts.input_tokens,
-            cache_read=counts.cache_read_tokens,
-            output_tokens=counts.output_tokens,
+            **amounts_of(counts),
             reasoning=count_at(last, "reasoning_output_tokens"),
         )
 
@@ -171,9 +189,7 @@ class GeminiReader:
                     text_at(message, "model"),
                     self._project,
                     self._session,
-                    input_tokens=counts.input_tokens,
-                    cache_read=counts.cache_read_tokens,
-                    output_tokens=counts.output_tokens,
+                    **amounts_of(counts),
                     reasoning=count_at(tokens, "thoughts"),
                 )
 
@@ -202,10 +218,7 @@ class OpencodeReader:
                     text_at(object_at(info, "path"), "cwd") or text_at(session, "directory"),
                     parent or session_id,
                     session_id if "parentID" in session else "",
-                    input_tokens=counts.input_tokens,
-                    cache_read=counts.cache_read_tokens,
-                    cache_write=counts.cache_write_tokens,
-                    output_tokens=counts.output_tokens,
+                    **amounts_of(counts),
                     reasoning=count_at(tokens, "reasoning"),
                     cost=dollars(step.get("cost")),
                 )
@@ -234,10 +247,7 @@ class PiReader:
                 text_at(message, "model"),
                 self._project,
                 self._session,
-                input_tokens=counts.input_tokens,
-                cache_read=counts.cache_read_tokens,
-                cache_write=counts.cache_write_tokens,
-                output_tokens=counts.output_tokens,
+                **amounts_of(counts),
                 cost=dollars(object_at(usage, "cost").get("total")),
             )
 
@@ -262,10 +272,7 @@ class ClineReader:
                 "",
                 session,
                 "" if agent == "lead" else agent,
-                input_tokens=counts.input_tokens,
-                cache_read=counts.cache_read_tokens,
-                cache_write=counts.cache_write_tokens,
-                output_tokens=counts.output_tokens,
+                **amounts_of(counts),
                 cost=dollars(metrics.get("cost")),
             )
 
@@ -300,10 +307,7 @@ class CopilotReader:
             model,
             self._project,
             self._session,
-            input_tokens=counts.input_tokens,
-            cache_read=counts.cache_read_tokens,
-            cache_write=counts.cache_write_tokens,
-            output_tokens=counts.output_tokens,
+            **amounts_of(counts),
             reasoning=count_at(usage, "reasoningTokens"),
         )
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from . import mini_swe_agent, openhands, swe_agent
-from .request_readers import Request, RequestReader
+from .request_readers import Request, RequestReader, amounts_of
 from .usage import Counts, dollars, usage_of
 from .values import JsonObject, count_at, id_at, list_at, moment, object_at, objects_at, seconds, text_at
 
@@ -89,7 +89,7 @@ class OpenHandsReader:
             model = text_at(metrics, "model_name")
             agent = "" if purpose == "default" else purpose
             yield Request(
-                "", time, openhands.NAME, model, "", session, agent, **_amounts(new.counts), reasoning=new.reasoning, cost=new.cost
+                "", time, openhands.NAME, model, "", session, agent, **amounts_of(new.counts), reasoning=new.reasoning, cost=new.cost
             )
 
 
@@ -126,16 +126,7 @@ def _of_response(response: JsonObject, tool: str, session: str, time: float | No
     response_id = id_at(response, "id")
     reasoning = count_at(object_at(usage, "completion_tokens_details"), "reasoning_tokens")
     key, model, cost = f"{tool}:{response_id}" if response_id else "", text_at(response, "model"), dollars(usage.get("cost"))
-    yield Request(key, time, tool, model, "", session, "", **_amounts(counts), reasoning=reasoning, cost=cost)
-
-
-def _amounts(counts: Counts) -> dict[str, int]:
-    return {
-        "input_tokens": counts.input_tokens,
-        "cache_read": counts.cache_read_tokens,
-        "cache_write": counts.cache_write_tokens,
-        "output_tokens": counts.output_tokens,
-    }
+    yield Request(key, time, tool, model, "", session, "", **amounts_of(counts), reasoning=reasoning, cost=cost)
 
 
 TRAJECTORY_READERS: dict[str, type[RequestReader]] = {

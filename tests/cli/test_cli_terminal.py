@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -120,13 +119,6 @@ def test_there_are_colours_and_they_can_be_turned_off(path: str) -> None:
         printed = screen("usage", path, width=80, **off)
         assert "\x1b" not in printed.output
         assert read_report("\n".join(printed.lines)).total
-
-
-def test_the_grid_has_a_hundred_cells(path: str) -> None:
-    lines = screen("usage", path, "--max-tokens", "60000", width=80).lines
-    cells = [match[1].split() for line in lines if (match := re.match(r"((?:[■▣▦▤◆·] ){9}[■▣▦▤◆·])(?: |$)", line))]
-    assert [len(row) for row in cells] == [10] * 10
-    assert {cell for row in cells for cell in row} == set("■▣▦▤◆·")
 
 
 def test_a_terminal_without_utf_8_gets_ascii(path: str) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,11 +20,13 @@ from context_window import (
 from context_window.counting import provider_count as provider
 from context_window.counting.provider_count import ProviderCounter
 from context_window.events.definitions import CounterFellBack, Event, OverBudget, ProviderOverBudget, Trimmed
+from tests.counting.test_count_clients import Anthropic as Counted
+from tests.counting.test_count_clients import async_anthropic
 from tests.support.counting import Letters
 from tests.support.lazy import LazyModule
 from tests.support.pictures import png
-from tests.support.stubs import AnthropicStub
-from tests.support.stubs.server import Body, Refusal
+from tests.support.stubs.clients import anthropic_client
+from tests.support.stubs.server import Refusal
 
 if TYPE_CHECKING:
     import anthropic
@@ -34,37 +34,6 @@ else:
     anthropic = LazyModule("anthropic")
 
 MODEL = "claude-sonnet-4-5"
-TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Not used on the loopback; made once, since each client would make its own, which takes longer than a test."""
-
-
-class Stub(AnthropicStub):
-    """A stub that returns a chosen count or error, after some seconds."""
-
-    def __init__(self, answer: Any = None, seconds: float = 0) -> None:
-        super().__init__()
-        self.answer, self.seconds = answer, seconds
-
-    def serve(self, path: str, headers: Mapping[str, str], body: Body) -> Body:
-        assert path.partition("?")[0] == "/v1/messages/count_tokens"
-        answer = super().serve(path, headers, body)  # checked as a request is
-        time.sleep(self.seconds)
-        if isinstance(self.answer, Refusal):
-            raise self.answer
-        if isinstance(self.answer, dict):
-            return self.answer
-        return answer if self.answer is None else {"input_tokens": self.answer}
-
-
-@contextmanager
-def sync_client(url: str) -> Iterator[anthropic.Anthropic]:
-    http = anthropic.DefaultHttpxClient(trust_env=False, verify=TLS)
-    with anthropic.Anthropic(api_key="k", base_url=url, http_client=http) as client:
-        yield client
-
-
-def async_client(url: str) -> anthropic.AsyncAnthropic:
-    return anthropic.AsyncAnthropic(api_key="k", base_url=url, http_client=anthropic.DefaultAsyncHttpxClient(trust_env=False, verify=TLS))
 
 
 def session_of(turns: int = 3) -> Session:
@@ -87,24 +56,24 @@ def make_manager(client: Any, events: list[Event] | None = None, **arguments: An
     return ContextWindowManager(model, counter, client, context_window=window, tools=tools, on_event=tell)
 
 
-Asked = Callable[[str, Callable[[Any], ContextWindowManager], str, Session], Any]
+Asked = Callable[[Counted, Callable[[Any], ContextWindowManager], str, Session], Any]
 
 
-def _ask_waiting(url: str, make: Callable[[Any], ContextWindowManager], method: str, session: Session) -> Any:
-    with sync_client(url) as client:
+def _ask_waiting(stub: Counted, make: Callable[[Any], ContextWindowManager], method: str, session: Session) -> Any:
+    with anthropic_client(stub) as client:
         return getattr(make(client), f"{method}_session")(session)
 
 
-def _ask_async(url: str, make: Callable[[Any], ContextWindowManager], method: str, session: Session) -> Any:
+def _ask_async(stub: Counted, make: Callable[[Any], ContextWindowManager], method: str, session: Session) -> Any:
     async def ask() -> Any:
-        async with async_client(url) as client:
+        async with async_anthropic(stub) as client:
             return await getattr(make(client), f"a{method}_session")(session)
 
     return asyncio.run(ask())
 
 
-def _ask_in_a_thread(url: str, make: Callable[[Any], ContextWindowManager], method: str, session: Session) -> Any:
-    with sync_client(url) as client:
+def _ask_in_a_thread(stub: Counted, make: Callable[[Any], ContextWindowManager], method: str, session: Session) -> Any:
+    with anthropic_client(stub) as client:
         return asyncio.run(getattr(make(client), f"a{method}_session")(session))
 
 
@@ -119,8 +88,8 @@ def test_the_whole_request_is_counted(ask: Asked) -> None:
         "function": {"name": "read_file", "description": "Reads.", "parameters": {"type": "object", "properties": {}}},
     }
     session = session_of()
-    with Stub() as stub:
-        stats = ask(stub.url, lambda client: make_manager(client, tools=[tool]), "analyze", session)
+    with Counted() as stub:
+        stats = ask(stub, lambda client: make_manager(client, tools=[tool]), "analyze", session)
         messages, system = session.to_anthropic_messages()
         described = {"name": "read_file", "description": "Reads.", "input_schema": {"type": "object", "properties": {}}}
         assert stub.requests == [{"model": MODEL, "messages": messages, "system": system, "tools": [described]}]
@@ -154,8 +123,8 @@ def test_a_failure_falls_back_to_the_local_count_with_an_event(failure: str) -> 
     answer, why = FAILURES[failure]
     events: list[Event] = []
     session = session_of()
-    with Stub(answer) as stub:
-        stats = _ask_waiting(stub.url, lambda client: make_manager(client, events), "analyze", session)
+    with Counted(answer) as stub:
+        stats = _ask_waiting(stub, lambda client: make_manager(client, events), "analyze", session)
         assert len(stub.requests) == 1  # no retries
     assert stats["provider_tokens"] is None
     assert stats["total_tokens"] == make_manager(None).analyze_session(session)["total_tokens"] > 0
@@ -167,12 +136,12 @@ def test_a_failure_falls_back_to_the_local_count_with_an_event(failure: str) -> 
 
 
 def test_an_answer_that_is_not_json_is_not_a_count() -> None:
-    class Garbled(Stub):
+    class Garbled(Counted):
         def respond(self, path: str, headers: Mapping[str, str], raw: bytes) -> tuple[int, Any]:
             return 200, "<html>"
 
     with Garbled() as stub:
-        assert _ask_waiting(stub.url, make_manager, "analyze", session_of())["provider_tokens"] is None
+        assert _ask_waiting(stub, make_manager, "analyze", session_of())["provider_tokens"] is None
 
 
 def test_the_event_loop_runs_while_the_provider_counts() -> None:
@@ -185,13 +154,13 @@ def test_the_event_loop_runs_while_the_provider_counts() -> None:
         await task
         return ticks
 
-    async def both(url: str) -> list[int]:
-        with sync_client(url) as slow:
-            async with async_client(url) as client:
+    async def both(stub: Counted) -> list[int]:
+        with anthropic_client(stub) as slow:
+            async with async_anthropic(stub) as client:
                 return [await ticks_while(make_manager(api_client).aanalyze_session(session_of())) for api_client in (client, slow)]
 
-    with Stub(seconds=0.3) as stub:
-        assert min(asyncio.run(both(stub.url))) >= 5
+    with Counted(seconds=0.3) as stub:
+        assert min(asyncio.run(both(stub))) >= 5
 
 
 def test_the_event_loop_runs_while_tokens_are_counted() -> None:
@@ -215,7 +184,7 @@ def test_the_event_loop_runs_while_tokens_are_counted() -> None:
 
 def test_each_request_is_sent_to_the_provider_once() -> None:
     session = session_of()
-    with Stub() as stub, sync_client(stub.url) as client:
+    with Counted() as stub, anthropic_client(stub) as client:
         manager = make_manager(client)
         first = manager.analyze_session(session)["provider_tokens"]
         assert manager.analyze_session(session.copy())["provider_tokens"] == first  # by content, whatever its ids
@@ -228,7 +197,7 @@ def test_each_request_is_sent_to_the_provider_once() -> None:
 
 def test_a_failure_is_not_remembered() -> None:
     session = session_of()
-    with Stub(Refusal("Overloaded", status=529)) as stub, sync_client(stub.url) as client:
+    with Counted(Refusal("Overloaded", status=529)) as stub, anthropic_client(stub) as client:
         manager = make_manager(client)
         assert manager.analyze_session(session)["provider_tokens"] is None
         stub.answer = 123
@@ -240,7 +209,7 @@ def test_the_number_of_remembered_counts_is_limited(monkeypatch: pytest.MonkeyPa
     sessions = [Session() for _ in range(3)]
     for number, session in enumerate(sessions):
         session.add_message("user", str(number))
-    with Stub() as stub, sync_client(stub.url) as client:
+    with Counted() as stub, anthropic_client(stub) as client:
         counter = ProviderCounter(client, MODEL)
         for session in (*sessions, sessions[2], sessions[0]):
             question = counter.count_request(session)
@@ -259,8 +228,8 @@ def test_the_number_of_remembered_counts_is_limited(monkeypatch: pytest.MonkeyPa
 def test_the_view_does_not_depend_on_the_providers_count(ask: Asked, answer: Any, method: str) -> None:
     session = session_of(10)
     alone = getattr(make_manager(None, max_tokens=600), f"{method}_session")(session)
-    with Stub(answer) as stub:
-        view = ask(stub.url, lambda client: make_manager(client, max_tokens=600), method, session)
+    with Counted(answer) as stub:
+        view = ask(stub, lambda client: make_manager(client, max_tokens=600), method, session)
     assert view.to_dict()["items"] == alone.to_dict()["items"]
     assert len(view.items) < len(session.items)
 
@@ -270,8 +239,8 @@ def test_the_view_does_not_depend_on_the_providers_count(ask: Asked, answer: Any
 def test_a_view_that_the_provider_counts_over_budget_causes_an_event(ask: Asked, method: str) -> None:
     session, events = session_of(), list[Event]()
     local = make_manager(None).analyze_session(session)["total_tokens"]
-    with Stub(local + 50) as stub:
-        view = ask(stub.url, lambda client: make_manager(client, events, max_tokens=local + 20, warn_at=()), method, session)
+    with Counted(local + 50) as stub:
+        view = ask(stub, lambda client: make_manager(client, events, max_tokens=local + 20, warn_at=()), method, session)
     assert view.items == session.items
     assert events == [ProviderOverBudget(session.id, local + 50, local + 20, local)]
     assert "set a smaller budget" in str(events[0])
@@ -281,19 +250,19 @@ def test_a_view_that_the_provider_counts_over_budget_causes_an_event(ask: Asked,
 def test_a_view_far_below_the_budget_is_not_checked(ask: Asked) -> None:
     session = session_of()
     local = make_manager(None).analyze_session(session)["total_tokens"]
-    with Stub() as stub:
-        ask(stub.url, lambda client: make_manager(client, max_tokens=local * 4 // 3 + 2), "process", session)
+    with Counted() as stub:
+        ask(stub, lambda client: make_manager(client, max_tokens=local * 4 // 3 + 2), "process", session)
         assert stub.requests == []
-        ask(stub.url, lambda client: make_manager(client, max_tokens=local * 4 // 3 - 2), "process", session)
+        ask(stub, lambda client: make_manager(client, max_tokens=local * 4 // 3 - 2), "process", session)
         assert len(stub.requests) == 1
 
 
 @every_way
 def test_an_overflow_is_raised_without_asking_the_provider(ask: Asked) -> None:
     events: list[Event] = []
-    with Stub() as stub:
+    with Counted() as stub:
         with pytest.raises(ContextOverflowError):
-            ask(stub.url, lambda client: make_manager(client, events, max_tokens=5, strict=True), "process", session_of())
+            ask(stub, lambda client: make_manager(client, events, max_tokens=5, strict=True), "process", session_of())
         assert stub.requests == []
     assert {type(event) for event in events} >= {OverBudget, Trimmed}
 
@@ -303,7 +272,7 @@ def test_an_overflow_is_raised_without_asking_the_provider(ask: Asked) -> None:
 
 def test_the_providers_count_is_in_the_usage_until_the_figures_change() -> None:
     session = session_of()
-    with Stub(4321) as stub, sync_client(stub.url) as client:
+    with Counted(4321) as stub, anthropic_client(stub) as client:
         manager = make_manager(client)
         manager.analyze_session(session)
         report = manager.usage()
@@ -348,7 +317,7 @@ def test_a_session_that_cannot_be_converted_is_counted_locally_with_an_event(mon
 
     monkeypatch.setattr(Session, "to_anthropic_messages", fail)
     events: list[Event] = []
-    with Stub() as stub, sync_client(stub.url) as client:
+    with Counted() as stub, anthropic_client(stub) as client:
         stats = make_manager(client, events).analyze_session(session_of())
         assert stub.requests == []
     assert (stats["provider_tokens"], stats["total_tokens"] > 0) == (None, True)
@@ -360,7 +329,7 @@ def test_arguments_as_deep_as_json_goes_do_no_harm() -> None:
     for depth in (100, 900, 100_000):
         call = session.add_function_call("deep", '{"a":' * depth + "1" + "}" * depth)
         session.add_function_output("deep", "done", call.call_id)
-    with Stub(7) as stub, sync_client(stub.url) as client:
+    with Counted(7) as stub, anthropic_client(stub) as client:
         assert make_manager(client).analyze_session(session)["provider_tokens"] in {7, None}
 
 
@@ -369,7 +338,7 @@ def test_a_log_with_a_part_that_the_provider_refused_is_not_sent_to_be_counted()
     session = Session(id="s")
     session.add_message("user", ["look", Image(data=png(8, 6))])
     events: list[Event] = []
-    with Stub() as stub, sync_client(stub.url) as client:
+    with Counted() as stub, anthropic_client(stub) as client:
         manager = make_manager(client, events)
         assert manager.accept_refusal(session, PartRefusedError("Could not process image", 400, part_kind="image", place=(0, 1)))
         assert manager.analyze_session(session)["provider_tokens"] is None

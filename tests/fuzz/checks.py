@@ -78,10 +78,18 @@ def check_value(reader: str, value: Any, number: int = 0) -> str:
             VALIDATORS[reader](value)
     try:
         session = READERS[reader](value)
-    except FormatError:
-        return REFUSED
+    except FormatError as error:
+        return check_refusal(error)
     check_session(session, number)
     return reader
+
+
+def check_refusal(error: FormatError) -> str:
+    """Check that the error names the field and the problem, in texts that can be written, and return `REFUSED`."""
+    assert error.where
+    assert error.problem
+    str(error).encode()
+    return REFUSED
 
 
 def check_account(account: TranscriptAccount, raw: bytes) -> None:

@@ -17,11 +17,16 @@ from session.providers.google import to_google
 from session.providers.openai_chat import to_openai_chat
 from session.providers.openai_responses import to_openai_responses
 from session.transcripts import read_account
+from tests.session.test_serial import sound
 from tests.support.claude_lines import a_bit_of_everything
+from tests.support.list_logs import assistant, called, system, tool, user
 from tests.support.screens import long_session
 from tests.support.tool_logs import DOCUMENTS, LINES
 from tests.transcripts.test_transcripts_aider import CHAT_LINES, SESSION_START
-from tests.transcripts.test_transcripts_lists_fuzz import LOGS
+from tests.transcripts.test_transcripts_cline import CALL, METRICS, RESULT, session_file, text
+from tests.transcripts.test_transcripts_mini_swe_agent import OBSERVATION, answer, trajectory
+from tests.transcripts.test_transcripts_openhands import HISTORY, SDK
+from tests.transcripts.test_transcripts_swe_agent import CALLS
 
 Layout = Literal["lines", "document", "text"]
 
@@ -29,6 +34,41 @@ EXCERPT_LINES, EXCERPT_MEMBERS, EXCERPT_CHARS = 10, 8, 300
 """Size of an excerpt from a recorded transcript: lines of a log, members of a list, characters of a text."""
 EXCERPT_BYTES = 16_000
 """Longer excerpts are left out, because they find too little for their time."""
+
+BLOCKS = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "tool_use", "id": "t", "name": "ls", "input": {"a": 1}}]
+CHAT = [system("S"), user([text("hi")]), assistant("a", called("c"), reasoning_content="hm"), tool("c"), user("bye")]
+RESPONSES = [
+    user("hi"),
+    {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "e"},
+    {"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c", "output": "a"},
+]
+GOOGLE = [
+    {"role": "user", "parts": [{"text": "hi"}, {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}]},
+    {"role": "model", "parts": [{"functionCall": {"name": "ls", "args": {}}, "thoughtSignature": "s"}]},
+    {"role": "user", "parts": [{"functionResponse": {"name": "ls", "response": {"result": "1"}}}]},
+]
+LOGS: dict[str, Any] = {
+    "chat": CHAT,
+    "anthropic": {
+        "system": "S",
+        "messages": [user("hi"), assistant(BLOCKS), user([{"type": "tool_result", "tool_use_id": "t", "content": "a"}])],
+    },
+    "responses": {"request": {"model": "m", "instructions": "S", "input": RESPONSES}, "usage": {"input_tokens": 1, "output_tokens": 2}},
+    "google": {"contents": GOOGLE, "systemInstruction": {"parts": [{"text": "S"}]}},
+    "benchmark": {"simulations": [{"id": "s", "messages": CHAT}, {"id": "s", "messages": CHAT[:2]}]},
+    "inspect": {
+        "samples": [{"id": 1, "messages": CHAT, "attachments": {"x": "y"}, "events": [{"event": "model", "output": {"usage": {}}}]}]
+    },
+    "displayed": {"messages_display": "user: hi\nassistant: None\ntool: a"},
+    "mini_swe_agent": trajectory(answer("a"), user(OBSERVATION), answer("b")),
+    "swe_agent": {"trajectory": [], "history": CALLS},
+    "openhands": HISTORY,
+    "openhands_sdk": SDK,
+    "cline": session_file(
+        user([text("hi"), {"type": "file", "path": "/a", "content": "b"}]), {**assistant([CALL]), "metrics": METRICS}, user([RESULT])
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +122,7 @@ def _own_seeds() -> Iterator[Seed]:
     session = Session.from_dict({**(long_log := long_session().to_dict()), "items": long_log["items"][:12]})
     yield _seed("session_json", "file", "document", session.to_dict())
     yield _seed("session_json", "from_dict", "document", session.to_dict())
+    yield _seed("every kind of item", "from_dict", "document", sound())
     yield _seed(
         "anthropic", "from_anthropic", "document", dict(zip(("messages", "system"), to_anthropic(session, caching=True), strict=True))
     )

@@ -1,18 +1,12 @@
-"""The rules for Google's Gemini API: every rule is broken by some payload, valid payloads pass, and mutated payloads are refused."""
+"""The rules for Google's Gemini API: every rule is broken by some payload, and valid payloads pass."""
 
 from __future__ import annotations
 
 import base64
-import copy
 from typing import Any
 
-from hypothesis import event, given
-from hypothesis import strategies as st
-
 from session.providers import validate_google
-from session.providers.google import to_google
 from tests.support.pictures import encoded, pdf, png
-from tests.support.strategies import sessions
 
 Json = dict[str, Any]
 PNG = base64.b64encode(png()).decode()
@@ -162,72 +156,3 @@ def test_where_is_a_path_into_the_payload() -> None:
         ("G2", "contents[2].parts[0].id"),
         ("G4", "contents[1].parts[0]"),
     ]
-
-
-def test_any_json_is_validated_without_a_crash() -> None:
-    junk: list[Any] = [None, True, 7, "x", [], {}, [[]], {"text": []}, {"parts": 7}, {"function_call": {}}, {"inline_data": {"data": []}}]
-    for value in junk:
-        for other in junk:
-            part = {"function_response": {"name": value, "response": other, "parts": other, "id": value}, "thought": other}
-            named = {"function_call": {"name": "f", "id": "c", "args": value}, "thought_signature": other}
-            for parts in (value, [value], [part], [named], [{"text": "x", "thought_signature": value}, inline(), other]):
-                validate_google(([{"role": "user", "parts": parts}, {"role": value, "parts": parts}, model(*[named, part]), value], other))
-                validate_google({"contents": parts, "system_instruction": value, "config": other, "model": value})
-
-
-# Mutated payloads, and a plain check of them
-
-
-def obviously_valid(contents: list[Json]) -> bool:
-    """True if a payload of valid parts is in order. One scan, with a list of the calls without responses so far."""
-    open_calls: list[Json] = []
-    before = None
-    spoken = max(
-        (n for n, entry in enumerate(contents) if entry["role"] == "user" and any("function_response" not in p for p in entry["parts"])),
-        default=-1,
-    )
-    for index, content in enumerate(contents):
-        parts, role = content["parts"], content["role"]
-        answers = [part["function_response"] for part in parts if "function_response" in part]
-        calls = [part for part in parts if "function_call" in part]
-        if not parts or (index == 0 and role == "model"):
-            return False
-        if [(entry["id"], entry["name"]) for entry in answers] != [(entry["id"], entry["name"]) for entry in open_calls]:
-            return False
-        if any("function_response" in part for part in parts[len(answers) :]):
-            return False
-        if calls and (before != "user" or len({entry["function_call"]["id"] for entry in calls}) < len(calls)):
-            return False
-        if calls and index > spoken and "thought_signature" not in calls[0]:
-            return False
-        open_calls, before = [entry["function_call"] for entry in calls], role
-    return not open_calls
-
-
-@st.composite
-def mutations(draw: st.DrawFn) -> tuple[list[Json], list[Json]]:
-    """A valid payload, and a copy of it after some removals, swaps and repeats of contents or parts."""
-    valid = to_google(draw(sessions())).contents
-    changed = copy.deepcopy(valid)
-    for _ in range(draw(st.integers(1, 3))):
-        lists = [changed, *(content["parts"] for content in changed)]
-        chosen = draw(st.sampled_from([entry for entry in lists if entry] or [[{}]]))
-        at = draw(st.integers(0, len(chosen) - 1))
-        to = draw(st.integers(0, len(chosen) - 1))
-        kind = draw(st.sampled_from(["remove", "swap", "repeat"]))
-        if kind == "remove":
-            del chosen[at]
-        elif kind == "swap":
-            chosen[at], chosen[to] = chosen[to], chosen[at]
-        else:
-            chosen.insert(to, copy.deepcopy(chosen[at]))
-    return valid, changed
-
-
-@given(mutations())
-def test_mutated_payloads_are_refused_unless_they_are_valid(pair: tuple[list[Json], list[Json]]) -> None:
-    valid, changed = pair
-    assert obviously_valid(valid)
-    assert validate_google((valid, None)) == []
-    event(f"still valid: {obviously_valid(changed)}")
-    assert (validate_google((changed, None)) == []) == obviously_valid(changed)

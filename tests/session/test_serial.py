@@ -374,52 +374,6 @@ def test_a_field_that_is_not_a_text_is_refused() -> None:
         Session.from_dict({"version": 1, "id": "s", "items": [{"type": "reasoning", "id": "a", "created_at": 1, 5: 6}]})
 
 
-VALUES = st.one_of(
-    JSON,
-    st.sampled_from([None, "", "m", "r", math.nan, -1, 10**5_000, True, "\ud800", "message", "text", "DIALOG", "QUJD"]),
-    st.builds(deep, st.just(5_000)),
-    st.sampled_from(['{"type": "text", "text": "x"}', '[{"type": "image", "url": "u"}]', '{"input_tokens": 2}', "[]", "{}"]).map(
-        json.loads
-    ),
-)
-NAMES = st.sampled_from(["type", "data", "id", "path", "width", "usage", "extra", "breaks", "colour", "\ud800"])
-
-
-def containers(data: object, depth: int = 10) -> list[Any]:
-    """Yield the value and all lists and objects in it."""
-    if not isinstance(data, dict | list) or not depth:
-        return []
-    members = data.values() if isinstance(data, dict) else data
-    return [data, *(inner for member in members for inner in containers(member, depth - 1))]
-
-
-@given(st.data())
-def test_any_damage_gives_an_error_with_a_place_or_a_valid_session(data: st.DataObject) -> None:
-    damaged = sound()
-    for _ in range(data.draw(st.integers(1, 3))):
-        target = data.draw(st.sampled_from(containers(damaged)))
-        keys: list[Any] = list(target) if isinstance(target, dict) else list(range(len(target)))
-        act = data.draw(st.sampled_from(["replace", "replace", "remove", "insert"])) if keys else "insert"
-        if act == "remove":
-            del target[data.draw(st.sampled_from(keys))]
-        elif act == "replace":
-            target[data.draw(st.sampled_from(keys))] = data.draw(VALUES)
-        elif isinstance(target, dict):
-            target[data.draw(NAMES)] = data.draw(VALUES)
-        else:
-            target.insert(data.draw(st.integers(0, len(target))), data.draw(VALUES))
-    try:
-        session = Session.from_dict(damaged)
-    except FormatError as error:
-        place_and_problem = (error.where, error.problem)
-    else:
-        saved = json.dumps(session.to_dict(), ensure_ascii=False, allow_nan=False).encode()
-        same(Session.from_dict(json.loads(saved)), session)
-        return
-    assert all(place_and_problem)
-    "".join(place_and_problem).encode()
-
-
 def test_of_two_faults_the_first_is_reported() -> None:
     message = {"type": "message", "id": "a", "created_at": 1.0, "role": "user", "content": []}
     other, odd = message | {"id": "b"}, message | {"id": "c", "role": "nobody"}

@@ -45,7 +45,7 @@ def test_the_last_point_is_usage_and_the_sums_are_those_of_spend(folder: str) ->
             assert min(*point.tokens, point.overhead, point.unlogged, point.overhead - point.unlogged) >= 0
             if point.is_reported:
                 assert point.request is not None
-                assert point.total == point.request.total - point.request.output_tokens
+                assert point.total == point.request.prompt
         requests = read_ledger([path]).requests
         if requests:
             assert timeline.spent_in_log == sum_of("total", requests), path

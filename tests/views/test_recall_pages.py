@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from context_window import ContextWindow, ContextWindowManager, Document, Extract, FunctionCall, FunctionCallOutput, Image, Message, Session
 from context_window.recall import PAGE, Recalled, page_of, recall_tool
 from context_window.recall_pages import LONGEST_LINE, Source, found, lines_of
-from session.parts import Text
+from session.parts import Part, Text
 
 CHARACTERS = 3_000
 
@@ -75,7 +75,12 @@ def test_a_short_content_is_returned_as_it_is_with_its_images() -> None:
 
 
 def test_an_answer_as_text_has_plain_text_documents_and_names_the_rest() -> None:
-    parts = [Text("See:"), Document(text="a plain text"), Document(url="https://example.org/a.pdf"), Image(url="https://example.org/a.png")]
+    parts: list[Part] = [
+        Text("See:"),
+        Document(text="a plain text"),
+        Document(url="https://example.org/a.pdf"),
+        Image(url="https://example.org/a.png"),
+    ]
     assert ask(Session([Message("user", parts, id="m")]), id="m").text == "See:\na plain text\n[document]\n[image]"
 
 
