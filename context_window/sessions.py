@@ -220,7 +220,7 @@ class Sessions:
             settings: The settings in use.
             newest_first: True to take the newest items first.
         """
-        limits = limits_of(settings.budget, settings.window, settings.overhead, one_shot=True, newest_first=newest_first)
+        limits = limits_of(settings.budget, settings.window, settings.overhead, settings.tools, one_shot=True, newest_first=newest_first)
         lowered = self._lowered_tokens(session, settings)
         if lowered is not None:
             limits = replace(limits, budget=lowered, trigger=lowered, target=lowered)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from .replay import Outcome
 from .table import figures_of
 
-OURS = ("default", "target-90", "extract", "drop-oldest", "sliding-window")
+OURS = ("default", "target-90", "extract", "arrivals", "drop-oldest", "sliding-window")
 KEEPS_MORE = {"default": "drop-oldest", "extract": "oldest-first"}
 """Policies of ours, each with one that must not keep more. Oldest first fills the window at every request, at twice the cost."""
 ROUNDING = 1e-6

@@ -14,7 +14,7 @@ LEGEND_ROW, LEGEND_COLUMNS = 18, 3
 COSTS = (0.0, 2.2)
 RECALLS = (0.1, 1.1)
 OURS, OTHERS = "#14735a", "#c2571a"
-OUR_POLICIES = frozenset({"default", "target-90", "extract", "drop-oldest", "sliding-window"})
+OUR_POLICIES = frozenset({"default", "target-90", "extract", "arrivals", "drop-oldest", "sliding-window"})
 OVER = 0.005
 """A policy with more of its requests over the window is drawn as a ring: it has not kept to the window, so its F is no comparison."""
 

@@ -10,10 +10,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
-import context_window.strategies
 from context_window import ContextWindow, ContextWindowManager
 from context_window.counting.tiktoken_counter import TiktokenCounter
-from context_window.strategies import DropOldest, SlidingWindow
+from context_window.strategies import DropOldest, Extract, SlidingWindow
 from session import Session
 from session.items import FunctionCallOutput, Item, Message
 from session.parts import Text
@@ -141,11 +140,11 @@ class Named(NamedTuple):
 
 def known_policies() -> dict[str, Named]:
     """Return the policies by the names that the command takes, in the order of the tables."""
-    extract = getattr(context_window.strategies, "Extract", None)
     return {
         "default": Named("our default", ours()),
         "target-90": Named("target .9 instead of .65", ours(target_ratio=0.9)),
-        **({"extract": Named("`Extract()`", ours(strategy=extract()))} if extract else {}),
+        "extract": Named("`Extract()`", ours(strategy=Extract())),
+        "arrivals": Named("`Extract()`, outputs of at most a tenth", ours(strategy=Extract(), largest_output=0.1)),
         "drop-oldest": Named("`DropOldest()`", ours(strategy=DropOldest())),
         "sliding-window": Named("`SlidingWindow(40, step=20)`", ours(strategy=SlidingWindow(40, step=20))),
         "oldest-first": Named("oldest first, to the budget, every turn", _oldest_first),

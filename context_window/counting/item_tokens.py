@@ -15,9 +15,10 @@ from session.providers.additions import ADDED, escaped, handoff_note, summary_te
 from session.providers.native_compaction import sealed_text
 
 from ..decision.edits import LinePrice, Measured
-from ..decision.extracts import GAP, section, texts_of
+from ..decision.extracts import section, texts_of
 from ..decision.placeholders import (
     CLEARED,
+    GAP,
     MARK,
     arguments_once_cleared,
     changed,
@@ -227,6 +228,10 @@ class Measurer:
         if latest is None or latest[0] != limit:
             latest = memo.cut = (limit, self._cut(item, memo, limit))
         return latest[1]
+
+    def cut_tokens(self, item: Item, cut: Cut) -> int:
+        """Return the tokens of an item with this cut."""
+        return self._count(changed(item, (), cut)).measured.tokens
 
     def _cut(self, item: Item, memo: _ItemCounts, limit: int) -> Cut:
         return self._cut_output(item, memo, limit) if isinstance(item, FunctionCallOutput) else self._cut_middle(item, memo, limit)

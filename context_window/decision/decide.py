@@ -5,6 +5,7 @@ How the decisions at all calls follow from one another is in `replay.py`.
 
 from __future__ import annotations
 
+from .arrivals import Arrivals
 from .digests import Digests
 from .frontier import Frontier, Unread
 from .images import Images
@@ -18,6 +19,7 @@ from .view import Rule, View
 
 RULES: tuple[Rule, ...] = (
     Summaries(),
+    Arrivals(),
     Images(),
     Strategies(),
     StateNote(),

@@ -76,6 +76,9 @@ class Measures(Protocol):
     def truncated(self, item: Item, limit: int) -> Cut:
         """Return the longest cut with which an item costs at most `limit` tokens, or the shortest cut there is."""
 
+    def cut_tokens(self, item: Item, cut: Cut) -> int:
+        """Return the tokens of an item with this cut."""
+
 
 class Edit(NamedTuple):
     """What became of an item.
@@ -140,5 +143,5 @@ def shows_less(edit: Edit | None, earlier: Edit | None) -> bool:
     if edit.lines is not None or earlier.lines is not None:
         return earlier.lines is None or (edit.lines is not None and not set(earlier.lines) <= set(edit.lines))
     cut, earlier_cut = edit.cut, earlier.cut
-    is_shorter = cut is not None and (earlier_cut is None or cut.head + cut.tail < earlier_cut.head + earlier_cut.tail)
+    is_shorter = cut is not None and (earlier_cut is None or cut.kept < earlier_cut.kept)
     return is_shorter or not set(edit.images) <= set(earlier.images)

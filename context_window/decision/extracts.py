@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple, TypeAlias
 
 from session.identity import digest_record
@@ -31,12 +31,10 @@ from session.parts import Document, Image, Text
 from session.printable import short_name
 from session.removed import short_id
 
-from .placeholders import DIGEST, MARK, NAME_SHOWN, TAKEN, WAS, media_words
+from .placeholders import DIGEST, GAP, MARK, NAME_SHOWN, TAKEN, WAS, media_words
 from .plan import Cut
 from .tool_rules import subject_of
 
-GAP = "\n…\n"
-"""Stands between two lines where lines are missing."""
 HEAD = "[extracts of earlier items; the recall id of each ends its heading]"
 """The first text of a digest."""
 LONG_LINE = 400
@@ -79,16 +77,37 @@ def lines_of(texts: Sequence[str]) -> list[Line]:
 def uncut_lines(item: Item, lines: Sequence[Line], cut: Cut) -> list[int]:
     """Return the numbers of the lines that a truncation of the item has left whole."""
     texts = texts_of(item)
-    if isinstance(item, FunctionCallOutput):  # truncated as one text: its text parts, one per line
-        offsets = [sum(len(text) + 1 for text in texts[:number]) for number in range(len(texts))]
-        lengths = [sum(map(len, texts)) + len(texts) - 1] * len(texts)
-    else:
-        offsets, lengths = [0] * len(texts), list(map(len, texts))
-    return [
-        number
-        for number, (text, start, end) in enumerate(lines)
-        if offsets[text] + end <= cut.head or offsets[text] + start >= lengths[text] - cut.tail
-    ]
+    is_one = isinstance(item, FunctionCallOutput)  # truncated as one text: its text parts, one per line
+    lengths = [len("\n".join(texts))] * len(texts) if is_one else list(map(len, texts))
+    passages = passages_of(texts, lines) if is_one else [(start, end) for _, start, end in lines]
+    kept = iter([*cut.between, (max(lengths, default=0), 0)])
+    passage = next(kept)
+    uncut = []
+    for number, ((text, _, _), (start, end)) in enumerate(zip(lines, passages, strict=True)):
+        while passage[1] < end and passage[1]:
+            passage = next(kept)
+        if end <= cut.head or start >= lengths[text] - cut.tail or passage[0] <= start < end <= passage[1]:
+            uncut.append(number)
+    return uncut
+
+
+def passages_of(texts: Sequence[str], lines: Sequence[Line]) -> list[tuple[int, int]]:
+    """Return the first character of each line, and the one after its last, in all these texts as one, with a line end between them."""
+    offsets = list(accumulate((len(text) + 1 for text in texts), initial=0))
+    return [(offsets[text] + start, offsets[text] + end) for text, start, end in lines]
+
+
+def cut_to_lines(output: FunctionCallOutput, lines: Sequence[Line], numbers: Sequence[int]) -> Cut:
+    """Return the cut of an output that keeps these of its lines, in rising order, and what stands between neighbours. Its tokens are 0."""
+    texts = texts_of(output)
+    places, length = passages_of(texts, lines), len("\n".join(texts))
+    passages: list[tuple[int, int]] = []
+    for before, number in pairwise([-2, *numbers]):
+        start, end = places[number]
+        passages[-1:] = [(passages[-1][0], end)] if before + 1 == number else [*passages[-1:], (start, end)]
+    head = passages.pop(0)[1] if numbers and numbers[0] == 0 else 0
+    tail = length - passages.pop()[0] if passages and numbers[-1] == len(lines) - 1 else 0
+    return Cut(head, tail, 0, tuple(passages))
 
 
 class DigestPart(NamedTuple):

@@ -41,6 +41,7 @@ class Limits:
         clamp_messages: True to truncate the user's newest messages if nothing else is left.
         clear_call_inputs: True to clear the long values in the arguments of calls, as well as outputs, before units are dropped.
         tool_rules: Which results are cleared first, and which are kept.
+        output_part: The part of the budget above which an output is shortened when it comes; None to leave outputs as they are.
         clear_superseded: True to clear results first whose file was read again in full, or written, later.
         newest_first: True to trim the newest items first instead of the oldest.
         advisers: The strategies that are asked before anything is taken by priority.
@@ -71,6 +72,7 @@ class Limits:
     clamp_messages: bool = True
     clear_call_inputs: bool = True
     tool_rules: ToolRules = field(default_factory=dict, hash=False)
+    output_part: Fraction | None = None
     clear_superseded: bool = False
     newest_first: bool = False
     advisers: Advisers = ()

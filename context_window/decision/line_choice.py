@@ -85,6 +85,25 @@ def choose_lines(view: View, heads: Sequence[int], room: int) -> dict[int, Excer
     return remaining
 
 
+def choose_within(view: View, index: int, kept: Sequence[int], room: int) -> list[int]:
+    """Return the numbers of the lines of one item that stay, in rising order: those that are kept in any case, and the most valuable ones.
+
+    What the rest of the view shows does not make a line worth less: these lines stand alone.
+
+    Args:
+        view: The view. Its terms have been read.
+        index: The item's position.
+        kept: The numbers of the lines that stay in any case.
+        room: Tokens that the others may have together.
+    """
+    head = view.log.groups.head[index]
+    numbers = _unrepeated(view, index, range(len(view.log.terms[index].lines)))
+    choice = _LineChoice(view, (), {head: Candidate(lines={index: numbers})})
+    choice.keep(index, kept)
+    choice.take(room)
+    return sorted(choice.chosen[index])
+
+
 def read_terms(view: View, visible: Iterable[int]) -> None:
     """Read the terms of the log that are new, and keep those of the items at these positions."""
     log = view.log
@@ -149,6 +168,11 @@ class _LineChoice:
         unchosen = (at for at in visible if head[at] not in candidates)
         self._values = dict.fromkeys((term for at in unchosen for term in shown_terms(view, at)), 0.0)  # of terms in view: 0
 
+    def keep(self, at: int, numbers: Sequence[int]) -> None:
+        """Take these lines of an item, whatever they cost."""
+        self.chosen[at] = list(numbers)
+        self._values.update(dict.fromkeys((term for number in numbers for term in self._index[at].of_lines[number]), 0.0))
+
     def take(self, room: int) -> None:
         """Take lines until the next one does not fit."""
         heap = [entry for head, candidate in self._candidates.items() for entry in self._entries_of(head, candidate)]
@@ -198,7 +222,7 @@ class _LineChoice:
         """Yield the entries of an item's lines that gain something and were not taken."""
         lines, of_lines, _ = self._index[at]
         (price, heading), chosen = self._price_of_lines(at), self.chosen.get(at)
-        frame, is_open = (0, True) if chosen else (heading, False)
+        frame, is_open = (heading, False) if chosen is None else (0, True)
         for number in numbers:
             if (terms := of_lines[number]) and not (chosen and number in chosen) and (gain := self._gain(terms)):
                 _, start, end = lines[number]

@@ -7,7 +7,7 @@ and pixels. Items with placeholders are recognised by `extra[MARK]`, never by th
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -29,6 +29,8 @@ CLEARED, TRUNCATED, REPLACED, REFUSED, DIGEST = TAKEN = ("cleared", "truncated",
 
 GONE = "## taken out whole; the recall id ends each line"
 """The heading of what a note says of outputs that a view does not show at all."""
+GAP = "\n…\n"
+"""Stands between two passages of a text where others are missing."""
 SHOWN = 200
 """Characters of a path or URL that a placeholder repeats, as in converters' notes: a URL can cost more tokens than the image."""
 NAME_SHOWN = 64
@@ -90,9 +92,10 @@ def media_words(images: int, documents: int) -> list[str]:
     return [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in (("image", images), ("document", documents)) if count]
 
 
-def cut_marker(item: FunctionCallOutput, characters: int) -> str:
-    """Return the placeholder in the middle of a truncated output."""
-    return f"\n[{characters:,} characters taken out here; recall id {shown_id(item.id)}]\n"
+def cut_marker(item: FunctionCallOutput, characters: int, *, is_scattered: bool = False) -> str:
+    """Return the placeholder in the middle of a truncated output; `is_scattered` if passages follow that were kept."""
+    where = "here and at each … below" if is_scattered else "here"
+    return f"\n[{characters:,} characters taken out {where}; recall id {shown_id(item.id)}]\n"
 
 
 def middle_marker(item: Item) -> str:
@@ -119,11 +122,16 @@ def output_text(item: FunctionCallOutput) -> str:
     return original_of(item).text(item)
 
 
-def cut_text(item: FunctionCallOutput, head: int, tail: int) -> str:
-    """Return the output's text with only `head` characters of its beginning and `tail` of its end, or fewer if it has fewer left."""
+def cut_text(item: FunctionCallOutput, head: int, tail: int, between: Sequence[tuple[int, int]] = ()) -> str:
+    """Return the output's text with only `head` characters of its beginning and `tail` of its end, or fewer if it has fewer left.
+
+    Passages `between` are kept as well, if the output is unchanged so far: they are positions in its own text.
+    """
     original = original_of(item)
     text, (head, tail) = original.text(item), original.available(head, tail)
-    return text[:head] + cut_marker(item, max(0, original.length - head - tail)) + text[len(text) - tail :]
+    kept = [text[start:end] + GAP for start, end in between]
+    marker = cut_marker(item, max(0, original.length - head - tail - sum(map(len, kept)) + len(GAP) * len(kept)), is_scattered=bool(kept))
+    return text[:head] + marker + "".join(kept) + text[len(text) - tail :]
 
 
 def arguments_once_cleared(item: FunctionCall) -> str:
@@ -226,7 +234,7 @@ def _changed_output(item: FunctionCallOutput, texts: Mapping[int, str], cut: Cut
             if is_cut:
                 continue
             is_cut = True
-            part = Text(cut_text(item, cut.head, cut.tail))  # noqa: PLW2901 - the part that is shown instead
+            part = Text(cut_text(item, cut.head, cut.tail, cut.between))  # noqa: PLW2901 - the part that is shown instead
         elif place in texts:
             part = Text(texts[place])  # noqa: PLW2901
             notes.append(len(parts))

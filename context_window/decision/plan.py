@@ -44,6 +44,7 @@ class Reason(Enum):
     BY_STRATEGY = "the strategy gives it up"
     NOT_BY_STRATEGY = "the strategy keeps it"
     NO_LINES = "other units have more valuable lines"
+    LARGE_OUTPUT = "larger than its part of the window when it came"
     UNREAD_CONTEXT = "over budget, with nothing older left"
     LAST_RESORT = "the rest of the request leaves too little room"
     COMPACTED = "a summary stands for it"
@@ -65,11 +66,18 @@ class Cut:
         head: Characters kept at the beginning.
         tail: Characters kept at the end.
         tokens: Tokens of the whole item after that, with all of its images.
+        between: Of an output: passages kept between these, in order; each as its first character and the one after its last.
     """
 
     head: int
     tail: int
     tokens: int
+    between: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def kept(self) -> int:
+        """Characters that are kept."""
+        return self.head + self.tail + sum(end - start for start, end in self.between)
 
 
 @dataclass(frozen=True, slots=True)

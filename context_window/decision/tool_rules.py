@@ -17,7 +17,7 @@ from session.json_strings import object_of
 from session.units import NONE
 
 from ..errors import BudgetError
-from ..validation import check_amount
+from ..validation import check_amount, check_ratio
 from .placeholders import CLEARED, MARK
 
 if TYPE_CHECKING:
@@ -44,12 +44,15 @@ class ToolRule:
         keep_last: Number of newest results of each tool to keep, counted among those that the view shows in full.
         reads: For `clear_superseded`: the argument with the path of the file that the tool reads. None if the name of the tool decides.
         writes: The argument with the path of the file that it writes as a whole.
+        largest_output: For this tool, in place of `ContextWindow.largest_output`; 1 to leave its outputs as they are. So are, by
+            default, those of a tool whose results the rule keeps.
     """
 
     clear: Clearing = "normal"
     keep_last: int = 0
     reads: str | None = None
     writes: str | None = None
+    largest_output: float | None = None
 
     def __post_init__(self) -> None:
         if self.clear not in get_args(Clearing):
@@ -61,6 +64,8 @@ class ToolRule:
                 raise BudgetError(f"ToolRule.{name}", value, "pass the name of the argument that holds the path of the file, or None")
         if self.reads is not None and self.writes is not None:
             raise BudgetError("ToolRule.writes", self.writes, "pass `reads` or `writes`, not both")
+        if self.largest_output is not None:
+            check_ratio("ToolRule.largest_output", self.largest_output, zero=False)
 
     @property
     def keeps(self) -> bool:

@@ -336,9 +336,9 @@ class View:
         """Put a placeholder for the output's content, or for each long value in the call's arguments."""
         self._alter(index, self.edit(index)._replace(tokens=self.cleared_tokens(index), reason=reason, is_cleared=True))
 
-    def truncate(self, index: int, cut: Cut, tokens: int) -> None:
+    def truncate(self, index: int, cut: Cut, tokens: int, reason: Reason = Reason.LAST_RESORT) -> None:
         """Take out the middle of the item's text. It then has this many tokens."""
-        self._alter(index, self.edit(index)._replace(tokens=tokens, reason=Reason.LAST_RESORT, cut=cut))
+        self._alter(index, self.edit(index)._replace(tokens=tokens, reason=reason, cut=cut))
 
     def replace_image(self, index: int, part: int, saved: int, reason: Reason) -> None:
         """Put a placeholder for one image of the item, which saves this many tokens."""

@@ -37,11 +37,13 @@ class Windows:
     def __init__(self, window: ContextWindow, refusals: RefusalMemory | None = None, *, are_frozen: bool = False) -> None:
         """
         Args:
-            window: The limits and the policy of every conversation. Without a strategy, they are trimmed with `Extract()`.
+            window: The limits and the policy of every conversation. Without a strategy, they are trimmed with `Extract()`. Without a
+                `largest_output`, outputs come as they are: what fits is sent byte for byte.
             refusals: Refused prompts that several workers share. Default: those that this object has seen.
             are_frozen: True if nobody changes a message or a tool after it was passed.
         """
-        self._window = window.with_extract()
+        extracting = window.with_extract()
+        self._window = extracting if window.largest_output is not None else replace(extracting, largest_output=1)
         self._refusals = refusals or OwnRefusals()
         self._are_frozen = are_frozen
         self._lock = Lock()

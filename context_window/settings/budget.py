@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -16,7 +18,8 @@ from ..decision.tool_rules import RECALL, ToolRule
 from ..errors import BudgetError, ModelArgumentError
 from ..models import ModelFacts, describe_model, find_model
 from ..strategies import advisers_of, is_final
-from ..validation import check_amount
+from ..tools import Tool, anthropic_tools, tool_texts
+from ..validation import check_amount, exact_fraction
 from .context_window import ContextWindow
 
 KNOWN = {"openai": 50, "claude": 200, "google": 270}
@@ -27,6 +30,9 @@ UNKNOWN = CalibrationRule(prior_score=400, max_ratio=10**6)
 
 NOTE_PART = 20
 """A line for the model, about removed items or about usage, may cost at most the 20th part of the budget."""
+
+LARGEST_OUTPUT = 0.1
+"""Part of the budget that an output may have if the model can recall the rest."""
 
 DEFAULT_TOKENS = 128_000
 """The budget in tokens if nothing is known of the model."""
@@ -164,7 +170,13 @@ def resolve_budget(model_config: object, token_counter: AnyCounter | None, conte
 
 
 def limits_of(
-    budget: Budget, window: ContextWindow, overhead: RequestOverhead, *, one_shot: bool = False, newest_first: bool = False
+    budget: Budget,
+    window: ContextWindow,
+    overhead: RequestOverhead,
+    tools: Sequence[Tool] = (),
+    *,
+    one_shot: bool = False,
+    newest_first: bool = False,
 ) -> Limits:
     """Return the limits of views.
 
@@ -172,6 +184,7 @@ def limits_of(
         budget: The budget and the counter.
         window: The limits and the policy.
         overhead: Tokens of requests outside their items.
+        tools: The tools that requests will carry.
         one_shot: True to trim exactly to the budget as soon as it is exceeded.
         newest_first: True to take the newest items first.
     """
@@ -201,12 +214,25 @@ def limits_of(
         clamp_messages=window.clamp_messages,
         clear_call_inputs=window.clear_call_inputs,
         tool_rules={RECALL: ToolRule(clear="first"), **window.tool_rules},
+        output_part=output_part_of(window, tools),
         clear_superseded=window.clear_superseded,
         newest_first=newest_first,
         advisers=advisers_of(window.strategy, waits_for_trigger=trigger < 1),
         final=is_final(window.strategy),
         calibration=None if one_shot or window.coverage is None else replace(budget.calibration, coverage=window.thousandths),
     )
+
+
+def output_part_of(window: ContextWindow, tools: Sequence[Tool]) -> Fraction | None:
+    """Return the part of the budget above which outputs are shortened when they come; None for none.
+
+    Without a setting, it depends on the model's means to see the rest: a tenth if requests carry the recall tool.
+    """
+    part = window.largest_output
+    if part is None:
+        texts = [text for text in tool_texts(tools) if f'"{RECALL}"' in text and '"from_line"' in text]
+        part = LARGEST_OUTPUT if any(tool.get("name") == RECALL for tool in anthropic_tools(map(json.loads, texts))) else 1
+    return None if part == 1 else exact_fraction(part)
 
 
 def calibration_of(family: str) -> CalibrationRule:

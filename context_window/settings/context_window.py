@@ -62,6 +62,9 @@ class ContextWindow:
             line stays there until a trim makes room. None: the model is not told. Windows below about 500 tokens have no room for it.
         clear_superseded: True to clear a result before others if its file was read again in full, or written, later. Which tools read and
             write files is known by their names (`context_window/decision/tool_rules.py`) and by their rules.
+        largest_output: Part of the budget that a tool's output may have. A larger one is shown from its first request on as its first, last
+            and most valuable lines, and the model can recall the rest. None: a tenth if requests carry the recall tool, otherwise 1, with
+            which outputs stay as they are. A tool's rule may have another one.
         images_kept: Newest images that stay where older ones are replaced by placeholders. A trim replaces as many of the older ones as it
             needs, before it takes anything else.
         images_max: Images that a view may have. If there are more, all but the newest `images_kept` are replaced, even if everything fits.
@@ -91,6 +94,7 @@ class ContextWindow:
     note_removed: bool = field(default=True, kw_only=True)
     note_usage_at: float | None = field(default=None, kw_only=True)
     clear_superseded: bool = field(default=False, kw_only=True)
+    largest_output: float | None = field(default=None, kw_only=True)
     images_kept: int = field(default=1, kw_only=True)
     images_max: int | None = field(default=None, kw_only=True)
     strategy: Strategy | None = field(default=None, kw_only=True)
@@ -129,7 +133,7 @@ class ContextWindow:
         for name in [spec.name for spec in fields(self) if isinstance(spec.default, bool)]:
             if not isinstance(getattr(self, name), bool):
                 raise BudgetError(name, getattr(self, name), "pass True or False")
-        for name in ("coverage", "note_usage_at"):
+        for name in ("coverage", "note_usage_at", "largest_output"):
             if getattr(self, name) is not None:
                 check_ratio(name, getattr(self, name), zero=False)
         self._set("tool_rules", check_rules(self.tool_rules))

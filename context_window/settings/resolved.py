@@ -97,7 +97,7 @@ def resolve_settings(
         budget,
         overhead,
         Measurer(budget.counter, overhead.deferred),
-        limits_of(budget, context_window, overhead),
+        limits_of(budget, context_window, overhead, tools),
         thresholds_at(context_window.warn_at, budget.tokens),
         provider,
         tools,

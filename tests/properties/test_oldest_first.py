@@ -9,21 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import Action, Reason
-from session.items import Compaction, MessageCategory
-from session.session import Session
+from session.items import MessageCategory
 from tests.support.checks import check_oldest_first, cost_cleared, protected
 from tests.support.harness import trim
-from tests.support.strategies import limits, sessions
+from tests.support.strategies import limits, sessions, without_compactions
 from tests.support.twin import cost, unit_of
 
 BY_AGE: dict[str, Any] = {"tool_rules": {}, "clear_superseded": False}
-
-
-def without_compactions(log: Session) -> Session:
-    """A compaction drops by name, not by age."""
-    kept = Session([item for item in log.items if not isinstance(item, Compaction)], id=log.id)
-    kept.restore_seams(log.response_breaks, 0)
-    return kept
 
 
 @given(st.data())

@@ -11,11 +11,12 @@ from functools import partial
 from context_window import Plan
 from context_window.calibration.rule import CalibrationRule
 from context_window.counting.item_tokens import Measurer
-from context_window.decision.extracts import GAP, HEAD, DigestPart, digest, lines_of, section, texts_of, uncut_lines
+from context_window.decision.extracts import HEAD, DigestPart, cut_to_lines, digest, lines_of, section, texts_of, uncut_lines
 from context_window.decision.frontier import fair_parts
 from context_window.decision.limits import BOUNDLESS, Limits, goal_of
 from context_window.decision.placeholders import (
     CLEARED,
+    GAP,
     LONG_VALUE,
     MARK,
     SHOWN,
@@ -87,6 +88,7 @@ __all__ = [
     "command_of",
     "cut_marker",
     "cut_text",
+    "cut_to_lines",
     "digest",
     "fair_parts",
     "file_access",

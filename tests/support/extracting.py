@@ -18,7 +18,9 @@ from session.parts import Image, Part, Text
 from session.session import Session
 from tests.support.engine import (
     GAP,
+    Cut,
     command_of,
+    cut_to_lines,
     form_of,
     lines_of,
     names_error,
@@ -146,12 +148,38 @@ class SlowChoice:
         self.costs = {position: twin.cost(position) for unit in self.units for position in unit}
         self.shown = {name for position in twin.in_view() if position not in self.costs for name in self.names_shown(position)}
         self.summarised = twin.summarised()
+        self.is_open = False
         self.whole: list[list[int]] = []
         self.chosen: dict[int, list[int]] = {}
 
     def cost(self, position: int) -> int:
         """Tokens of an item when the choice began."""
         return self.costs[position]
+
+    def cut_within(self, position: int, room: int) -> Cut | None:
+        """The cut of an output to its first lines and its last ones, each in a quarter of the room, and the best of the others.
+
+        None if it has no lines."""
+        item = self.twin.items[position]
+        assert isinstance(item, FunctionCallOutput)
+        lines = lines_of(texts_of(item))
+        if not lines:
+            return None
+        self.units, self.shown, self.summarised, self.is_open = [[position]], set(), set(), True
+        self.chosen[position] = []
+        prices = [self.price([position], position, number) for number in range(len(lines))]
+        kept: set[int] = set()
+        for numbers in (range(len(lines)), range(len(lines) - 1, -1, -1)):
+            left = room // 4
+            for number in numbers:
+                left -= prices[number]
+                if left < 0 or number in kept:
+                    break
+                kept.add(number)
+        self.chosen[position] = sorted(kept)
+        self.shown = {name for number in kept for name in self.names_of_line(position, number)}
+        self.take(room - sum(prices[number] for number in kept))
+        return cut_to_lines(item, lines, sorted(self.chosen[position]))
 
     def take(self, room: int) -> None:
         """Take the line or unit with the highest gain per token, again and again, until it does not fit."""
@@ -174,7 +202,7 @@ class SlowChoice:
 
     def steps(self, unit: list[int]) -> list[tuple[int, int]]:
         """The lines that may be taken now, or -1 for all of the unit."""
-        if self.is_all_or_nothing(unit):
+        if not self.is_open and self.is_all_or_nothing(unit):
             return [] if unit in self.whole else [(self.twin.units()[unit[0]][0], -1)]
         places = [position for position in unit if position not in self.summarised]
         return [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from hypothesis import strategies as st
 
@@ -22,9 +23,9 @@ from context_window.strategies import (
     is_final,
     parts_of,
 )
-from session.items import Message, MessageCategory
+from session.items import FunctionCallOutput, Message, MessageCategory
 from session.session import Session
-from tests.support.engine import Limits, note_of, subject_of, without_number
+from tests.support.engine import Limits, changed, note_of, subject_of, without_number
 from tests.support.extracting import EXTRACTING, SlowChoice
 from tests.support.harness import trim
 from tests.support.twin import Twin, cost, is_silent, is_summary, responses
@@ -138,6 +139,7 @@ class StrategicTwin(Twin):
         final = is_final(self.strategy)
         before = self.changes()
         self.compact()
+        self.shorten_arrivals()
         if not final:
             self.images()
         for part in parts_of(self.strategy):
@@ -155,6 +157,37 @@ class StrategicTwin(Twin):
             if self.noted >= 0:
                 self.withdraw_note()
             self.move_digests()
+
+    def shorten_arrivals(self) -> None:
+        """Outputs that the model has not read yet, if they are larger than their part of the budget: first, last and best lines."""
+        runs = self.responses()
+        for position in self.unread_outputs():
+            most, item = self.largest_output(position), self.items[position]
+            if position < runs[-1][0] or position in self.cuts or most is None or self.cost(position) <= most:
+                continue
+            assert isinstance(item, FunctionCallOutput)
+            for tenths in (10, 9, 8, 6, 4):
+                cut = SlowChoice(self, []).cut_within(position, most * tenths // 10)
+                if cut is not None and cost(changed(item, (), cut)) <= most:
+                    break
+            else:
+                images = self.replaced.pop(position, ())
+                cut = self.longest(position, most)
+                self.replaced |= {position: images} if images else {}
+            if cut is not None and self.form_cut(position, cut)[1] < self.cost(position):
+                self.cuts[position] = cut
+                self.edited(self.wire(position))
+
+    def largest_output(self, position: int) -> int | None:
+        """The tokens that the output may have; None for any number."""
+        rule, part = self.rule(position), self.limits.output_part
+        if part is None or self.tool(position) == "recall":
+            return None
+        if rule is not None and rule.largest_output is not None:
+            part = Fraction(str(rule.largest_output))
+        elif rule is not None and (rule.clear == "never" or rule.keep_last):
+            return None
+        return None if part == 1 else int(part * self.limits.budget)
 
     def withdraw_state_note(self) -> None:
         """The note of an earlier trim goes."""

@@ -250,6 +250,13 @@ def sessions(draw: st.DrawFn, *, max_steps: int = 24, ends_in_attachments: bool 
     return session
 
 
+def without_compactions(log: Session) -> Session:
+    """The log without what drops items by name, not by age."""
+    kept = Session([item for item in log.items if not isinstance(item, Compaction)], id=log.id)
+    kept.restore_seams(log.response_breaks, 0)
+    return kept
+
+
 @st.composite
 def limits(draw: st.DrawFn, total: int) -> Limits:
     """Limits for a log with this number of tokens. Most of them are exceeded.

@@ -913,17 +913,22 @@ class Twin:
         return self.form(position, is_cleared=position in self.cleared, images=self.replaced.get(position, ()), cut=cut)
 
     def shorten(self, position: int, limit: int) -> None:
-        original, images = self.items[position], self.replaced.get(position, ())
-        if not isinstance(original, FunctionCallOutput):
+        if not isinstance(self.items[position], FunctionCallOutput):
             self.shorten_middle(position, limit)
             return
-        text = original.text
-        rest = self.form(position, images=images, cut=Cut(0, 0, 0))[1] - len(cut_text(original, 0, 0))
-        head, tail = longest_cut(text, limit - rest, lambda head, tail: len(cut_text(original, head, tail)), len(text))
-        cut = Cut(head, tail, 0)
+        cut = self.longest(position, limit)
         if self.form_cut(position, cut)[1] < self.cost(position):
             self.cuts[position] = cut
             self.edited(self.wire(position))
+
+    def longest(self, position: int, limit: int) -> Cut:
+        """The longest cut of an output with which it costs at most the limit."""
+        original, images = self.items[position], self.replaced.get(position, ())
+        assert isinstance(original, FunctionCallOutput)
+        text = original.text
+        rest = self.form(position, images=images, cut=Cut(0, 0, 0))[1] - len(cut_text(original, 0, 0))
+        head, tail = longest_cut(text, limit - rest, lambda head, tail: len(cut_text(original, head, tail)), len(text))
+        return Cut(head, tail, 0)
 
     def shorten_middle(self, position: int, limit: int) -> None:
         """Each text of a message or call keeps as many characters as fit, the same number of each."""
