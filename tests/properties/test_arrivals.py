@@ -71,9 +71,8 @@ def test_a_large_output_is_small_from_its_first_request_on(data: st.DataObject) 
                 assert (decision.action, decision.cut) == (earlier.action, earlier.cut)
                 continue
             name = as_call(log.items[call]).name
-            is_whole = (
-                output.pinned or decision.category is MessageCategory.SYSTEM or decision.before <= most or name == RECALL or name in rules
-            )
+            is_held = output.pinned or output.category is MessageCategory.SYSTEM
+            is_whole = is_held or decision.before <= most or name == RECALL or name in rules
             smallest = Measurer(Letters()).truncated(output, 0).tokens
             assert decision.action is Action.KEEP if is_whole else decision.after <= max(most, min(smallest, decision.before))
             event(f"{'whole' if is_whole else 'shortened'}")

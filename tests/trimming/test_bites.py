@@ -56,6 +56,8 @@ CAUGHT_BY = {
     "keeps_an_old_state_note": "test_state_note.py::test_after_trims_the_coder_sees_what_it_works_on",
     "takes_room_for_the_state_note_that_is_not_there": "test_state_note.py::test_a_note_is_small_and_stays_until_the_next_trim",
     "takes_repeated_lines_for_news": "test_state_note.py::test_after_trims_the_coder_sees_what_it_works_on",
+    "shortens_what_was_recalled": "test_arrivals.py::test_a_large_output_is_small_from_its_first_request_on",
+    "forgets_what_the_ends_of_an_output_cost": "test_arrivals.py::test_twin",
     "shows_a_recall": "gateway/test_gateway_recall.py::test_recalls_are_answered_and_the_client_does_not_see_them",
     "rewrites_a_body_that_fits": "gateway/test_gateway_http.py::test_a_conversation_that_fits_goes_out_byte_for_byte",
     "loses_a_cache_mark": "gateway/test_gateway_clients.py::test_claude_s_client_calls_tools_for_twenty_turns",
