@@ -14,9 +14,10 @@ from typing import Any
 
 from .conversation_text import render_items
 from .copies import is_instruction
+from .decisions import REQUEST, with_decisions
 from .edits import is_structural
 from .errors import FormatError, SummaryError, short
-from .items import AgentConfigUpdate, Item, Message
+from .items import AgentConfigUpdate, Compaction, Item, Message, MessageCategory
 from .rewrite import Excerpt, IndexedLog, assemble, checked_count, index_log, last_turns_start
 from .summarizers import Summarizer, as_summarizer
 from .units import HELD, NONE, ReadableLog, is_summary
@@ -24,16 +25,19 @@ from .units import HELD, NONE, ReadableLog, is_summary
 HEADER = "[Conversation Summary]"
 SUB_AGENT_HEADER = "[Sub-agent Summary]"
 
-INSTRUCTIONS = """\
+INSTRUCTIONS = (
+    """\
 Sum up the conversation recorded below, for the assistant that goes on with it and no longer sees the record.
 Keep all that it may still need, names, paths, figures and identifiers exactly as written:
 - what the user wants, prefers and rules out, and the tasks that are still open;
 - facts that came up, names, numbers, dates;
-- decisions, and why they were taken;
+- why decisions were taken;
 - what tools were asked and what came of it, errors met and how they were solved;
 - files that were read, and files that were changed, and how;
 - what the assistant has promised to do.
 """
+    + REQUEST
+)
 PROMPT = """\
 {instructions}{earlier}{more}Leave out greetings and repetition. Write plain text and nothing around it.
 
@@ -95,6 +99,8 @@ def replace_with_summary(session: ReadableLog, task: PlannedSummary, text: str) 
     if not covered:
         raise SummaryError("all items that it covers were pinned while it was written; unpin them to summarize")
     last = max((index for index in covered if not _is_replaceable_summary(log, index)), default=max(covered))
+    earlier = [summary_text(log.items[index]) for index in sorted(covered) if is_summary(log.items[index])]
+    text = with_decisions(without_headers(text), earlier)
     message = Message("assistant", with_header(HEADER, text), created_at=log.items[last].created_at, extra={"summary": True})
     start = log.groups.response[last]
     if start != NONE and not covered.issuperset(range(start, last)):
@@ -184,13 +190,30 @@ def without_headers(text: str) -> str:
 
 
 def _replaceable(log: IndexedLog, is_wanted: Any) -> set[int]:
-    """Return the positions of units that are wanted completely and contain no item that must stay."""
-    kept_heads = {log.groups.head[index] for index, item in enumerate(log.items) if is_structural(item) or not is_wanted(index)}
+    """Return the positions of units that are wanted completely and contain no item that must stay.
+
+    Instructions, items of category CONTEXT and the first user message, which states the task, stay.
+    """
+    task = set(log.groups.user_messages[:1])
+    kept_heads = {
+        log.groups.head[index]
+        for index, item in enumerate(log.items)
+        if is_structural(item) or not is_wanted(index) or index in task or _is_context(item)
+    }
     return {
         index
         for index in range(len(log.items))
         if (head := log.groups.head[index]) not in kept_heads and log.groups.unit_protection[head] != HELD
     }
+
+
+def summary_text(item: Item) -> str:
+    """Return the text of a summary, without its header."""
+    return without_headers(item.summary if isinstance(item, Compaction) else item.text if isinstance(item, Message) else "")
+
+
+def _is_context(item: Item) -> bool:
+    return item.category is MessageCategory.CONTEXT and not is_summary(item)
 
 
 def is_own_summary(item: Item) -> bool:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from session.conversation_text import render_items
+from session.decisions import with_decisions
 from session.errors import SummaryError
 from session.items import Compaction
 from session.summarizers import AnthropicSummarizer, ModelSummarizer, SummaryText
-from session.summary import INSTRUCTIONS, request_summary, text_summary_prompt, without_headers
+from session.summary import INSTRUCTIONS, request_summary, summary_text, text_summary_prompt, without_headers
 
 from ..errors import CompactionError
 from ..models import describe_model
@@ -156,7 +157,8 @@ async def write_summary(
     Raises:
         CompactionError: The summariser failed, was too slow, or returned something that is not a summary.
     """
-    text, has_earlier = "", any(unit.is_summary for unit in task.units)
+    earlier = [summary_text(item) for unit in task.units if unit.is_summary for item in unit.items]
+    text, has_earlier = "", bool(earlier)
     for piece in task.pieces:
         record = piece.text
         if text:
@@ -167,7 +169,8 @@ async def write_summary(
         prompt = text_summary_prompt(
             record, has_summaries=has_earlier or bool(text), extra_lines=task.lines, instructions=task.instructions
         )
-        text = without_headers(await _answer(summariser, prompt, task.timeout, on_usage))
+        answer = without_headers(await _answer(summariser, prompt, task.timeout, on_usage))
+        text = with_decisions(answer, [text] if text else earlier)
     return text
 
 

@@ -32,6 +32,7 @@ from ..decision.placeholders import (
     output_text,
 )
 from ..decision.plan import Cut
+from ..decision.tool_rules import LOADED_TOOLS
 from .anthropic_options import argument_texts
 from .counter import TokenCounter
 from .ctok_counter import CtokCounter
@@ -48,8 +49,8 @@ COUNTERS_REMEMBERED = 8
 OPENAI_SEAL, OPENAI_SEAL_BYTES = "gAAAA", 765
 """How OpenAI's encrypted reasoning begins, and the bytes of it that are not reasoning."""
 
-LOADED_TOOLS, LOADED_TOOLS_MAX = "loaded_tools", 1_000
-"""Name in `extra` of the number of tools that an output loads, and the most that is believed."""
+LOADED_TOOLS_MAX = 1_000
+"""The most tools that an output is believed to load."""
 
 _LOCKS = tuple(RLock() for _ in range(256))
 """Locks for threads that count the same item with a counter of ours, which are fast: the one chosen by the item's `id`. A lock for each

@@ -5,7 +5,7 @@ What follows from it for a trim is in `priority.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from session.items import FunctionCall, FunctionCallOutput
 from session.json_strings import object_of
+from session.parts import Text
 from session.units import NONE
 
 from ..errors import BudgetError
@@ -101,6 +102,9 @@ def check_rules(rules: object) -> dict[str, ToolRule]:
 
 RECALL = "recall"
 """Name of the tool with which a model recalls. What it gives back is in the log already, and goes first once it was read."""
+
+LOADED_TOOLS, TOOL_REFERENCE = "loaded_tools", "tool_reference"
+"""Name in `extra` of the number of tools that an output loads, and type of the blocks that name them."""
 
 # The files of calls
 
@@ -196,6 +200,15 @@ def _access(values: Mapping[str, object], names: tuple[str, ...], *, writes: boo
 # Results
 
 
+def tools_loaded_by(output: FunctionCallOutput) -> Sequence[str]:
+    """Return the names of the tools whose definitions the provider adds where this output stands (`tool_reference`)."""
+    texts = [part.text for part in output.output if isinstance(part, Text)]
+    if output.extra.get(LOADED_TOOLS):
+        return texts
+    references = [object_of(text) or {} for text in texts if TOOL_REFERENCE in text]
+    return [str(block["tool_name"]) for block in references if block.get("type") == TOOL_REFERENCE and "tool_name" in block]
+
+
 @dataclass
 class RuledResults:
     """The results of a log that do not go by their age alone. A result is an output and the call that it answers, by position."""
@@ -205,6 +218,8 @@ class RuledResults:
     _tools: dict[int, str] = field(default_factory=dict)  # by position of such an output
     _rules: dict[str, ToolRule] = field(default_factory=dict)  # of these tools
     first: set[int] = field(default_factory=set)  # results whose rule says that they are cleared before others
+    _loaders: dict[str, dict[int, int]] = field(default_factory=dict)  # by tool: outputs that loaded its definition, each with its call
+    _in_use: set[int] = field(default_factory=set)  # such outputs of which a tool was called since
     _by_file: dict[str, list[int]] = field(default_factory=dict)  # by file: results about it that nothing supersedes yet
     _superseders: dict[int, int] = field(default_factory=dict)  # by position of an output or call: the first output that supersedes it
 
@@ -212,6 +227,11 @@ class RuledResults:
         self, call: int, made: FunctionCall, output: int, answer: FunctionCallOutput, rules: ToolRules, *, clear_superseded: bool
     ) -> None:
         """Take the output of a call, which is new in the log."""
+        for loader, loader_call in self._loaders.pop(made.name, {}).items():
+            self._output_of[loader_call] = self._output_of[loader] = loader
+            self._in_use.add(loader)
+        for tool in tools_loaded_by(answer):
+            self._loaders.setdefault(tool, {})[output] = call
         rule = rule_for(made.name, rules)
         if clear_superseded and not answer.is_error and (access := file_access(made.name, made.arguments, rule)) is not None:
             results = self._by_file.setdefault(access.path, [])
@@ -234,6 +254,8 @@ class RuledResults:
         output = self._output_of.get(index)
         if output is None or ((edit := edits.get(output)) is not None and edit.gone is not None):
             return False
+        if output in self._in_use:
+            return _is_whole(edit)
         tool = self._tools[output]
         rule = self._rules[tool]
         whole = (other for other in reversed(self._outputs[tool]) if _is_whole(edits.get(other)))
@@ -241,7 +263,9 @@ class RuledResults:
 
     def kept(self, edits: Mapping[int, Edit]) -> list[int]:
         """Return the outputs that the view shows in full and a rule keeps, in order."""
-        return sorted(output for output in self._tools if _is_whole(edits.get(output)) and self.is_kept(output, edits))
+        return sorted(
+            output for output in self._tools.keys() | self._in_use if _is_whole(edits.get(output)) and self.is_kept(output, edits)
+        )
 
     def superseder(self, index: int) -> int:
         """Return the position of the first output that supersedes this result, -1 if there is none: its file was read or written later."""

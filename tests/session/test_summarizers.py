@@ -88,7 +88,7 @@ def test_a_slow_response_is_a_timeout(asynchronous: bool) -> None:
 
 @BOTH
 def test_an_error_of_the_client_is_raised_and_leaves_the_log_unchanged(asynchronous: bool) -> None:
-    session = Session([Message("user", "u")])
+    session = Session([Message("user", "u"), Message("assistant", "a")])
     before = session.to_dict()
     with pytest.raises(SummaryError, match="ConnectionError: 'no route'"):
         asyncio.run(
@@ -167,7 +167,7 @@ def test_the_real_clients_write_summaries(name: str, monkeypatch: pytest.MonkeyP
 
     for variable in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(variable, raising=False)
-    session = Session([Message("user", "hello")])
+    session = Session([Message("user", "hello"), Message("assistant", "good day")])
 
     async def summarize(url: str) -> None:
         client: Any = getattr(anthropic, name)(api_key="none", base_url=url, max_retries=0)
@@ -178,5 +178,5 @@ def test_the_real_clients_write_summaries(name: str, monkeypatch: pytest.MonkeyP
 
     with endpoint() as (url, requests):
         asyncio.run(summarize(url))
-    assert [message.text for message in session.messages()] == ["[Conversation Summary]\nwhat was said"]
-    assert "user: hello" in requests[0]["messages"][0]["content"]
+    assert [message.text for message in session.messages()] == ["hello", "[Conversation Summary]\nwhat was said"]
+    assert "assistant: good day" in requests[0]["messages"][0]["content"]

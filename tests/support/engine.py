@@ -49,7 +49,7 @@ from context_window.decision.replay import SessionReplay
 from context_window.decision.state_note import note_of
 from context_window.decision.strategy_api import STRATEGY_REASONS
 from context_window.decision.terms import LINE, NAME, NUMBER, PATH, form_of, names_in, rule_in, weight_of, without_number
-from context_window.decision.tool_rules import FileAccess, file_access, rule_for, subject_of
+from context_window.decision.tool_rules import FileAccess, file_access, rule_for, subject_of, tools_loaded_by
 from context_window.decision.working_state import command_of, names_error, shows_texts, state_lines
 from session.session import Session
 from tests.support.counting import Letters
@@ -121,6 +121,7 @@ __all__ = [
     "state_lines",
     "subject_of",
     "texts_of",
+    "tools_loaded_by",
     "uncut_lines",
     "value_marker",
     "weight_of",

@@ -30,7 +30,7 @@ def gateway(upstream: str, max_tokens: int | None, *, ledger: GatewayLedger | No
 
 def recall_ids(request: object) -> list[str]:
     """Return the ids that placeholders and digests of a request name, in order."""
-    return re.findall(r"(?:recall ids? |## \w+ (?:call|output) )([0-9a-f]{12})", json.dumps(request))
+    return re.findall(r"(?:recall ids? |## (?:(?!\\n).)* )([0-9a-f]{12})\b", json.dumps(request))
 
 
 def breaks(requests: list[list[Any]]) -> int:

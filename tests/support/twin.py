@@ -47,6 +47,7 @@ from tests.support.engine import (
     file_access,
     longest_text,
     section,
+    tools_loaded_by,
 )
 
 COUNT = Letters()
@@ -175,6 +176,11 @@ def answers(items: list[Item]) -> dict[int, int | None]:
 
 def as_call(item: Item) -> FunctionCall:
     assert isinstance(item, FunctionCall)
+    return item
+
+
+def as_output(item: Item) -> FunctionCallOutput:
+    assert isinstance(item, FunctionCallOutput)
     return item
 
 
@@ -542,7 +548,10 @@ class Twin:
         return item.name if isinstance(item, FunctionCall) else None
 
     def kept(self, position: int) -> bool:
-        """True if a rule keeps the result: all of its tool, or the newest ones that are in the view in full."""
+        """True if a rule keeps the result: all of its tool, or the newest ones that are in the view in full. Or a tool that it loaded has
+        been called since."""
+        if self.loads_in_use(position):
+            return True
         rule = self.rule(position)
         if rule is None:
             return False
@@ -557,6 +566,16 @@ class Twin:
         ]
         kept = results if rule.clear == "never" else results[max(0, len(results) - rule.keep_last) :]
         return any(position in (output, self.answers()[output]) for output in kept)
+
+    def loads_in_use(self, position: int) -> bool:
+        """True if the output, or the one of this call, is in the view and has loaded a tool that a later output is of."""
+        if not self.limits.tool_rules and not self.limits.clear_superseded:
+            return False
+        loader = next((output for output, call in self.answers().items() if call is not None and position in (output, call)), None)
+        if loader is None or loader not in self.in_view() or self.is_shortened(loader):
+            return False
+        loaded = tools_loaded_by(as_output(self.items[loader]))
+        return any(output > loader and call is not None and self.tool(output) in loaded for output, call in self.answers().items())
 
     def is_shortened(self, position: int) -> bool:
         return position in self.cleared or position in self.extracts

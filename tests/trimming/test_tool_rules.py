@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 
 from context_window import Action, BudgetError, ContextWindow, ContextWindowManager, Reason, ToolRule
 from session import FunctionCall, FunctionCallOutput, Message, MessageCategory, Session
+from session.parts import Text
 from tests.support.checks import cost_cleared, protected, twin_after
-from tests.support.engine import rule_for
+from tests.support.engine import Engine, rule_for
 from tests.support.harness import ladder, trim
 from tests.support.strategies import TOOLS, limits, sessions
-from tests.support.twin import answers, cost, unit_of
+from tests.support.twin import answers, cost, fold, unit_of
+
+RULES = st.dictionaries(st.sampled_from(TOOLS), st.builds(ToolRule, st.sampled_from(("normal", "first", "never")), st.integers(0, 2)))
 
 
 def manager(budget: int, **options: Any) -> ContextWindowManager:
@@ -108,6 +111,46 @@ def test_kept_results_are_dropped_one_by_one_the_lowest_category_first_and_of_it
     assert counts == set(range(6))
 
 
+@pytest.mark.parametrize("form", ["log", "request"])
+def test_what_loaded_a_tool_stays_while_the_tool_is_called(form: str) -> None:
+    """results with `tool_reference` are kept whole while their tools are called: without them the provider forgets the tools"""
+    session = Session(id="s")
+    session.add_message("user", "Look.", "u0")
+    texts = {
+        "log": ["mcp__tickets__find", "mcp__tickets__add"],
+        "request": ['{"type":"tool_reference","tool_name":"mcp__tickets__find"}'] * 9,
+    }
+    for number, tool in enumerate(["ToolSearch", "ToolSearch", "read", "mcp__tickets__find", "read", "read"]):
+        session.append(FunctionCall(tool, "{}", f"c{number}", id=f"call{number}"))
+        parts = [Text(text) for text in texts[form]] if number == 1 else [Text("x" * 900)]
+        extra = {"loaded_tools": 2} if number == 1 and form == "log" else {}
+        session.append(FunctionCallOutput(tool, parts, f"c{number}", id=f"{tool}{number}", extra=extra))
+    session.add_message("assistant", "Done.", "a0")
+    session.add_message("user", "y" * 600, "u1")
+    plan = manager(3_000).plan_session(session)
+    loader = plan.decisions[4]
+    assert (loader.item_id, loader.action, loader.reason) == ("ToolSearch1", Action.KEEP, Reason.KEPT_BY_RULE)
+    assert [entry.item_id for entry in plan.changes][:3] == ["ToolSearch0", "read2", "mcp__tickets__find3"]
+
+
+@given(st.data())
+def test_loaded_tools_twin(data: st.DataObject) -> None:
+    """the engine keeps what loaded a tool that was called since as the slow form does"""
+    log = data.draw(sessions())
+    items = [
+        replace(item, output=(Text(data.draw(st.sampled_from(TOOLS))),) * 4, extra={"loaded_tools": 4})
+        if isinstance(item, FunctionCallOutput) and data.draw(st.booleans())
+        else item
+        for item in log.items
+    ]
+    log = Session(items, id="s")
+    bounds = replace(data.draw(limits(sum(map(cost, items)))), tool_rules=data.draw(RULES) or {"none": ToolRule()})
+    outcome = Engine(log, bounds).process(log)
+    twin = fold(log, bounds)
+    assert list(outcome.view.items) == twin.view()
+    event(f"kept: {any(map(twin.loads_in_use, range(len(items))))}")
+
+
 def test_a_rule_that_makes_no_sense_is_an_error() -> None:
     with pytest.raises(BudgetError, match="clear"):
         ToolRule(clear="last")  # type: ignore[arg-type]
@@ -118,9 +161,6 @@ def test_a_rule_that_makes_no_sense_is_an_error() -> None:
     for rules in invalid:
         with pytest.raises(BudgetError, match="tool_rules"):
             ContextWindow(tool_rules=rules)
-
-
-RULES = st.dictionaries(st.sampled_from(TOOLS), st.builds(ToolRule, st.sampled_from(("normal", "first", "never")), st.integers(0, 2)))
 
 
 @given(st.data())
