@@ -66,8 +66,7 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
 11. Rules for single tools (`tool_rules.py`) change the order in which results are cleared: those of some tools go before all others, and
     some are kept: all of a tool, or the newest that the view shows in full. With `clear_superseded`, results of calls about a file go
     first, too, once a later call has read the file in full, or written it. A result that loaded tools (`tool_reference`) is kept once one
-    of them was called. Answers to recalls go first in any case, and lend no line to
-    a digest: the log has what they repeat.
+    of them was called. Answers to recalls go first in any case, and lend no line to a digest: the log has what they repeat.
 12. With `note_removed`, a request that has lost items begins with a line about them. Its upper bound counts from the first dropped item on.
     It does not tell of outputs without a call, of bound reasoning, of replaced instructions, of what a summary stands for, and of what a
     choice of lines has dropped: it would change with every such choice, and with it everything that the provider's cache holds.
