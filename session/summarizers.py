@@ -151,10 +151,39 @@ class ModelSummarizer:
         answer = self.asked_model.answer(session, (), allow_tools=False)
         if isawaitable(answer):
             answer = await answer
-        usage = getattr(answer, "usage", None)
-        if answer.stop in INCOMPLETE:
-            raise SummaryError(f"the model stopped with {short(answer.stop)}", usage)
-        return SummaryText(answer.text, usage)
+        return _checked(answer)
+
+    async def sum_up(self, conversation: Any, tools: Any) -> SummaryText | None:
+        """Return the model's summary of a conversation that it knows: one whose last message asks for it.
+
+        The request begins as the last one did, tools included, so the provider reads it from its cache.
+
+        Args:
+            conversation: The session.
+            tools: The definitions that the model's requests carry.
+
+        Returns:
+            The summary, or None if the model called a tool or wrote nothing.
+
+        Raises:
+            SummaryError: The answer is cut off or was refused.
+        """
+        answer = self.asked_model.answer(conversation, tools, allow_tools=True)
+        if isawaitable(answer):
+            answer = await answer
+        return None if getattr(answer, "calls", None) or not answer.text.strip() else _checked(answer)
+
+
+def _checked(answer: Any) -> SummaryText:
+    """Return a model's answer as a summary.
+
+    Raises:
+        SummaryError: It is cut off or was refused.
+    """
+    usage = getattr(answer, "usage", None)
+    if answer.stop in INCOMPLETE:
+        raise SummaryError(f"the model stopped with {short(answer.stop)}", usage)
+    return SummaryText(answer.text, usage)
 
 
 def as_summarizer(value: Any) -> Summarizer | None:

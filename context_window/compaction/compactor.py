@@ -16,8 +16,8 @@ from session.items import Compaction
 from session.providers.native_compaction import sum_usage
 from session.read_only import ReadOnlySession
 from session.session import Session
-from session.summarizers import Summarizer, Summarizing
-from session.summary import check_summarizer
+from session.summarizers import ModelSummarizer, Summarizer, Summarizing
+from session.summary import check_summarizer, summary_request
 from session.usage import Usage
 
 from ..decision.limits import Limits
@@ -38,7 +38,7 @@ from .summary_check import (
     limits_less,
     limits_without_trims,
 )
-from .summary_writer import SummaryTask, Wording, prepare_task, prompt_size, write_summary
+from .summary_writer import SummaryTask, Wording, prepare_task, prompt_size, room_of, sum_up_in_place, write_summary
 from .unit_selection import WORTHWHILE_PARTS, SelectionRule, can_append_summary, loses_more_than_results, select_units
 
 AnySummarizer: TypeAlias = Summarizer | Summarizing
@@ -198,7 +198,12 @@ class Compactor:
         async def fits(text: str, max_tokens: int) -> bool:
             return await asyncio.to_thread(count, text) <= max_tokens
 
-        text = await write_summary(task, summariser, fits, on_usage)
+        view = await asyncio.to_thread(self._known_view, session, plan, task, summariser)
+        text = None
+        if view is not None and isinstance(summariser, ModelSummarizer):
+            text = await sum_up_in_place(task, summariser, view, plan.settings.tools, on_usage)
+        if text is None:
+            text = await write_summary(task, summariser, fits, on_usage)
         if len(text) > task.characters:  # checked before counting: it may be megabytes
             raise CompactionError("the summary is longer than the text it summarises")
         for _ in range(MAX_CHECKS):
@@ -266,6 +271,30 @@ class Compactor:
         window = prompt_size(summariser, budget, plan.limits.budget)
         wording = Wording(self._window.summary_prompt, focus)
         return prepare_task(plan.units, summariser, budget.counter.count_text, plan.max_tokens, window, wording)
+
+    def _known_view(self, session: Session, plan: SummaryPlan, task: SummaryTask, summariser: Summarizer) -> Session | None:
+        """Return the view of the last request with what was appended since, if the model in use can sum it up; None otherwise.
+
+        It must be the model that has answered before, all units must be in the view, and it must have room for the whole.
+        """
+        if not isinstance(summariser, ModelSummarizer) or self._is_configured(summariser):
+            return None
+        room = room_of(summariser, plan.settings.budget)
+        view_state = self._sessions.state(session)
+        with view_state.lock:
+            replay = self._sessions.view(session, view_state, plan.settings)
+            view = replay.view
+            tokens = view.total + plan.max_tokens + len(summary_request(task.instructions, task.lines))
+            positions = session.positions([item.id for unit in task.units for item in unit.items])
+            is_complete = all(at < len(view) and view.shown[at] and view.edit(at).lines is None for at in positions)
+            if room is None or tokens > room or not is_complete or not view.log.groups.response_starts:
+                return None
+            return replay.sent_view(session)
+
+    def _is_configured(self, summariser: ModelSummarizer) -> bool:
+        """True if settings name the summariser's model: it may be another one than answers."""
+        strategy = summarize_of(self._window.strategy)
+        return summariser.asked_model in (self._window.summary_llm, None if strategy is None else strategy.llm)
 
     def _check_summary(
         self, session: Session, state: SessionCompaction, plan: SummaryPlan, task: SummaryTask, text: str

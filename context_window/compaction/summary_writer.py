@@ -7,16 +7,17 @@ The result is a text within its size limit or a `CompactionError`, whatever the 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from session.conversation_text import render_items
 from session.decisions import with_decisions
 from session.errors import SummaryError
 from session.items import Compaction
+from session.session import Session
 from session.summarizers import AnthropicSummarizer, ModelSummarizer, SummaryText
-from session.summary import INSTRUCTIONS, request_summary, summary_text, text_summary_prompt, without_headers
+from session.summary import INSTRUCTIONS, request_summary, summary_request, summary_text, text_summary_prompt, without_headers
 
 from ..errors import CompactionError
 from ..models import describe_model
@@ -27,6 +28,7 @@ from .unit_selection import SummaryUnit
 if TYPE_CHECKING:
     from asyncio import Future
 
+T = TypeVar("T")
 DEFAULT_WINDOW = 100_000
 """Tokens that a prompt may have if the summariser has no `window`."""
 DEFAULT_TIMEOUT = 60.0
@@ -169,13 +171,37 @@ async def write_summary(
         prompt = text_summary_prompt(
             record, has_summaries=has_earlier or bool(text), extra_lines=task.lines, instructions=task.instructions
         )
-        answer = without_headers(await _answer(summariser, prompt, task.timeout, on_usage))
-        text = with_decisions(answer, [text] if text else earlier)
+        answer = await _answer(summariser, _call_summariser(summariser, prompt), task.timeout, on_usage)
+        text = with_decisions(without_headers(answer), [text] if text else earlier)
     return text
 
 
-async def _answer(summariser: Any, prompt: str, seconds: float, on_usage: Callable[[object], None]) -> str:
-    """Return one answer.
+async def sum_up_in_place(
+    task: SummaryTask, summariser: ModelSummarizer, view: Session, tools: Sequence[Any], on_usage: Callable[[object], None]
+) -> str | None:
+    """Have the model that the conversation is with sum it up: its last request, with a message that asks for the summary.
+
+    The provider reads the conversation from its cache, for a tenth of the price. None if the model called a tool or wrote nothing.
+
+    Args:
+        task: The task.
+        summariser: Asks the model.
+        view: The view of the last request, with what was appended since.
+        tools: The tools that requests carry.
+        on_usage: As for `write_summary`.
+
+    Raises:
+        CompactionError: The summariser failed or was too slow.
+    """
+    conversation = Session.from_view(view)
+    conversation.add_message("user", summary_request(task.instructions, task.lines))
+    answer = await _answer(summariser, summariser.sum_up(conversation, tools), task.timeout, on_usage)
+    earlier = [summary_text(item) for unit in task.units if unit.is_summary for item in unit.items]
+    return None if answer is None else with_decisions(without_headers(answer), earlier)
+
+
+async def _answer(summariser: Any, work: Coroutine[Any, Any, T], seconds: float, on_usage: Callable[[object], None]) -> T:
+    """Return one answer: what the work returns.
 
     The summariser runs in a task of its own. When the time is up the task is cancelled but not awaited, since it may ignore that. Its
     usage is reported whenever it ends.
@@ -185,7 +211,7 @@ async def _answer(summariser: Any, prompt: str, seconds: float, on_usage: Callab
     """
     import asyncio
 
-    request = asyncio.ensure_future(_call_summariser(summariser, prompt))
+    request = asyncio.ensure_future(work)
     request.add_done_callback(lambda done: _report_usage(done, on_usage))
     try:
         await asyncio.wait({request}, timeout=seconds)
@@ -202,7 +228,7 @@ async def _answer(summariser: Any, prompt: str, seconds: float, on_usage: Callab
         raise CompactionError(_message_without_content(error, summariser)) from error
 
 
-def _report_usage(done: Future[str], on_usage: Callable[[object], None]) -> None:
+def _report_usage(done: Future[Any], on_usage: Callable[[object], None]) -> None:
     """Pass on the usage of an answer, or of one that is no usable summary. Asyncio would log an exception that nobody looked at."""
     if done.cancelled():
         return
@@ -249,17 +275,38 @@ def prompt_size(summariser: object, budget: Budget, view_budget: int) -> int:
     Raises:
         CompactionError: Reading an attribute of the summariser raised.
     """
-    window = _attribute(summariser, "window")
-    if isinstance(window, int) and not isinstance(window, bool) and window > 0:
+    window = _window_of(summariser)
+    if window is not None:
         return window
     if not isinstance(summariser, ModelSummarizer | AnthropicSummarizer):
         return DEFAULT_WINDOW
+    prompt_limit = _prompt_limit(summariser, budget) or budget.tokens
+    return min(DEFAULT_WINDOW, prompt_limit, view_budget if view_budget < budget.tokens else DEFAULT_WINDOW)
+
+
+def room_of(summariser: ModelSummarizer, budget: Budget) -> int | None:
+    """Return the tokens that a whole conversation with a loop's model may have; None if its window is not known.
+
+    Args:
+        summariser: Asks the model.
+        budget: The budget of the model in use.
+
+    Raises:
+        CompactionError: Reading an attribute of the model raised.
+    """
+    return _window_of(summariser) or _prompt_limit(summariser, budget)
+
+
+def _window_of(summariser: object) -> int | None:
+    window = _attribute(summariser, "window")
+    return window if isinstance(window, int) and not isinstance(window, bool) and window > 0 else None
+
+
+def _prompt_limit(summariser: ModelSummarizer | AnthropicSummarizer, budget: Budget) -> int | None:
+    """Return the tokens of a prompt for a summariser's model by its name; None if its window is not known."""
     name = _attribute(summariser.asked_model if isinstance(summariser, ModelSummarizer) else summariser, "model")
     model = describe_model(name if isinstance(name, str) else budget.model or "")
-    prompt_limit = (
-        budget.tokens if model.window is None else max(1, min(model.window - model.output_reserve, model.input_limit or model.window))
-    )
-    return min(DEFAULT_WINDOW, prompt_limit, view_budget if view_budget < budget.tokens else DEFAULT_WINDOW)
+    return None if model.window is None else max(1, min(model.window - model.output_reserve, model.input_limit or model.window))
 
 
 def _timeout_of(summariser: object) -> float:

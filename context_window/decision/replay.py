@@ -201,16 +201,22 @@ class SessionReplay:
         """Return the view as a read-only session."""
         if self.shows_all:
             return Session.view_of(session, len(self.decided))  # the session may have grown while it was counted
-        shown = self.shown
+        return self._session_of(self.decided, self.shown, session)
+
+    def sent_view(self, session: Session) -> Session:
+        """Return the view of the last request with what was appended since, whatever that costs: what the provider's cache knows."""
+        return self._session_of(self.view, Shown.of(self.view), session)
+
+    def _session_of(self, view: View, shown: Shown, session: Session) -> Session:
         return Session.showing(
             session,
             shown.items,
             breaks=shown.breaks,
             settled=len(shown.items),
-            settled_tokens=self.decided.total if self.feed.is_anchored else None,
+            settled_tokens=view.total if self.feed.is_anchored else None,
             ends=shown.ends,
-            removed=self.removed,
-            usage_noted_after=self.usage_noted_after,
+            removed=self._removed_from(view, shown),
+            usage_noted_after=self._usage_noted_in(view),
         )
 
     def plan(self) -> Plan:
@@ -228,7 +234,10 @@ class SessionReplay:
     @property
     def removed(self) -> Removed | None:
         """The items that the view's first line counts."""
-        view, ends, earlier = self.decided, self.shown.removed, self._removed_earlier
+        return self._removed_from(self.decided, self.shown)
+
+    def _removed_from(self, view: View, shown: Shown) -> Removed | None:
+        ends, earlier = shown.removed, self._removed_earlier
         if not view.limits.note_removed or ends is None:
             return earlier
         newly = Removed(view.removed, self.items[ends[0]].id, self.items[ends[1]].id)
@@ -237,8 +246,10 @@ class SessionReplay:
     @property
     def usage_noted_after(self) -> str | None:
         """The id of the view's last item before the line about usage; None without the line."""
-        index = self.decided.usage_noted
-        return None if index == NONE else last_id_before(self.decided, index)
+        return self._usage_noted_in(self.decided)
+
+    def _usage_noted_in(self, view: View) -> str | None:
+        return None if view.usage_noted == NONE else last_id_before(view, view.usage_noted)
 
     def refused_parts(self) -> list[tuple[Item, int]]:
         """Return the refused parts that the view shows as notes: each as the item and the part's index in it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
@@ -18,6 +19,10 @@ from ..requests.payload import default_answer_tokens
 from ..validation import check_amount
 from .client_stream import INCOMPLETE, streamed_answer
 from .model import Answer, OnText, check_model_name
+
+COMPACTION_LEAST = 50_000
+"""Fewest tokens at which Anthropic compacts."""
+_VERSION = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-(\d+)(?:-(\d{1,2}))?(?!\d)")
 
 
 class AnthropicModel:
@@ -61,6 +66,23 @@ class AnthropicModel:
         self.caching = caching
         self._client = client
         self._request_fields = request_fields
+
+    def compacting(self, tokens: int) -> AnthropicModel | None:
+        """Return this model with requests that have Anthropic compact a prompt above so many tokens; None if it cannot.
+
+        It can from Opus and Sonnet 4.6 and Haiku 5.5 on, and not below 50,000 tokens
+        (https://platform.claude.com/docs/en/build-with-claude/compaction-threshold).
+        """
+        match = _VERSION.search(self.model)
+        if match is None or tokens < COMPACTION_LEAST or "context_management" in self._request_fields:
+            return None
+        if (int(match[2]), int(match[3] or 0)) < ((5, 5) if match[1] == "haiku" else (4, 6)):
+            return None
+        client = getattr(self._client, "beta", self._client)  # the client may be the beta client itself
+        edit = {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": tokens}}
+        fields = {**self._request_fields, "context_management": {"edits": [edit]}}
+        fields["betas"] = [*fields.get("betas", ()), "compact-2026-01-12"]
+        return AnthropicModel(client, self.model, max_tokens=self.max_tokens, caching=self.caching, **fields)
 
     def request(self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool) -> dict[str, Any]:
         """Return the arguments of `client.messages.stream`.

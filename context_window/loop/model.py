@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, get_args
+from typing import Any, Protocol, TypeAlias, get_args, runtime_checkable
 
 from session.errors import short
 from session.items import FunctionCall, Item, Message
@@ -113,6 +113,14 @@ def _message_text(message: Message) -> str:
     if not isinstance(blocks, list):
         return "\n".join(part.text for part in message.content if isinstance(part, Text) and part.text)  # Gemini signs empty texts
     return "".join(block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str))
+
+
+@runtime_checkable
+class CompactingModel(Protocol):
+    """A `Model` whose provider can compact conversations."""
+
+    def compacting(self, tokens: int) -> Model | None:
+        """Return the model with requests that have the provider compact a prompt above so many tokens; None if it cannot."""
 
 
 class Model(Protocol):

@@ -69,8 +69,19 @@ class OpenAIModel:
         self.model = model
         self.api: Api = api
         self.max_tokens = None if max_tokens is None else check_amount("max_tokens", max_tokens, least=1)
+        self._client = client
         self._send = endpoint.create
         self._request_fields = request_fields
+
+    def compacting(self, tokens: int) -> OpenAIModel | None:
+        """Return this model with requests that have OpenAI compact a prompt above so many tokens; None if it cannot.
+
+        The Responses API does (https://developers.openai.com/api/docs/guides/compaction), Chat Completions does not.
+        """
+        if self.api != "responses" or "context_management" in self._request_fields:
+            return None
+        fields = {**self._request_fields, "context_management": [{"type": "compaction", "compact_threshold": tokens}]}
+        return OpenAIModel(self._client, self.model, max_tokens=self.max_tokens, **fields)
 
     def request(self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool) -> dict[str, Any]:
         """Return the arguments of `client.responses.create` or `client.chat.completions.create`.

@@ -27,7 +27,7 @@ from ..settings.context_window import ContextWindow
 from ..strategies import Extract
 from ..threads import in_thread
 from .interceptor import Interceptor, with_interceptors
-from .model import CUT_OFF, PAUSES, Answer, Model, OnText, check_answer
+from .model import CUT_OFF, PAUSES, Answer, CompactingModel, Model, OnText, check_answer
 from .retries import RefusalRetries
 from .tool_runner import output_for, run_calls
 from .toolbox import Toolbox, ToolSource, error_result
@@ -41,6 +41,8 @@ UserInput: TypeAlias = str | Sequence[Part | str] | Message | None
 _ACTIVE_TURNS: WeakKeyDictionary[Session, object] = WeakKeyDictionary()
 """Sessions with a turn under way. Two turns at once would mix their answers in the log."""
 
+PROVIDER_PART = 0.875
+"""Part of the trigger above which the provider compacts: before a trim is due."""
 MAX_PAUSES = 10
 """Requests in a row that only let a paused model continue (step 6)."""
 
@@ -123,18 +125,27 @@ async def run_turn(
     if manager is None:
         name = getattr(model, "model", None)
         manager = own_manager(session, ContextWindow(strategy=Extract()), name if isinstance(name, str) else None)
-    model = with_interceptors(model, interceptors)
+    compacting = _compacting(model, manager)
+    model = with_interceptors(compacting or model, interceptors)
     toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
     manager.count_tools(toolbox.definitions)
     token = object()
     if _ACTIVE_TURNS.setdefault(session, token) is not token:  # one atomic step: threads may call at once
         raise FormatError("run_turn.session", "another turn of it is under way; await that one first")
     try:
-        turn = _Turn(session, model, toolbox, manager, on_text, on_item)
+        turn = _Turn(session, model, toolbox, manager, on_text, on_item, summarises=compacting is None)
         turn.begin(user_input)
         return await turn.run()
     finally:
         del _ACTIVE_TURNS[session]
+
+
+def _compacting(model: Model, manager: ContextWindowManager) -> Model | None:
+    """Return the model with requests that have its provider compact the conversation before a trim; None if it is not to, or cannot."""
+    if manager.context_window.compaction != "provider" or not isinstance(model, CompactingModel):
+        return None
+    trigger = manager.context_window.trigger_ratio * manager.total_budget
+    return model.compacting(int(trigger * PROVIDER_PART))
 
 
 def _check(session: object, model: object, manager: object) -> None:
@@ -156,7 +167,10 @@ class _Turn:
         manager: ContextWindowManager,
         on_text: OnText | None,
         on_item: Callable[[Item], None] | None,
+        *,
+        summarises: bool,
     ) -> None:
+        self._summariser = model if summarises else None
         self._session, self._model, self._toolbox, self._manager = session, model, toolbox, manager
         self._on_text, self._on_item = on_text, on_item
         self._streamed_text: list[str] = []
@@ -207,7 +221,7 @@ class _Turn:
 
     async def _request_with_retries(self, *, allow_tools: bool) -> Answer:
         """Return the model's answer, with the retries of `RefusalRetries` (steps 2 to 4)."""
-        summariser: Model | None = self._model
+        summariser = self._summariser
         with RefusalRetries(self._manager, self._session) as retries:
             while True:
                 view = await self._manager.manage(self._session, summariser)

@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 
 from session.session import Session
 from session.summarizers import Summarizer, Summarizing, as_summarizer
@@ -38,7 +38,8 @@ class ContextWindow:
         max_tool_calls_per_turn: Tool calls that a managed loop allows in one turn.
         summary_llm: The summariser: an async function from a prompt to a text, or a `Model`. None for the model in use, where a loop or an
             integration has one.
-        compaction: False to summarise nothing unless `manager.compact` is called.
+        compaction: False to summarise nothing unless `manager.compact` is called. "provider" to have the provider of the model compact the
+            conversation itself, in `run_turn`, where the model can (`Model.compacting`); otherwise the same as True.
         summary_prompt: Instructions for the summariser, in place of our own. The record of the conversation follows them.
         keep_user_messages: True to leave the user's own messages out of summaries: they stay in views word for word, in their places, until
             a trim needs their room. Messages of category CONTEXT do not count.
@@ -103,7 +104,7 @@ class ContextWindow:
     below_price_cliff: bool = field(default=False, kw_only=True)
     coverage: float | None = field(default=0.95, kw_only=True)
     strict: bool = field(default=False, kw_only=True)
-    compaction: bool = field(default=True, kw_only=True)
+    compaction: bool | Literal["provider"] = field(default=True, kw_only=True)
     summary_prompt: str | None = field(default=None, kw_only=True)
     keep_user_messages: bool = field(default=False, kw_only=True)
 
@@ -131,7 +132,7 @@ class ContextWindow:
                 "the strategy forbids all other trims, so this limit could not be met; leave one of the two out",
             )
         for name in [spec.name for spec in fields(self) if isinstance(spec.default, bool)]:
-            if not isinstance(getattr(self, name), bool):
+            if not isinstance(getattr(self, name), bool) and (name, getattr(self, name)) != ("compaction", "provider"):
                 raise BudgetError(name, getattr(self, name), "pass True or False")
         for name in ("coverage", "note_usage_at", "largest_output"):
             if getattr(self, name) is not None:
