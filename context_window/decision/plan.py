@@ -115,6 +115,31 @@ class Decision:
     digest_before: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """What the definition of a tool costs in every request.
+
+    Attributes:
+        name: The tool's name.
+        tokens: Tokens of its definition.
+        calls: Number of its calls in the session; 0 if it was never called.
+    """
+
+    name: str
+    tokens: int
+    calls: int
+
+    @property
+    def server(self) -> str | None:
+        """The MCP server that offers it, by a name such as `mcp__github__get_issue`; None for any other tool."""
+        prefix, _, rest = self.name.partition("__")
+        return rest.partition("__")[0] if prefix == "mcp" and "__" in rest else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the definition as JSON values."""
+        return {"name": self.name, "server": self.server, "tokens": self.tokens, "calls": self.calls}
+
+
 class Note(NamedTuple):
     """A message that a rule adds to the view.
 
@@ -172,6 +197,7 @@ class Plan:
         removed: The items that the request's first line counts; None if it has no such line.
         usage_noted_after: Id of the item after which the line about usage stands; None if there is no such line.
         state_note: The note that restates the state of the work; None if there is none.
+        definitions: The definitions of the tools that requests carry, the largest first. Their tokens are part of the overhead.
     """
 
     decisions: tuple[Decision, ...]
@@ -186,6 +212,7 @@ class Plan:
     removed: Removed | None = None
     usage_noted_after: str | None = None
     state_note: Note | None = None
+    definitions: tuple[ToolDefinition, ...] = ()
 
     @property
     def before(self) -> int:

@@ -6,7 +6,7 @@ All figures are computed here; displays only lay them out.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from session.items import MessageCategory
 
 from ..errors import OUTSIDE_ITEMS, is_overhead_largest
 from ..printable import printable
-from .plan import NEVER_SENT, Action, Decision, Plan, Reason
+from .plan import NEVER_SENT, Action, Cut, Decision, Plan, Reason, ToolDefinition
 
 DONE = {
     Action.KEEP: "kept",
@@ -196,6 +196,33 @@ def text(plan: Plan) -> str:
     return "\n".join([headline(plan), *_lines(plan)])
 
 
+def definition_words(definitions: Sequence[ToolDefinition], tokens: int | None = None) -> list[str]:
+    """Return what tool definitions cost, in words: all, those of each MCP server, and those that were never called. Empty without any.
+
+    Args:
+        definitions: The definitions.
+        tokens: Tokens of all, with what the provider adds to them; None for their sum.
+    """
+    if not definitions:
+        return []
+    count, tokens = len(definitions), sum(tool.tokens for tool in definitions) if tokens is None else tokens
+    words = [f"{count:,} tool definition{'s' if count > 1 else ''} {tokens:,} tokens"]
+    servers: Counter[str] = Counter()
+    for tool in definitions:
+        if tool.server is not None:
+            servers[tool.server] += tool.tokens
+    if servers:
+        words.append("by server: " + _named([f"{printable(name)} {tokens:,}" for name, tokens in servers.most_common()]))
+    if unused := [tool for tool in definitions if not tool.calls]:
+        words.append(f"never called {sum(tool.tokens for tool in unused):,} ({_named([printable(tool.name) for tool in unused])})")
+    return words
+
+
+def _named(names: Sequence[str]) -> str:
+    rest = len(names) - KINDS_NAMED
+    return ", ".join(names[:KINDS_NAMED]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
 def never_sent_lines(plan: Plan) -> Iterator[str]:
     """Yield in words, for each reason, the items that no request contains."""
     for reason, (singular, plural) in NEVER_SENT_WORDS.items():
@@ -212,6 +239,8 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield f"  {where}: {run.text} ({run.why}): {run.before:,} -> {run.after:,} tokens"
     if plan.state_note is not None:
         yield f"  a note of {plan.note_tokens:,} tokens restates {RESTATED}"
+    if words := definition_words(plan.definitions):
+        yield f"  {'; '.join(words)}"
     if plan.over_budget:
         yield f"  over budget by {plan.after - plan.budget:,} tokens; the largest of what is kept:"
         if overhead_stands_out(plan):
@@ -236,6 +265,10 @@ def tight_budget(plan: Plan) -> str:
     )
 
 
+def _cut_values(cut: Cut) -> dict[str, Any]:
+    return {"head": cut.head, "tail": cut.tail, "between": [list(passage) for passage in cut.between]}
+
+
 def values(plan: Plan) -> dict[str, Any]:
     """Return the plan as JSON values, with every decision."""
     return {
@@ -251,6 +284,7 @@ def values(plan: Plan) -> dict[str, Any]:
         "items": len(plan),
         "changed": len(plan.trims),
         "state_note": plan.note_tokens,
+        "definitions": [tool.to_dict() for tool in plan.definitions],
         "never_sent": len(plan.never_sent),
         "never_sent_tokens": sum(decision.before for decision in plan.never_sent),
         "decisions": [
@@ -265,7 +299,7 @@ def values(plan: Plan) -> dict[str, Any]:
                 "images": list(decision.images),
                 "refused": list(decision.refused),
                 "superseded_by": decision.superseded_by,
-                "cut": None if decision.cut is None else {"head": decision.cut.head, "tail": decision.cut.tail},
+                "cut": None if decision.cut is None else _cut_values(decision.cut),
                 "lines": None if decision.lines is None else list(decision.lines),
             }
             for decision in plan

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..decision.plan import Action, Plan
-from ..decision.plan_text import DONE, RESTATED, Run, action_totals, never_sent_lines, overhead_stands_out, runs, tight_budget
+from ..decision.plan_text import (
+    DONE,
+    RESTATED,
+    Run,
+    action_totals,
+    definition_words,
+    never_sent_lines,
+    overhead_stands_out,
+    runs,
+    tight_budget,
+)
 from ..errors import FEWER_TOOLS, OUTSIDE_ITEMS
 from .charts import length_bar
 from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
@@ -75,6 +85,8 @@ def plan_lines(display: PlanDisplay, width: int, glyphs: Glyphs) -> list[Line]:
         lines += [[], *_wrapped(f"Not counted: {never_sent}.", width, glyphs, QUIET)]
     if plan.state_note is not None:
         lines += [[], *_wrapped(f"The note restates {RESTATED}.", width, glyphs, QUIET)]
+    if words := definition_words(plan.definitions):
+        lines += [[], *_wrapped(f"In each request: {'; '.join(words)}.", width, glyphs, QUIET)]
     changes = runs(plan)
     if changes and not display.brief:
         listed = changes if display.most is None else changes[: display.most]

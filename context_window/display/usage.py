@@ -7,6 +7,7 @@ from typing import Any
 
 from session.items import MessageCategory
 
+from ..decision.plan_text import definition_words
 from ..usage.report import UsageReport
 from .charts import bar, grid, length
 from .glyphs import BAD, FREE, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
@@ -29,8 +30,6 @@ TOOLS = 8
 BARS = 14
 """Columns of the bar of the largest tool."""
 LARGEST = "Largest items"
-NAMED = 3
-"""Tools named that were never called, those with the largest definitions."""
 
 
 def usage_lines(report: UsageReport, width: int, glyphs: Glyphs, *, brief: bool = False) -> list[Line]:
@@ -227,12 +226,9 @@ def _largest(report: UsageReport, width: int, glyphs: Glyphs, name_width: int = 
 
 def _overhead(report: UsageReport) -> Iterator[Span]:
     """Yield what the overhead is for, if there are tools: their definitions, those that were never called, and the rest."""
-    if report.definitions:
-        yield Span(f"overhead: {_counted(len(report.definitions), 'tool definition')} {report.tools_overhead:,} tokens")
-        if unused := [tool for tool in report.definitions if not tool.calls]:
-            names = ", ".join(tool.name for tool in unused[:NAMED])
-            names += f" and {len(unused) - NAMED:,} more" if len(unused) > NAMED else ""
-            yield Span(f"never called {sum(tool.tokens for tool in unused):,} ({names})")
+    if words := definition_words(report.definitions, report.tools_overhead):
+        yield Span(f"overhead: {words[0]}")
+        yield from map(Span, words[1:])
         yield Span(f"the rest {report.overhead - report.tools_overhead:,}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from session.session import Session
@@ -18,7 +19,7 @@ from ..settings.active_settings import ActiveSettings
 from ..settings.context_window import ContextWindow
 from ..settings.resolved import Settings
 from ..settings.usage_snapshot import SessionContents, UsageFigures
-from ..usage.analysis import report_on, stats_on
+from ..usage.analysis import definitions_of, report_on, stats_on
 from ..usage.report import SessionStats, UsageReport
 from ..usage.usage_reports import UsageReports
 from ..usage.view_figures import ViewFigures, figures_of, freed, reduced_kinds
@@ -89,11 +90,13 @@ class SessionCalls:
 
     def plan(self, session: Session, *, one_shot: bool) -> Plan:
         """Return the decisions of the next view, or of a one-shot trim, item by item."""
-        state = self._sessions.state(session)
+        state, settings = self._sessions.state(session), self._active.current
         if one_shot:
-            return self._sessions.one_shot(session, self._active.current).plan()
+            replay = self._sessions.one_shot(session, settings)
+            return replace(replay.plan(), definitions=definitions_of(replay.decided, settings))
         with state.lock:
-            return self._sessions.view(session, state, self._active.current).plan()
+            replay = self._sessions.view(session, state, settings)
+            return replace(replay.plan(), definitions=definitions_of(replay.decided, settings))
 
     def latest_view(self, session: Session) -> ViewFigures | None:
         """Return the figures of the session's latest view; None before the first one, and after the settings have changed."""

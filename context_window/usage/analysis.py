@@ -16,7 +16,7 @@ from session.units import PRIORITY
 from ..counting.overhead import definition_tokens
 from ..decision.limits import portion
 from ..decision.placeholders import CLEARED, MARK
-from ..decision.plan import Reason, describe
+from ..decision.plan import Reason, ToolDefinition, describe
 from ..decision.replay import SessionReplay
 from ..decision.view import View
 from ..settings.budget import Budget
@@ -27,7 +27,6 @@ from .report import (
     CategoryRow,
     LargeItem,
     SessionStats,
-    ToolDefinition,
     ToolRow,
     UsageReport,
 )
@@ -98,7 +97,7 @@ def report_on(
         tools=_tool_rows(view, [items[at] for at in digests]),
         thinking_tokens=sum(view.costs[at] for at in sent if isinstance(items[at], Reasoning)),
         tools_overhead=settings.overhead.tools,
-        definitions=_definitions(view, settings),
+        definitions=definitions_of(view, settings),
         largest=tuple(
             LargeItem(items[at].id, describe(items[at]), PRIORITY[view.log.groups.rank[at]], view.costs[at])
             for at in nlargest(LARGEST, sent, key=view.costs.__getitem__)
@@ -123,7 +122,7 @@ def report_on(
     )
 
 
-def _definitions(view: View, settings: Settings) -> tuple[ToolDefinition, ...]:
+def definitions_of(view: View, settings: Settings) -> tuple[ToolDefinition, ...]:
     """Return the tools' definitions, the largest first, with the number of their calls in the session."""
     calls = Counter(item.name for item in view.log.items if isinstance(item, FunctionCall))
     rows = (ToolDefinition(name, tokens, calls[name]) for name, tokens in definition_tokens(settings.budget.counter, settings.tools))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from session.items import MessageCategory
 
+from ..decision.plan import ToolDefinition
 from .unlogged import UnloggedTokens
 
 if TYPE_CHECKING:
@@ -91,21 +92,6 @@ class ToolRow:
     calls: int
     cleared: int
     extracts: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ToolDefinition:
-    """What the definition of a tool costs in every request.
-
-    Attributes:
-        name: The tool's name.
-        tokens: Tokens of its definition.
-        calls: Number of its calls in the session; 0 if it was never called.
-    """
-
-    name: str
-    tokens: int
-    calls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +209,7 @@ class UsageReport:
             "over_budget": self.over_budget,
             "overhead": self.overhead,
             "tools_overhead": self.tools_overhead,
-            "definitions": [{"name": tool.name, "tokens": tool.tokens, "calls": tool.calls} for tool in self.definitions],
+            "definitions": [tool.to_dict() for tool in self.definitions],
             "thinking_tokens": self.thinking_tokens,
             "window": self.window,
             "reserve": self.reserve,

@@ -311,7 +311,9 @@ def test_a_plan_blames_the_overhead_where_it_is_the_largest(tools: int, words: i
 
 def test_an_empty_session_over_budget_has_something_to_blame() -> None:
     plan = with_tools(300).plan_session(Session())
+    tokens = plan.definitions[0].tokens
     assert str(plan).splitlines()[1:] == [
+        f"  1 tool definition {tokens:,} tokens; never called {tokens:,} (Read)",
         f"  over budget by {plan.after - 100:,} tokens; the largest of what is kept:",
         f"    overhead: {plan.overhead:,} tokens (tools, instructions and other parts of the request outside its items)",
     ]

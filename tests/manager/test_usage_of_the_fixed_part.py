@@ -43,7 +43,8 @@ def test_each_definition_has_its_tokens_and_calls(model: str, sizes: dict[str, i
     by_name = {row.name: row.tokens for row in report.definitions}
     assert all(by_name[first] > by_name[second] for first in sizes for second in sizes if sizes[first] > sizes[second] + 20)
     values = report.to_dict()
-    assert values["definitions"] == [{"name": row.name, "tokens": row.tokens, "calls": row.calls} for row in report.definitions]
+    assert values["definitions"] == [row.to_dict() for row in report.definitions]
+    assert {row.server for row in report.definitions} == {"github" if name.startswith("mcp") else None for name in sizes}
 
 
 def test_the_report_names_the_largest_tools_that_were_never_called() -> None:
@@ -55,6 +56,23 @@ def test_the_report_names_the_largest_tools_that_were_never_called() -> None:
     assert f"never called {unused:,} (d, c, b and 1 more)" in text
     assert "never called" not in str(report_of("claude-sonnet-4-5", {"Read": 3}, ["Read"]))
     assert "tool definition" not in str(ContextWindowManager("gpt-5").usage(Session()))
+
+
+def test_the_report_and_the_plan_name_what_servers_cost() -> None:
+    """overhead is split by server and name, and a plan says what each tool's definition costs and which were never called"""
+    sizes = {"mcp__github__issues": 40, "mcp__github__search": 20, "mcp__files__read": 10, "Bash": 30, "mcp__only": 1}
+    tools = [FORMS["claude-sonnet-4-5"](name, "It does what it says. " * size) for name, size in sizes.items()]
+    session = Session()
+    session.add_message("user", "Begin.")
+    manager = ContextWindowManager("claude-sonnet-4-5", tools=tools, max_tokens=100_000)
+    plan, report = manager.plan_session(session), manager.usage(session)
+    assert plan.definitions == report.definitions
+    assert plan.to_dict()["definitions"] == report.to_dict()["definitions"]
+    tokens = {row.name: row.tokens for row in plan.definitions}
+    servers = f"by server: github {tokens['mcp__github__issues'] + tokens['mcp__github__search']:,}, files {tokens['mcp__files__read']:,}"
+    for text in (str(plan), str(report)):
+        assert servers in " ".join(text.split())
+        assert "never called" in text
 
 
 @pytest.mark.parametrize("texts", [[], ["I think. " * 40], ["I think. " * 40, "And on. " * 9]])

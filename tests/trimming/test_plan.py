@@ -181,6 +181,7 @@ def test_values_are_json_and_hold_every_decision() -> None:
     plan = replace(PLAN, decisions=(PLAN.decisions[6], PLAN.decisions[7]))
     assert json.loads(json.dumps(plan.to_dict())) == {
         "budget": 500,
+        "definitions": [],
         "before": 1_307,
         "after": 477,
         "freed": 830,
@@ -220,7 +221,7 @@ def test_values_are_json_and_hold_every_decision() -> None:
                 "images": [],
                 "refused": [],
                 "superseded_by": None,
-                "cut": {"head": 150, "tail": 100},
+                "cut": {"head": 150, "tail": 100, "between": []},
                 "lines": None,
             },
         ],
