@@ -4,7 +4,8 @@ Theory of operation. `manager.manage` runs these steps before every request; `ma
 
 1. Due? The log is replayed a second time without trimming (`SessionCompaction`), with earlier summaries in place of the items they stand
    for. A summary is due if this costs more than the trigger or has more than `max_context_items` items, and the trimmed view has lost
-   more than the contents of results, unless a strategy chooses. The cost includes the difference between reported usage and local counts.
+   more than the contents of results, unless a strategy chooses. Or the model asks for one (`view_tools.py`). The cost includes the
+   difference between reported usage and local counts.
 2. Where may it be appended? Only at the end of the log, and only between responses: inside a response it would split it. At most one
    summary is added between two requests (`can_append_summary`).
 3. Which units? The units that the strategy chose, at least two. Else all turns but the newest `keep_recent_turns`, at least two (one if

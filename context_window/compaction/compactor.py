@@ -29,6 +29,7 @@ from ..sessions import Sessions
 from ..settings.active_settings import ActiveSettings
 from ..settings.context_window import ContextWindow
 from ..strategies import is_final, summarize_of
+from ..view_tools import compaction_wish
 from .session_compaction import SessionCompaction
 from .summary_check import (
     SummaryPlan,
@@ -81,7 +82,8 @@ class Compactor:
         self._sessions.state(session)
         summariser = self._summariser(llm)
         if summariser is not None and self._is_bounded(session) and self._may_summarise(session):
-            await self._compact(session, summariser)
+            wish = compaction_wish(session)
+            await self._compact(session, summariser, forced=wish is not None, focus=wish)
 
     async def compact(self, session: Session, llm: AnySummarizer | None, focus: str | None = None) -> Compaction | None:
         """Summarise all but the newest turns or units now. Return the summary, or None if there is nothing to summarise.

@@ -63,10 +63,11 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
 9.  If the model binds reasoning to everything before it, each change of a request drops all unpinned reasoning after the changed place.
 10. Some providers leave the reasoning of earlier turns out of the prompt (`drops_thinking`). A user's message, other than CONTEXT, ends
     the turn if the last response called nothing. From then on the turn's reasoning counts as free, and stays where it is.
-11. Rules for single tools (`tool_rules.py`) change the order in which results are cleared: those of some tools go before all others, and
-    some are kept: all of a tool, or the newest that the view shows in full. With `clear_superseded`, results of calls about a file go
-    first, too, once a later call has read the file in full, or written it. A result that loaded tools (`tool_reference`) is kept once one
-    of them was called. Answers to recalls go first in any case, and lend no line to a digest: the log has what they repeat.
+11. Rules for single tools (`tool_rules.py`) change the order in which results are cleared: those of some tools go before all others,
+    and some are kept: all of a tool, or the newest that the view shows in full. With `clear_superseded`, results of calls about a file
+    go first, too, once a later call has read the file in full, or written it. A result that loaded tools (`tool_reference`) is kept
+    once one of them was called. Results that the model names to keep or to release (`view_tools.py`) are kept, or go first. Answers to
+    recalls go first in any case, and lend no line to a digest: the log has what they repeat.
 12. With `note_removed`, a request that has lost items begins with a line about them. Its upper bound counts from the first dropped item on.
     It does not tell of outputs without a call, of bound reasoning, of replaced instructions, of what a summary stands for, and of what a
     choice of lines has dropped: it would change with every such choice, and with it everything that the provider's cache holds.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from session.items import FunctionCall, FunctionCallOutput
 from session.json_strings import object_of
 from session.parts import Text
+from session.removed import short_id
 from session.units import NONE
 
 from ..errors import BudgetError
@@ -103,6 +104,8 @@ def check_rules(rules: object) -> dict[str, ToolRule]:
 RECALL = "recall"
 """Name of the tool with which a model recalls. What it gives back is in the log already, and goes first once it was read."""
 
+KEEP, RELEASE, COMPACT = "keep_in_view", "release_from_view", "compact_conversation"
+"""Names of the tools with which a model says what it still needs (`view_tools.py`)."""
 LOADED_TOOLS, TOOL_REFERENCE = "loaded_tools", "tool_reference"
 """Name in `extra` of the number of tools that an output loads, and type of the blocks that name them."""
 
@@ -209,6 +212,12 @@ def tools_loaded_by(output: FunctionCallOutput) -> Sequence[str]:
     return [str(block["tool_name"]) for block in references if block.get("type") == TOOL_REFERENCE and "tool_name" in block]
 
 
+def names_of_result(call: FunctionCall, output: FunctionCallOutput) -> frozenset[str]:
+    """Return what a model may call a result: its recall id, the file or command that the call is about, and the file's name alone."""
+    subject = subject_of(call)
+    return frozenset({short_id(output.id), *([subject, subject.rpartition("/")[2]] if subject else [])})
+
+
 @dataclass
 class RuledResults:
     """The results of a log that do not go by their age alone. A result is an output and the call that it answers, by position."""
@@ -219,7 +228,8 @@ class RuledResults:
     _rules: dict[str, ToolRule] = field(default_factory=dict)  # of these tools
     first: set[int] = field(default_factory=set)  # results whose rule says that they are cleared before others
     _loaders: dict[str, dict[int, int]] = field(default_factory=dict)  # by tool: outputs that loaded its definition, each with its call
-    _in_use: set[int] = field(default_factory=set)  # such outputs of which a tool was called since
+    _in_use: set[int] = field(default_factory=set)  # such outputs of which a tool was called since, and those that the model keeps
+    _names: dict[int, tuple[int, frozenset[str]]] = field(default_factory=dict)  # by output: its call, and by what the model may name it
     _by_file: dict[str, list[int]] = field(default_factory=dict)  # by file: results about it that nothing supersedes yet
     _superseders: dict[int, int] = field(default_factory=dict)  # by position of an output or call: the first output that supersedes it
 
@@ -227,9 +237,11 @@ class RuledResults:
         self, call: int, made: FunctionCall, output: int, answer: FunctionCallOutput, rules: ToolRules, *, clear_superseded: bool
     ) -> None:
         """Take the output of a call, which is new in the log."""
+        if made.name in (KEEP, RELEASE) and not answer.is_error:
+            self._take_wish(made)
+        self._names[output] = call, names_of_result(made, answer)
         for loader, loader_call in self._loaders.pop(made.name, {}).items():
-            self._output_of[loader_call] = self._output_of[loader] = loader
-            self._in_use.add(loader)
+            self._keep(loader, loader_call)
         for tool in tools_loaded_by(answer):
             self._loaders.setdefault(tool, {})[output] = call
         rule = rule_for(made.name, rules)
@@ -249,6 +261,23 @@ class RuledResults:
             self._rules[made.name] = rule
             self._outputs.setdefault(made.name, []).append(output)
 
+    def _take_wish(self, made: FunctionCall) -> None:
+        """Keep or release the results that the model names, until it says otherwise."""
+        what = (object_of(made.arguments) or {}).get("what")
+        for output, (call, names) in self._names.items():
+            if what in names and made.name == KEEP:
+                self._keep(output, call)
+                self.first.difference_update((call, output))
+            elif what in names:
+                self._in_use.discard(output)
+                self.first.update((call, output))
+                for loaders in self._loaders.values():
+                    loaders.pop(output, None)
+
+    def _keep(self, output: int, call: int) -> None:
+        self._output_of[call] = self._output_of[output] = output
+        self._in_use.add(output)
+
     def is_kept(self, index: int, edits: Mapping[int, Edit]) -> bool:
         """True if a rule keeps this result or the call that it belongs to: it is in the view, and must not be cleared."""
         output = self._output_of.get(index)
@@ -256,6 +285,8 @@ class RuledResults:
             return False
         if output in self._in_use:
             return _is_whole(edit)
+        if output not in self._tools:
+            return False
         tool = self._tools[output]
         rule = self._rules[tool]
         whole = (other for other in reversed(self._outputs[tool]) if _is_whole(edits.get(other)))

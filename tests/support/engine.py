@@ -49,7 +49,7 @@ from context_window.decision.replay import SessionReplay
 from context_window.decision.state_note import note_of
 from context_window.decision.strategy_api import STRATEGY_REASONS
 from context_window.decision.terms import LINE, NAME, NUMBER, PATH, form_of, names_in, rule_in, weight_of, without_number
-from context_window.decision.tool_rules import FileAccess, file_access, rule_for, subject_of, tools_loaded_by
+from context_window.decision.tool_rules import FileAccess, file_access, names_of_result, rule_for, subject_of, tools_loaded_by
 from context_window.decision.working_state import command_of, names_error, shows_texts, state_lines
 from session.session import Session
 from tests.support.counting import Letters
@@ -102,6 +102,7 @@ __all__ = [
     "middle_cut",
     "names_error",
     "names_in",
+    "names_of_result",
     "note_of",
     "original_of",
     "original_place",

@@ -28,6 +28,7 @@ from session.items import (
     MessageCategory,
     Reasoning,
 )
+from session.json_strings import object_of
 from session.parts import Image
 from session.providers.additions import handoff_note, summary_text
 from session.removed import Removed
@@ -46,6 +47,7 @@ from tests.support.engine import (
     digest,
     file_access,
     longest_text,
+    names_of_result,
     section,
     tools_loaded_by,
 )
@@ -550,7 +552,10 @@ class Twin:
     def kept(self, position: int) -> bool:
         """True if a rule keeps the result: all of its tool, or the newest ones that are in the view in full. Or a tool that it loaded has
         been called since."""
-        if self.loads_in_use(position):
+        wish, output = self.wish(position), self.result(position)
+        if wish == "keep_in_view" and output in self.in_view() and not self.is_shortened(output):
+            return True
+        if wish is None and self.loads_in_use(position):
             return True
         rule = self.rule(position)
         if rule is None:
@@ -566,6 +571,28 @@ class Twin:
         ]
         kept = results if rule.clear == "never" else results[max(0, len(results) - rule.keep_last) :]
         return any(position in (output, self.answers()[output]) for output in kept)
+
+    def result(self, position: int) -> int:
+        """The output, or the one of this call; -1 if it is none."""
+        return next((output for output, call in self.answers().items() if call is not None and position in (output, call)), -1)
+
+    def wish(self, position: int) -> str | None:
+        """The last tool with which the model named the result: to keep it, or to release it."""
+        output = self.result(position)
+        call = self.answers().get(output)
+        if call is None or not (self.limits.tool_rules or self.limits.clear_superseded):
+            return None
+        names = names_of_result(as_call(self.items[call]), as_output(self.items[output]))
+        wishes = [
+            made.name
+            for later, asked in self.answers().items()
+            if later > output
+            and asked is not None
+            and (made := as_call(self.items[asked])).name in ("keep_in_view", "release_from_view")
+            and not as_output(self.items[later]).is_error
+            and (object_of(made.arguments) or {}).get("what") in names
+        ]
+        return wishes[-1] if wishes else None
 
     def loads_in_use(self, position: int) -> bool:
         """True if the output, or the one of this call, is in the view and has loaded a tool that a later output is of."""
@@ -587,6 +614,8 @@ class Twin:
         if output is None:
             return False
         is_first = rule is not None and rule.clear == "first" and self.items[output].extra.get(MARK) != "cleared"
+        wish = self.wish(position)
+        is_first = (is_first and wish is None) or wish == "release_from_view"
         return is_first or (self.limits.clear_superseded and self.superseded(output))
 
     def superseded(self, output: int) -> bool:

@@ -185,7 +185,7 @@ def test_kept_results_go_last(data: st.DataObject) -> None:
             if dropped and rule.clear == "never":
                 event("dropped although it is never cleared")
                 twin = twin_after(outcome)
-                stays = kept_back | {position for position, entry in enumerate(outcome.plan) if entry.reason is Reason.FIRST_MESSAGE}
+                stays = kept_back | {*twin.first_message()}
                 left = [
                     position for position, entry in enumerate(outcome.plan) if entry.action is not Action.DROP and position not in stays
                 ]
