@@ -23,6 +23,7 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
 3.  A rule (`Rule` in `view.py`) is a class. It sees a view and returns a view: the same one, or an edited draft. It says what its text
     costs, and which messages it adds. `decide.RULES` has the order in which they decide. By file:
       `summaries.py`      units that a summary stands for leave;
+      `refused_reads.py`  what an assistant refuses to show again is put back, if the view lacks it (rule 16);
       `arrivals.py`       large outputs that the model has not read yet become shorter (rule 15);
       `images.py`         older images become placeholders: all but the newest if there are more than allowed, and in a trim as many as
                           needed, before anything else is taken;
@@ -81,6 +82,9 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
 15. With `output_part`, an output that costs more than that part of the budget when it comes is truncated to it: its first lines and its
     last, a quarter each, and of the others those that a choice of lines takes (rule 7), with a mark wherever some are missing. No rule of
     its tool must keep it, and it must be no answer to a recall. What the model has read stays as it was then.
+16. An output that only says that a file has not changed since it was read refers to an earlier result. If the view does not have that
+    whole, and the model has not read the notice yet, the result's content stands in the notice's place: before trims, which make room
+    for it, and after a trim that has taken the result, if it fits. Trims treat it like any output.
 
 Other files: `limits.py` the settings as numbers; `strategy_api.py` what strategies see and return; `placeholders.py` the texts that stand
 for removed content; `refused_parts.py` what providers refused; `shown.py` a view as a session and as a plan; `plan.py` and `plan_text.py`

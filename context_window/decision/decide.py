@@ -10,6 +10,7 @@ from .digests import Digests
 from .frontier import Frontier, Unread
 from .images import Images
 from .priority import ItemLimit, TokenLimit
+from .refused_reads import RefusedReads
 from .request_texts import RequestTexts
 from .state_note import StateNote
 from .strategy import Strategies
@@ -19,6 +20,7 @@ from .view import Rule, View
 
 RULES: tuple[Rule, ...] = (
     Summaries(),
+    RefusedReads(),
     Arrivals(),
     Images(),
     Strategies(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from session.items import FunctionCall, FunctionCallOutput, Item
+from session.items import FunctionCall, FunctionCallOutput, Item, copy_with
 from session.units import NONE
 
 from .placeholders import changed, cleared, cleared_call
@@ -92,6 +92,7 @@ class Edit(NamedTuple):
         cut: How its text is truncated.
         lines: Numbers of its lines that a digest shows instead of it.
         before: Position in the log before which that digest stands; -1 without one.
+        source: Position of the output whose content is shown instead of its own; -1 for its own.
     """
 
     tokens: int
@@ -102,6 +103,7 @@ class Edit(NamedTuple):
     cut: Cut | None = None
     lines: tuple[int, ...] | None = None
     before: int = NONE
+    source: int = NONE
 
     @property
     def action(self) -> Action:
@@ -114,15 +116,24 @@ class Edit(NamedTuple):
             return Action.EXTRACT
         if self.cut is not None:
             return Action.TRUNCATE
-        return Action.REPLACE_IMAGES if self.images else Action.KEEP
+        if self.images:
+            return Action.REPLACE_IMAGES
+        return Action.KEEP if self.source == NONE else Action.RESTORE
 
     @property
     def is_shortened(self) -> bool:
         """True if placeholders or lines stand for the item's content."""
         return self.is_cleared or self.lines is not None
 
-    def of(self, item: Item) -> Item:
-        """Return the item in this form. Not for items that are gone, or in a digest."""
+    def of(self, item: Item, source: Item | None = None) -> Item:
+        """Return the item in this form. Not for items that are gone, or in a digest.
+
+        Args:
+            item: The item.
+            source: The output at `source`, if there is one.
+        """
+        if self.action is Action.RESTORE and isinstance(item, FunctionCallOutput) and isinstance(source, FunctionCallOutput):
+            return copy_with(item, output=source.output)
         if self.is_cleared and isinstance(item, FunctionCallOutput):
             return cleared(item)
         if self.images or self.cut is not None:
@@ -135,7 +146,7 @@ def shows_less(edit: Edit | None, earlier: Edit | None) -> bool:
     if edit is None or edit.gone is Reason.COMPACTED:
         return False
     if earlier is None:
-        return edit.action is not Action.KEEP
+        return edit.action not in (Action.KEEP, Action.RESTORE)
     if edit.gone is not None or earlier.gone is not None:
         return earlier.gone is None
     if edit.is_cleared or earlier.is_cleared:

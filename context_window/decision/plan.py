@@ -15,6 +15,7 @@ class Action(Enum):
     """The form in which the view shows an item."""
 
     KEEP = "keep"
+    RESTORE = "restore"
     REPLACE_IMAGES = "replace images"
     REPLACE_REFUSED = "replace refused parts"
     TRUNCATE = "truncate"
@@ -45,6 +46,7 @@ class Reason(Enum):
     NOT_BY_STRATEGY = "the strategy keeps it"
     NO_LINES = "other units have more valuable lines"
     LARGE_OUTPUT = "larger than its part of the window when it came"
+    REFUSED_READ = "its assistant refers to an earlier result that is not in view"
     UNREAD_CONTEXT = "over budget, with nothing older left"
     LAST_RESORT = "the rest of the request leaves too little room"
     COMPACTED = "a summary stands for it"
@@ -98,6 +100,7 @@ class Decision:
         superseded_by: Id of the output that supersedes it, if the reason is SUPERSEDED.
         lines: Numbers of the lines that a digest shows of it, if the action is EXTRACT.
         digest_before: Position in the log before which that digest stands.
+        restores: Id of the earlier output that is shown instead, if the action is RESTORE.
     """
 
     item_id: str
@@ -113,6 +116,7 @@ class Decision:
     superseded_by: str | None = None
     lines: tuple[int, ...] | None = None
     digest_before: int | None = None
+    restores: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from .plan import NEVER_SENT, Action, Cut, Decision, Plan, Reason, ToolDefinitio
 
 DONE = {
     Action.KEEP: "kept",
+    Action.RESTORE: "restored",
     Action.REPLACE_IMAGES: "images replaced",
     Action.REPLACE_REFUSED: "refused parts replaced",
     Action.TRUNCATE: "truncated",
@@ -300,6 +301,7 @@ def values(plan: Plan) -> dict[str, Any]:
                 "refused": list(decision.refused),
                 "superseded_by": decision.superseded_by,
                 "cut": None if decision.cut is None else _cut_values(decision.cut),
+                "restores": decision.restores,
                 "lines": None if decision.lines is None else list(decision.lines),
             }
             for decision in plan

@@ -93,7 +93,7 @@ def _rows(view: View, edited: dict[int, tuple[Edit, Item]]) -> Iterator[Row]:
             yield log.moved.get(at, at), at not in log.moved, at, at, log.items[at]
         elif edit.before == NONE:
             if at not in edited or edited[at][0] != edit:
-                edited[at] = edit, edit.of(log.items[at])
+                edited[at] = edit, edit.of(log.items[at], None if edit.source == NONE else log.items[edit.source])
             yield log.moved.get(at, at), at not in log.moved, at, at, edited[at][1]
     for rule in RULES:
         for before, rank, item in rule.additions(view):
@@ -175,6 +175,7 @@ def _decision(view: View, index: int, item: Item, refused: tuple[int, ...]) -> D
         superseded_by=log.items[log.results.superseder(index)].id if reason is Reason.SUPERSEDED else None,
         lines=edit.lines if action is Action.EXTRACT else None,
         digest_before=edit.before if action is Action.EXTRACT else None,
+        restores=log.items[edit.source].id if action is Action.RESTORE else None,
         refused=() if has_no_content else refused,
     )
 

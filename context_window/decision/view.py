@@ -338,7 +338,11 @@ class View:
 
     def truncate(self, index: int, cut: Cut, tokens: int, reason: Reason = Reason.LAST_RESORT) -> None:
         """Take out the middle of the item's text. It then has this many tokens."""
-        self._alter(index, self.edit(index)._replace(tokens=tokens, reason=reason, cut=cut))
+        self._alter(index, self.edit(index)._replace(tokens=tokens, reason=reason, cut=cut, source=NONE))
+
+    def restore(self, index: int, source: int, tokens: int) -> None:
+        """Show the content of an earlier output instead of the item's own. It then has this many tokens."""
+        self._alter(index, self.edit(index)._replace(tokens=tokens, reason=Reason.REFUSED_READ, source=source))
 
     def replace_image(self, index: int, part: int, saved: int, reason: Reason) -> None:
         """Put a placeholder for one image of the item, which saves this many tokens."""

@@ -26,6 +26,7 @@ from .usage import MINIMAL, WIDEST, heading
 
 COLOURS = {
     Action.KEEP: "green",
+    Action.RESTORE: "green",
     Action.REPLACE_IMAGES: "blue",
     Action.REPLACE_REFUSED: "blue",
     Action.TRUNCATE: "cyan",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from context_window import Action, Decision, Plan
 from session.items import FunctionCall, FunctionCallOutput, Item
 from session.session import Session
@@ -9,12 +11,20 @@ from tests.support.engine import DigestPart, changed, cleared, cleared_call, dig
 from tests.support.twin import answers, as_call
 
 
-def shape(item: Item, decision: Decision) -> Item:
-    """Return the item as the decision shows it; the item itself if nothing is changed. Not for dropped items and those in a digest."""
+def shape(item: Item, decision: Decision, source: Item | None = None) -> Item:
+    """Return the item as the decision shows it; the item itself if nothing is changed. Not for dropped items and those in a digest.
+
+    Args:
+        item: The item.
+        decision: The decision.
+        source: The output whose content it restores, if it does.
+    """
     if decision.refused:
         item = without_refused(item, decision.refused)
     if decision.action is Action.CLEAR and isinstance(item, FunctionCallOutput):
         return cleared(item)
+    if source is not None and isinstance(item, FunctionCallOutput) and isinstance(source, FunctionCallOutput):
+        return replace(item, output=source.output)
     if decision.images or decision.cut is not None:
         item = changed(item, decision.images, decision.cut)
     return cleared_call(item) if decision.action is Action.CLEAR and isinstance(item, FunctionCall) else item
@@ -36,7 +46,14 @@ def carried_out(plan: Plan, session: Session) -> Session:
             digests.setdefault(decision.digest_before, []).append((position, part))
         elif decision.action is not Action.DROP:
             before = plan.summary_places.get(item.id)
-            rows.append((position if before is None else before, before is None, position, shape(item, decision)))
+            rows.append(
+                (
+                    position if before is None else before,
+                    before is None,
+                    position,
+                    shape(item, decision, session.get_by_id(decision.restores or "")),
+                )
+            )
     rows += [(before, False, parts[0][0], digest([part for _, part in parts])) for before, parts in digests.items()]
     if plan.state_note is not None:
         rows.append((plan.state_note.before, False, len(session), plan.state_note.message))

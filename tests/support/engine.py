@@ -45,6 +45,7 @@ from context_window.decision.placeholders import (
 from context_window.decision.plan import Cut
 from context_window.decision.plan_text import ActionTotals, Run, action_totals, headline, runs
 from context_window.decision.refused_parts import NONE_REFUSED, RefusedParts, Source, source_of_part
+from context_window.decision.refused_reads import is_notice
 from context_window.decision.replay import SessionReplay
 from context_window.decision.state_note import note_of
 from context_window.decision.strategy_api import STRATEGY_REASONS
@@ -97,6 +98,7 @@ __all__ = [
     "headline",
     "image_placeholder",
     "is_alias",
+    "is_notice",
     "lines_of",
     "longest_text",
     "middle_cut",

@@ -139,6 +139,7 @@ class StrategicTwin(Twin):
         final = is_final(self.strategy)
         before = self.changes()
         self.compact()
+        self.put_back(only_if_it_fits=False)
         self.shorten_arrivals()
         if not final:
             self.images()
@@ -152,6 +153,7 @@ class StrategicTwin(Twin):
         if not final and not (any(getattr(part, "shortens_unread", False) for part in parts_of(self.strategy)) and self.shortens_unread()):
             self.by_tokens()
         if self.changes() != before:
+            self.put_back(only_if_it_fits=True)
             self.withdraw_state_note()
             self.restate_work()
             if self.noted >= 0:
@@ -176,6 +178,7 @@ class StrategicTwin(Twin):
                 self.replaced |= {position: images} if images else {}
             if cut is not None and self.form_cut(position, cut)[1] < self.cost(position):
                 self.cuts[position] = cut
+                self.restored.pop(position, None)
                 self.edited(self.wire(position))
 
     def largest_output(self, position: int) -> int | None:

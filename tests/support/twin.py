@@ -29,7 +29,7 @@ from session.items import (
     Reasoning,
 )
 from session.json_strings import object_of
-from session.parts import Image
+from session.parts import Image, Text
 from session.providers.additions import handoff_note, summary_text
 from session.removed import Removed
 from session.session import Session
@@ -46,6 +46,7 @@ from tests.support.engine import (
     cut_text,
     digest,
     file_access,
+    is_notice,
     longest_text,
     names_of_result,
     section,
@@ -254,6 +255,7 @@ class Twin:
     extracts: dict[int, tuple[int, ...]] = field(default_factory=dict)
     digests: dict[int, int] = field(default_factory=dict)
     compacted: set[int] = field(default_factory=set)
+    restored: dict[int, int] = field(default_factory=dict)
     earlier: Removed | None = None
     noted_after: str | None = None
     noted: int = -1
@@ -264,7 +266,7 @@ class Twin:
 
     def copy(self) -> Self:
         """Return a twin that goes on by itself."""
-        names = ("dropped", "unthought", "cleared", "replaced", "cuts", "extracts", "digests", "compacted")
+        names = ("dropped", "unthought", "cleared", "replaced", "cuts", "extracts", "digests", "compacted", "restored")
         decided = {name: copy(getattr(self, name)) for name in names}
         return replace(self, **decided)
 
@@ -308,6 +310,9 @@ class Twin:
 
     def form_now(self, position: int) -> tuple[Item, int]:
         is_cleared, cut = position in self.cleared, self.cuts.get(position)
+        if position in self.restored and not is_cleared and position not in self.digests:
+            item = replace(as_output(self.items[position]), output=as_output(self.items[self.restored[position]]).output)
+            return item, cost(item)
         return self.form(
             position, is_cleared=is_cleared, images=self.replaced.get(position, ()), cut=cut, lines=self.extracts.get(position)
         )
@@ -483,7 +488,7 @@ class Twin:
 
     def changes(self) -> object:
         """What the trims so far have taken."""
-        taken = (self.dropped, self.cleared, self.replaced, self.cuts, self.extracts, self.digests)
+        taken = (self.dropped, self.cleared, self.replaced, self.cuts, self.extracts, self.digests, self.restored)
         return *map(copy, taken), self.state_note
 
     def total(self) -> int:
@@ -675,14 +680,50 @@ class Twin:
 
     # One trim
 
+    def put_back(self, *, only_if_it_fits: bool) -> None:
+        """What unread notices about unchanged files refer to, in the notice's place, unless the view has it whole."""
+        runs = self.responses()
+        for position in self.unread_outputs():
+            is_edited = position in {*self.cleared, *self.cuts, *self.replaced, *self.extracts, *self.restored}
+            source = None if is_edited or position < runs[-1][0] else self.refused_source(position)
+            if source is None:
+                continue
+            item = replace(as_output(self.items[position]), output=as_output(self.items[source]).output)
+            if not only_if_it_fits or self.total() + cost(item) - self.cost(position) <= self.limits.budget:
+                self.restored[position] = source
+                self.edited(self.wire(position))
+
+    def refused_source(self, position: int) -> int | None:
+        """The newest earlier result of an equal call that is not a notice itself, if no result or notice shows it whole."""
+        if not is_notice(as_output(self.items[position])):
+            return None
+        asked = self.call_of(position)
+        assert asked is not None
+        for earlier in reversed(range(position)):
+            call, item = self.call_of(earlier), self.items[earlier]
+            if call is None or call.name != asked.name or object_of(call.arguments) != object_of(asked.arguments):
+                continue
+            if as_output(item).is_error:
+                continue
+            is_gone = earlier not in self.in_view() or earlier in {*self.cleared, *self.cuts, *self.extracts}
+            if is_notice(as_output(item)):
+                if earlier in self.restored and not is_gone and earlier not in self.replaced:
+                    return None
+                continue
+            has_text_only = all(isinstance(part, Text) for part in as_output(item).output)
+            return earlier if has_text_only and (is_gone or earlier in self.replaced) else None
+        return None
+
     def trim(self) -> None:
         before = self.changes()
         self.compact()
+        self.put_back(only_if_it_fits=False)
         self.images()
         self.by_items()
         self.note_usage()
         self.by_tokens()
         if self.changes() != before:
+            self.put_back(only_if_it_fits=True)
             if self.noted >= 0:
                 self.withdraw_note()
             self.move_digests()
@@ -967,6 +1008,7 @@ class Twin:
         cut = self.longest(position, limit)
         if self.form_cut(position, cut)[1] < self.cost(position):
             self.cuts[position] = cut
+            self.restored.pop(position, None)
             self.edited(self.wire(position))
 
     def longest(self, position: int, limit: int) -> Cut:
