@@ -58,6 +58,8 @@ CAUGHT_BY = {
     "takes_repeated_lines_for_news": "test_state_note.py::test_after_trims_the_coder_sees_what_it_works_on",
     "shortens_what_was_recalled": "test_arrivals.py::test_a_large_output_is_small_from_its_first_request_on",
     "forgets_what_the_ends_of_an_output_cost": "test_arrivals.py::test_twin",
+    "goes_on_blind": "test_refused_reads.py::test_no_read_is_blind",
+    "forgets_the_decisions": "compaction/test_twenty_compactions.py::test_a_block_of_decisions_stays_small_and_keeps_the_newest",
     "shows_a_recall": "gateway/test_gateway_recall.py::test_recalls_are_answered_and_the_client_does_not_see_them",
     "rewrites_a_body_that_fits": "gateway/test_gateway_http.py::test_a_conversation_that_fits_goes_out_byte_for_byte",
     "loses_a_cache_mark": "gateway/test_gateway_clients.py::test_claude_s_client_calls_tools_for_twenty_turns",
@@ -82,7 +84,7 @@ def copy(tmp_path: Path) -> Path:
     for package in ("context_window", "session"):  # where they are imported from: the suite also runs where only a wheel has them
         with as_file(files(package)) as source:
             shutil.copytree(source, tmp_path / package)
-    for name in ("gateway", "properties", "support"):
+    for name in ("compaction", "gateway", "properties", "support"):
         shutil.copytree(ROOT / "tests" / name, tmp_path / "tests" / name)
     for name in ("tests/__init__.py", "tests/conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
