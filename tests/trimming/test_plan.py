@@ -208,6 +208,7 @@ def test_values_are_json_and_hold_every_decision() -> None:
                 "refused": [],
                 "superseded_by": None,
                 "cut": None,
+                "restores": None,
                 "lines": None,
             },
             {
@@ -222,6 +223,7 @@ def test_values_are_json_and_hold_every_decision() -> None:
                 "refused": [],
                 "superseded_by": None,
                 "cut": {"head": 150, "tail": 100, "between": []},
+                "restores": None,
                 "lines": None,
             },
         ],
