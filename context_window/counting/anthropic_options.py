@@ -23,8 +23,8 @@ from .typescript_tools import function_of
 RequestOptions: TypeAlias = Mapping[str, Any]
 """Options of a request besides messages and tools, as `client.messages.create` takes them."""
 NO_OPTIONS: RequestOptions = MappingProxyType({})
-COUNTED_OPTIONS = frozenset({"tool_choice", "thinking", "output_config", "output_format"})
-"""Options that add text which Claude sees."""
+COUNTED_OPTIONS = frozenset({"tool_choice", "thinking", "output_config", "output_format", "context_management"})
+"""Options that decide what Claude sees besides the conversation, and how much of its thinking."""
 BUILT_IN_TOOLS = (("bash_", 245), ("text_editor_", 700), ("computer_", 735))
 """Tokens that Anthropic's built-in tools add to a request, by the prefix of their type. For others, such as searches, no figure is given.
 https://platform.claude.com/docs/en/about-claude/pricing, as of November 2026, for models to 4.6; no record has one."""
@@ -41,6 +41,15 @@ def checked_options(options: object) -> RequestOptions:
     if not isinstance(options, Mapping):
         raise ToolsError("options", type(options), "pass a mapping, such as {'tool_choice': {'type': 'any'}}, or None")
     return dict(options)
+
+
+def keeps_all_thinking(options: RequestOptions) -> bool:
+    """True if the request asks that all earlier thinking stays in the prompt, as Claude Code's do, whatever the model's default is."""
+    management = options.get("context_management")
+    edits = management.get("edits") if isinstance(management, Mapping) else None
+    return isinstance(edits, list | tuple) and any(
+        isinstance(edit, Mapping) and str(edit.get("type")).startswith("clear_thinking") and edit.get("keep") == "all" for edit in edits
+    )
 
 
 def preamble_tokens(counter: TokenCounter, preamble: ToolsPreamble, options: RequestOptions) -> int:

@@ -303,8 +303,8 @@ class Measurer:
                 sealed_summary = sealed_text(item)
                 tokens = framing.message + count_text(summary_text(item.summary)) + sealed_tokens(sealed_summary or "")
             case _:
-                sealed = item.data or (item.signature if not item.text else None)
-                tokens = framing.message + count_text(item.text) + sealed_tokens(sealed or "")
+                hidden = "" if item.text or item.data else item.signature or ""
+                tokens = framing.message + count_text(item.text) + sealed_tokens(item.data or "") + int(len(hidden) * framing.signature)
         return _ItemCounts(self.counter, Measured(tokens))
 
     def _call_tokens(self, call: FunctionCall, arguments: str) -> int:

@@ -135,7 +135,8 @@ def _kept_units(view: View) -> list[int]:
 
 
 def _drop_first_message(view: View, reason: Reason) -> None:
-    """Drop the first message if it was kept until now. The next one is then the first of the view."""
-    at = view.first_message
-    if at != NONE and not view.log.in_frontier(at) and view.log.groups.unit_protection[at] == FREE:
+    """Drop the first message if it was kept until now, unless the user's words are left alone. The next one is then the view's first."""
+    at, limits = view.first_message, view.limits
+    is_left_alone = limits.keep_first_message and not limits.clamp_messages
+    if at != NONE and not is_left_alone and not view.log.in_frontier(at) and view.log.groups.unit_protection[at] == FREE:
         view.drop(at, reason)

@@ -69,7 +69,10 @@ class AnthropicAdapter(BlockAdapter):
                 return FunctionCallOutput("", parts, text_at(result, "tool_use_id"), is_error=is_error, id=next(ids), created_at=0.0)
             case "thinking":
                 thoughts = [thought for block in blocks if (thought := thought_in(block)) is not None]
-                return Reasoning("\n".join(thought.text or thought.data or "" for thought in thoughts), id=next(ids), created_at=0.0)
+                text = "\n".join(thought.text for thought in thoughts if thought.text)
+                data = "".join(thought.data or "" for thought in thoughts)
+                signature = "".join(thought.signature or "" for thought in thoughts if not thought.text)
+                return Reasoning(text, signature or None, data or None, id=next(ids), created_at=0.0)
         return Message(_role(message), [part_for(without_mark(block)) for block in blocks], id=next(ids), created_at=0.0)
 
     def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:

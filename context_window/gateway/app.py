@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
@@ -18,6 +19,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ..decision.plan import smallest_budget
+from ..errors import ContextOverflowError
 from ..model_errors import PromptTooLongError
 from ..recall import recall_tool
 from ..requests.client_errors import answered_error
@@ -46,6 +49,11 @@ TOO_LONG_STATUSES = (400, 413)
 """Statuses of an answer that can say that the prompt is too long."""
 CLIENT_LEFT = 499
 """Status of the answer to a client that has left. Only a recording shows it."""
+TOO_SMALL = (
+    "a conversation goes out as it is: {error} The user's words are never shortened. The smallest sensible budget for it is {smallest:,} "
+    "tokens (--max-tokens)."
+)
+_LOGGER = logging.getLogger(__name__)
 UNKNOWN_ADDRESS = "addresses here begin with the provider's name: {names}. Set the client's base URL to http://HOST:PORT/NAME"
 
 
@@ -223,6 +231,8 @@ class _Gateway:
 
     def _unmanaged(self, upstream: Upstream, error: Exception) -> Response | None:
         """Count a request that could not be fitted. Returns a strict gateway's refusal; None if the client's own body is sent."""
+        if isinstance(error, ContextOverflowError) and self._ledger.is_first(error):
+            _LOGGER.warning("%s", TOO_SMALL.format(error=error, smallest=smallest_budget(error.needed)))
         self._ledger.add_unmanaged(error)
         return _refused(upstream, 400, f"the gateway cannot fit the conversation: {error}") if self._strict else None
 

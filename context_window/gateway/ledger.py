@@ -43,6 +43,10 @@ class GatewayLedger:
         self.forwarded += forwarded
         self.shortened += shortened
 
+    def is_first(self, error: BaseException) -> bool:
+        """True if no request was unmanaged for this kind of error yet."""
+        return type(error).__name__ not in (self.unmanaged or {})
+
     def add_unmanaged(self, error: BaseException) -> None:
         """Count one request that could not be fitted."""
         self.unmanaged = self.unmanaged or {}

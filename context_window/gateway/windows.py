@@ -38,12 +38,15 @@ class Windows:
         """
         Args:
             window: The limits and the policy of every conversation. Without a strategy, they are trimmed with `Extract()`. Without a
-                `largest_output`, outputs come as they are: what fits is sent byte for byte.
+                `largest_output`, outputs come as they are: what fits is sent byte for byte. The task and the user's newest words are left
+                alone: what does not fit without them cannot be fitted.
             refusals: Refused prompts that several workers share. Default: those that this object has seen.
             are_frozen: True if nobody changes a message or a tool after it was passed.
         """
-        extracting = window.with_extract()
-        self._window = extracting if window.largest_output is not None else replace(extracting, largest_output=1)
+        largest_output = 1 if window.largest_output is None else window.largest_output
+        self._window = replace(
+            window.with_extract(), largest_output=largest_output, keep_first_message=True, clamp_messages=False, strict=True
+        )
         self._refusals = refusals or OwnRefusals()
         self._are_frozen = are_frozen
         self._lock = Lock()
@@ -67,7 +70,8 @@ class Windows:
         Raises:
             UnknownModelError: The model's window is unknown, and no limit was set.
             SessionError: A message cannot be read.
-            ContextWindowError: The conversation cannot be fitted, or a refused one cannot become smaller.
+            ContextOverflowError: What must be kept does not fit.
+            ContextWindowError: The conversation cannot be fitted for another reason, or a refused one cannot become smaller.
         """
         bare = without_marks(conversation.messages)
         tracker = self._tracker_for(wire, conversation)

@@ -51,7 +51,8 @@ class ContextWindow:
         keep_first_message: True to keep the first user message, which states the task, until nothing is left but it and the frontier.
             Messages of category CONTEXT do not count. Beside a summary it is kept in any case: compaction leaves it alone.
         clamp_messages: True to truncate the user's newest messages in the middle if the prompt does not fit otherwise. False to leave the
-            user's words alone; the prompt is then over the budget, which is an event, or an error if `strict`.
+            user's words alone, and the first message too if it is kept; the prompt is then over the budget, which is an event, or an error
+            if `strict`.
         clear_call_inputs: True to replace long string values in the arguments of older calls, such as the text of a file that was written,
             by placeholders before calls and messages are dropped. Values of up to 200 characters stay, such as the file's path.
         tool_rules: Rules for the results of single tools, by the tool's name or a pattern such as `mcp__github__*`: which are cleared

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from ..counting.anthropic_options import NO_OPTIONS, RequestOptions
+from ..counting.anthropic_options import NO_OPTIONS, RequestOptions, keeps_all_thinking
 from ..counting.count_clients import ApiClient, count_client
 from ..counting.counter import AnyCounter
 from ..counting.item_tokens import Measurer
@@ -90,6 +90,8 @@ def resolve_settings(
         ClientError: A limit makes no sense, or the client is not Anthropic's, OpenAI's or Google's.
     """
     budget = resolve_budget(model_config, token_counter, context_window)
+    if keeps_all_thinking(options):
+        budget = replace(budget, drops_thinking=False)
     overhead = request_overhead(budget.counter, tools, budget.frame, budget.model, options)
     provider, problem = provider_of(api_client, budget, tools)
     return Settings(

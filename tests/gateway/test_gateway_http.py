@@ -108,6 +108,31 @@ def test_a_conversation_that_fits_goes_out_byte_for_byte() -> None:
     assert (answer.status_code, answer.content, answer.headers["x-own"]) == (200, b'{"ok":  true}', "kept")
 
 
+def test_the_task_is_never_emptied(caplog: pytest.LogCaptureFixture) -> None:
+    """What cannot be fitted without touching the user's words goes out unchanged, is counted, and said at once with the smallest sensible
+    budget"""
+    words = [
+        {"role": "user", "content": "Do this first: " + "move the file, " * 400},
+        {"role": "user", "content": "and that: " + "b " * 900},
+    ]
+    for messages in ([words[0]], [*words, {"role": "assistant", "content": "Yes."}, words[1]]):
+        body = json.dumps({"model": "claude-sonnet-5-5", "max_tokens": 10, "messages": messages}).encode()
+        ledger = GatewayLedger()
+        caplog.clear()
+        with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, 1_000, ledger=ledger) as address:
+            for _ in range(3):
+                post(address, body=body)
+        assert upstream.bodies == [body] * 3
+        assert ledger.unmanaged == {"ContextOverflowError": 3}
+        told = [record.getMessage() for record in caplog.records if record.name == "context_window.gateway.app"]
+        assert len(told) == 1
+        smallest = int(told[0].partition("The smallest sensible budget for it is ")[2].partition(" tokens")[0].replace(",", ""))
+        assert 1_500 < smallest < 8_000
+        with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, smallest, ledger=ledger) as address:
+            post(address, body=body)
+        assert ledger.unmanaged == {"ContextOverflowError": 3}
+
+
 def test_only_messages_change() -> None:
     body = long_body()
     with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, 2_000) as address:

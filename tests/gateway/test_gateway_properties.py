@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from context_window import ContextWindow, ContextWindowManager, Extract, PriorityTrim, Strategy
+from context_window import ContextOverflowError, ContextWindow, ContextWindowManager, Extract, PriorityTrim, Strategy
 from context_window.gateway.anthropic_messages import AnthropicWire
 from context_window.gateway.body_json import object_of
 from context_window.gateway.fitted_body import ManagedRequest, fitted_body
@@ -140,32 +140,34 @@ def test_every_view_is_valid_and_the_same_in_every_worker(
     """Whatever the conversation, the window and the strategy: the request is valid, all fields but the messages are the client's, the
     client's objects do not change, a request begins with the one before it if that one has room for the new messages, and a worker that
     sees only the last request sends the same as one that saw all of them. Once a view lacks something, so that the recall tool is due, all
-    later ones do. Placeholders name ids only if the model has that tool."""
+    later ones do, but for those that do not fit without the user's words: they go out as they are. Placeholders name ids only if the model
+    has that tool."""
     wire, path, body_of, validate = case
     field = wire.field
     window = ContextWindow(max_tokens=tokens, keep_first_message=True, strategy=strategy)
     windows = Windows(window)
     sent: Json = {}
     bodies: list[Json] = []
-    was_shortened = False
+    was_shortened = was_unfit = False
     for length in range(1, len(conversation) + 1):
         body = body_of(conversation[:length])
         copy = deepcopy(body)
-        previous, sent = sent, _sent(windows, wire, path, body, recall=recall)
+        previous, (sent, is_unfit) = sent, _sent_or_unfit(windows, wire, path, body, recall=recall)
         bodies.append(body)
         assert body == copy
-        assert sent is not body or not was_shortened
-        was_shortened = sent is not body
+        assert sent is not body or not was_shortened or is_unfit
+        was_shortened |= sent is not body
+        was_unfit, is_known = is_unfit, not (is_unfit or was_unfit)
         assert recall or "recall id" not in json.dumps(sent)
         assert validate(sent) == []
         assert {**sent, field: None} == {**body, field: None}
         assert json.dumps(sent).count("cache_control") <= json.dumps(body).count("cache_control")
-        if length > 1:
+        if length > 1 and is_known:
             extended = {**body, field: [*previous[field], *body[field][len(bodies[-2][field]) :]]}
             if _tokens(wire, path, extended) + NOTE + (TOOL if recall else _unsent(extended)) <= tokens:
                 assert _unmarked(wire, sent[field]) == _unmarked(wire, extended[field])
     fresh = Windows(window)
-    assert _sent(fresh, wire, path, body_of(conversation), recall=recall) == sent
+    assert _sent_or_unfit(fresh, wire, path, body_of(conversation), recall=recall) == (sent, was_unfit)
 
 
 STUBS = {"anthropic": AnthropicStub, "chat": OpenAIChatStub, "responses": OpenAIResponsesStub, "google": GeminiStub}
@@ -236,9 +238,16 @@ def test_a_worker_sends_the_bytes_that_it_would_send_without_having_seen_anythin
     requests += [[*conversation[: len(conversation) // 2], *branch] for branch in branches]
     for request in requests:
         body = json.dumps(case.body_of(request)).encode()
-        now, alone = (fitted_body(each, _managed(case, body)) for each in (windows, Windows(window)))
+        now, alone = (_fitted_or_none(each, _managed(case, body)) for each in (windows, Windows(window)))
         assert now == alone
-        assert now is body or json.loads(now) != json.loads(body)
+        assert now is body or now is None or json.loads(now) != json.loads(body)
+
+
+def _fitted_or_none(windows: Windows, request: ManagedRequest) -> bytes | None:
+    try:
+        return fitted_body(windows, request)
+    except ContextOverflowError:
+        return None
 
 
 def _managed(case: WireCase, body: bytes) -> ManagedRequest:
@@ -266,6 +275,14 @@ def _tokens(wire: WireFormat, path: str, body: Json) -> int:
     manager = ContextWindowManager(conversation.model, context_window=ContextWindow(max_tokens=10**6))
     ConversationTracker(manager, wire.adapter).fit(conversation.messages, system=conversation.system)
     return manager.get_token_usage()["total"]
+
+
+def _sent_or_unfit(windows: Windows, wire: WireFormat, path: str, body: Json, *, recall: bool) -> tuple[Json, bool]:
+    """Return what is sent, and True if that is the client's own body since what must be kept does not fit."""
+    try:
+        return _sent(windows, wire, path, body, recall=recall), False
+    except ContextOverflowError:
+        return body, True
 
 
 def _sent(windows: Windows, wire: WireFormat, path: str, body: Json, *, recall: bool = False) -> Json:

@@ -850,8 +850,9 @@ class Twin:
         ]
 
     def drop_first_message(self) -> None:
-        first = self.first_message()
-        if first and not self.cannot_go(first):
+        first, limits = self.first_message(), self.limits
+        is_left_alone = limits.keep_first_message and not limits.clamp_messages
+        if first and not self.cannot_go(first) and not is_left_alone:
             self.drop(first)
 
     def goal(self, most: int, target: int, *, weigh: bool) -> int:
