@@ -46,6 +46,7 @@ Examples:
     "--store", "address", metavar="PATH|URL", help="Share what refused prompts taught with other gateways: a file, or postgresql://…."
 )
 @click.option("--recall", is_flag=True, help="Give the model a tool that returns what was taken out; the client does not see its calls.")
+@click.option("--images", type=WholeNumber(0), metavar="N", help="Most images of a request; older ones become placeholders. Default: any.")
 @click.option("--no-page", is_flag=True, help="No page with figures at / on the gateway's address.")
 def gateway(
     command: tuple[str, ...],
@@ -60,6 +61,7 @@ def gateway(
     address: str | None,
     strict: bool,
     recall: bool,
+    images: int | None,
     no_page: bool,
 ) -> int:
     """Keep any assistant's requests within a window.
@@ -80,7 +82,8 @@ def gateway(
     from ..settings.context_window import ContextWindow
 
     recorder, refusals = _recorder(folder), _refusals(address)
-    window = ContextWindow(max_tokens=max_tokens, keep_first_message=True, strategy=named_strategy(strategy))
+    kept = 1 if images is None else (images + 1) // 2  # so that not every new image breaks the cache
+    window = ContextWindow(max_tokens=max_tokens, images_max=images, images_kept=kept, strategy=named_strategy(strategy))
     ledger = GatewayLedger()
     hosts = {*LOCAL_NAMES, host, *names}
     app = gateway_app(

@@ -293,5 +293,9 @@ class Plan:
     def __iter__(self) -> Iterator[Decision]:
         return iter(self.decisions)
 
+    def __getitem__(self, index: int) -> Decision:
+        """Return the decision about an item by its position in the log."""
+        return self.decisions[index]
+
     def __len__(self) -> int:
         return len(self.decisions)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from context_window import ContextWindow, Extract, PriorityTrim, Strategy
 from context_window.cli import run
 from context_window.gateway.serve import client_command
 from tests.gateway.test_gateway_http import long_body, says, upstream_that
+from tests.support.pictures import png
 
 KEY = "sk-ant-verysecretkey0123456789"
 CLIENT = """
@@ -54,6 +56,28 @@ def test_nothing_of_a_request_is_printed_or_written(tmp_path: Path) -> None:
     assert KEY not in output
     assert "secret" not in output
     assert not any(home.iterdir())
+
+
+@pytest.mark.parametrize(("images", "sent"), [(None, 5), (5, 5), (4, 2), (0, 0)])
+def test_images_have_a_cap_if_it_is_set(images: int | None, sent: int, tmp_path: Path) -> None:
+    """what fits goes out byte for byte, images included; `--images N` for a cap"""
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": b64encode(png(8, 8)).decode()}}
+    turns = [{"role": role, "content": [picture] if role == "user" else "Seen."} for _ in range(5) for role in ("user", "assistant")]
+    body = json.dumps({"model": "claude-sonnet-5-5", "max_tokens": 9, "messages": [*turns, {"role": "user", "content": "And?"}]}).encode()
+    option = [] if images is None else ["--images", str(images)]
+    with upstream_that(says(200, b"{}")) as upstream:
+        command = [sys.executable, "-m", "context_window", "gateway", *option, "--upstream", f"anthropic={upstream.url}"]
+        subprocess.run(
+            [*command, "--", sys.executable, "-c", CLIENT, KEY],
+            input=body,
+            env={**os.environ, "NO_PROXY": "*"},
+            cwd=tmp_path,
+            capture_output=True,
+            timeout=120,
+            check=False,
+        )
+    assert upstream.bodies[0].count(b"image/png") == sent
+    assert (upstream.bodies[0] == body) == (sent == 5)
 
 
 @pytest.mark.parametrize(
