@@ -95,13 +95,18 @@ def plan_of_work(items: Sequence[Item]) -> Section | None:
 
 
 def last_failure(items: Sequence[Item]) -> Section | None:
-    """Return the lines of the last failing output that name an error; None without one."""
+    """Return the lines of the last failing output that name an error; None without one. What failed and then passed has not failed."""
     calls = {item.call_id: item for item in items if isinstance(item, FunctionCall)}
+    passed: set[str | None] = set()
     for index in range(len(items) - 1, -1, -1):
         item = items[index]
         if isinstance(item, FunctionCallOutput):
             call = calls.get(item.call_id)
+            command = None if call is None else command_of(call)
             is_failure = call is not None and (item.is_error or (not shows_texts(call) and _fails(item.text)))
+            if command is not None and not is_failure and item.extra.get(MARK) not in TAKEN:
+                passed.add(command)
+            is_failure = is_failure and command not in passed
         else:
             is_failure = not calls and index > 2 and _is_result(items, index) and _fails(_text(item))
         if is_failure and item.extra.get(MARK) not in TAKEN:

@@ -160,8 +160,18 @@ def test_the_last_failure_is_of_a_command_and_not_of_a_text_that_names_errors() 
     log.call("bash", "collected 3 items\nE   ValueError: no rows\nFAILED tests/test_a.py", command="pytest")
     log.call("bash", "src/a.py:3: raise ValueError: no\nFAILED", command="grep -n Error src")
     log.call("Read", "Traceback (most recent call last):", file_path="log.txt")
-    log.call("bash", "3 passed", command="pytest")
+    log.call("bash", "3 passed", command="pytest tests/test_b.py")
     assert shown(last_failure(log)) == ["E   ValueError: no rows", "FAILED tests/test_a.py"]
+
+
+def test_what_failed_and_passed_since_is_no_failure_any_more() -> None:
+    log = Log()
+    log.call("bash", "make: *** Error 2\nfatal: no rule", command="make")
+    log.call("bash", "E   ValueError: no rows\nFAILED tests/test_a.py", command="pytest")
+    log.call("bash", "3 passed", command="pytest")
+    assert shown(last_failure(log)) == ["make: *** Error 2", "fatal: no rule"]
+    log.call("bash", "E   ValueError: again\nFAILED tests/test_a.py", command="pytest")
+    assert shown(last_failure(log)) == ["E   ValueError: again", "FAILED tests/test_a.py"]
 
 
 def test_the_newest_lines_of_a_long_failure() -> None:
