@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from context_window import Action, ContextWindow, ContextWindowManager, Decision, Reason, Session, Shares, ToolRule
 from context_window.counting.item_tokens import Measurer
 from context_window.decision.tool_rules import RECALL
-from session.items import FunctionCallOutput, MessageCategory
+from session.items import FunctionCall, FunctionCallOutput, MessageCategory
 from tests.support.counting import Letters
 from tests.support.engine import Engine, Limits
 from tests.support.extracting import coded_sessions
@@ -50,6 +50,12 @@ def test_a_large_output_is_small_from_its_first_request_on(data: st.DataObject) 
     """an output costs at most its part of the budget in the first request that has it, unless its ends alone cost more, and stays in that
     form; what was recalled, what a rule keeps and what is not large stay whole"""
     full_log = without_compactions(data.draw(coded_sessions(max_steps=20)))
+    recalls = data.draw(st.sampled_from((2, 3, 100)))
+    items = [
+        replace(item, name=RECALL) if isinstance(item, FunctionCall) and position % recalls == 0 else item
+        for position, item in enumerate(full_log.items)
+    ]
+    full_log = Session(items, id="s")
     budget = 2**40
     most = data.draw(st.integers(60, 600))
     rules = data.draw(st.sampled_from(({}, {"edit": ToolRule("never")}, {"bash": ToolRule(largest_output=1)})))
