@@ -17,7 +17,7 @@ from .extracts import Line, cut_to_lines
 from .frontier import outputs_of
 from .limits import BOUNDLESS, Limits, portion
 from .line_choice import choose_within, read_terms
-from .plan import Cut, Reason
+from .plan import Action, Cut, Reason
 from .tool_rules import RECALL, rule_for
 from .view import Rule, View
 
@@ -30,17 +30,15 @@ ROOMS = (10, 9, 8, 6, 4)
 class Arrivals(Rule):
     """Shortens outputs that the model has not read yet and that cost more than their part of the budget (`Limits.output_part`).
 
-    What was recalled is never shortened. An output that the model has read stays as it was then.
+    What was recalled or put back is never shortened. An output that the model has read stays as it was then.
     """
 
     def decide(self, view: View) -> View:
         """Return the view with shorter outputs."""
-        if view.limits.output_part is None:
-            return view
         draft = view
         for at in outputs_of(view):
             most = largest_output(view.limits, view.log.calls[at].name)
-            is_new = at >= view.log.groups.frontier and view.edit(at).cut is None
+            is_new = at >= view.log.groups.frontier and view.edit(at).action in (Action.KEEP, Action.REPLACE_IMAGES)
             if is_new and view.costs[at] > most and (tokens := view.cut_tokens(at, cut := _cut(view, at, most))) < view.costs[at]:
                 draft = view.draft() if draft is view else draft
                 draft.truncate(at, cut, tokens, Reason.LARGE_OUTPUT)

@@ -21,7 +21,7 @@ from tests.support.strategies import limits, without_compactions
 from tests.support.twin import answers, as_call, cost, responses
 
 SHARES = Shares().exact
-PARTS = st.sampled_from((Fraction(1, 20), Fraction(1, 10), Fraction(1, 4), Fraction(1, 2)))
+PARTS = st.sampled_from((None, Fraction(1, 20), Fraction(1, 10), Fraction(1, 4), Fraction(1, 2)))
 
 
 def bounds_of(data: st.DataObject, tokens: int) -> Limits:

@@ -68,10 +68,18 @@ def test_twin_with_a_strategy(data: st.DataObject) -> None:
 def test_no_read_is_blind() -> None:
     """in each request in which the assistant refuses a second read, the view has the file's text; once"""
     texts = {f"src/f{number}.py": "\n".join(f"value_{number}_{line} = {line}" for line in range(60)) for number in range(4)}
-    for window in (ContextWindow(max_tokens=6_000), ContextWindow(max_tokens=6_000, strategy=Extract())):
+    extracts = ContextWindow(max_tokens=6_000, strategy=Extract())
+    for window in (
+        ContextWindow(max_tokens=6_000),
+        extracts,
+        replace(extracts, largest_output=0.9),
+        replace(extracts, largest_output=0.15),
+    ):
+        is_shortened = window.largest_output == 0.15
         manager, log, restored = ContextWindowManager(token_counter=len, context_window=window), Session(), 0
         log.add_message("user", "Mend the files.")
         read: set[str] = set()
+        seen: set[str] = set()
         for step in range(40):
             path = f"src/f{step * step % 4}.py"
             call = log.add_function_call("Read", {"file_path": path})
@@ -79,10 +87,11 @@ def test_no_read_is_blind() -> None:
             read.add(path)
             view = manager.process_session(log)
             shown = [item.text for item in view.items if isinstance(item, FunctionCallOutput)]
-            assert texts[path] in shown
+            assert texts[path] in shown or (is_shortened and path not in seen)
+            seen.add(path)
             plan = manager.plan_session(log)
             restored += sum(decision.action is Action.RESTORE for decision in plan)
-            assert shown.count(texts[path]) == 1
+            assert shown.count(texts[path]) == 1 or is_shortened
             log.add_message("assistant", f"I have read {path}. " + "Next. " * 20)
             log.add_message("user", "Go on. " * 10)
         assert restored > 3

@@ -165,7 +165,12 @@ class StrategicTwin(Twin):
         runs = self.responses()
         for position in self.unread_outputs():
             most, item = self.largest_output(position), self.items[position]
-            if position < runs[-1][0] or position in self.cuts or most is None or self.cost(position) <= most:
+            if (
+                position < runs[-1][0]
+                or position in {*self.cuts, *self.restored, *self.cleared, *self.extracts}
+                or most is None
+                or self.cost(position) <= most
+            ):
                 continue
             assert isinstance(item, FunctionCallOutput)
             for tenths in (10, 9, 8, 6, 4):
@@ -184,13 +189,13 @@ class StrategicTwin(Twin):
     def largest_output(self, position: int) -> int | None:
         """The tokens that the output may have; None for any number."""
         rule, part = self.rule(position), self.limits.output_part
-        if part is None or self.tool(position) == "recall":
+        if self.tool(position) == "recall":
             return None
         if rule is not None and rule.largest_output is not None:
             part = Fraction(str(rule.largest_output))
         elif rule is not None and (rule.clear == "never" or rule.keep_last):
             return None
-        return None if part == 1 else int(part * self.limits.budget)
+        return None if part is None or part == 1 else int(part * self.limits.budget)
 
     def withdraw_state_note(self) -> None:
         """The note of an earlier trim goes."""
