@@ -95,7 +95,7 @@ def test_calibrated_fits(drawn: tuple[Session, Limits]) -> None:
     outcome = process(log, bounds)
     assert outcome.plan.over_budget == (outcome.total > bounds.budget)
     if outcome.plan.over_budget:
-        assert free_tokens(log, outcome.view, cost) == 0
+        assert free_tokens(log, outcome.view, cost, outcome.limits) == 0
 
 
 @given(calibrated())

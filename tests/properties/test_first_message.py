@@ -27,7 +27,7 @@ def test_first_message(data: st.DataObject) -> None:
         reasons = [outcome.plan.decisions[log.items.index(item)].reason for item in messages]
         if reasons and reasons[0] in (Reason.OVER_BUDGET, Reason.OVER_SHARE, Reason.TOO_MANY_ITEMS):
             event("nothing else was left")
-            assert free_tokens(log, outcome.view, cost) == 0
+            assert free_tokens(log, outcome.view, cost, outcome.limits) == 0
         event(f"kept as the first: {Reason.FIRST_MESSAGE in reasons}")
 
 

@@ -24,7 +24,7 @@ def test_fits(data: st.DataObject) -> None:
         assert outcome.plan.over_budget == (counted > bounds.budget)
         event(f"over budget: {outcome.plan.over_budget}")
         if outcome.plan.over_budget:
-            assert free_tokens(log, outcome.view, cost) == 0
+            assert free_tokens(log, outcome.view, cost, outcome.limits) == 0
             assert_nothing_left_to_truncate(outcome)
             largest = max(map(cost, outcome.view.items), default=0)
             assert [culprit.after for culprit in outcome.plan.culprits[:1]] == ([largest] if largest else [])

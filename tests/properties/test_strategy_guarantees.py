@@ -39,7 +39,7 @@ def test_fits(data: st.DataObject) -> None:
         assert outcome.plan.over_budget == (outcome.total > bounds.budget)
         event(f"over budget: {outcome.plan.over_budget}, final: {bounds.final}")
         if outcome.plan.over_budget and not bounds.final:
-            assert free_tokens(log, outcome.view, cost) == 0
+            assert free_tokens(log, outcome.view, cost, outcome.limits) == 0
 
 
 @given(st.data())

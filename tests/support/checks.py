@@ -8,7 +8,7 @@ from context_window import Action
 from session.identity import is_digest
 from session.items import AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.session import Session
-from tests.support.engine import MARK, Cut, Outcome, changed, cleared, cleared_call
+from tests.support.engine import MARK, Cut, Limits, Outcome, changed, cleared, cleared_call
 from tests.support.twin import Twin, answers, category_of, cost, is_answer, is_summary, never_sent, responses, unit_of
 
 
@@ -153,10 +153,18 @@ def check_oldest_first(log: Session, view: Session, *, excused: Callable[[Item],
             assert older is None, f"{items[unit[-1]].id} was dropped, and the older {older} of {category} kept"
 
 
-def free_tokens(log: Session, view: Session, count: Callable[[Item], int]) -> int:
-    """Tokens in the view that a trim could still drop."""
+def free_tokens(log: Session, view: Session, count: Callable[[Item], int], limits: Limits | None = None) -> int:
+    """Tokens in the view that a trim could still drop. With these limits, the first message may be left alone."""
     kept_back = {log.items[position].id for position in protected(list(log.items), log.response_breaks)}
+    if limits is not None and limits.keep_first_message and not limits.clamp_messages:
+        kept_back |= {item.id for item in list(filter(is_task, view.items))[:1]}
     return sum(count(item) for item in view.items if item.id not in kept_back)
+
+
+def is_task(item: Item) -> bool:
+    """True for a message of the user's own that may state the task."""
+    is_users = isinstance(item, Message) and item.role == "user" and item.category is not MessageCategory.CONTEXT
+    return is_users and not is_digest(item)
 
 
 def check_sums(outcome: Outcome) -> None:
