@@ -185,6 +185,10 @@ class Extract(Composable):
         old_tokens, fresh_tokens = (sum(unit.tokens for unit in part) for part in (old, fresh))
         base = budget.total - old_tokens - fresh_tokens
         fresh_room = int(self.fresh * fresh_tokens)
+        if budget.kept is not None:
+            if old and old_tokens + fresh_room <= budget.kept:
+                return [keep_lines(fresh, fresh_room, Reason.OVER_BUDGET)]
+            return [keep_lines(older, budget.kept // 2, Reason.OVER_BUDGET)]
         if old and base + old_tokens + fresh_room <= MOST_FILLED * window and budget.target < budget.trigger:
             return [keep_lines(fresh, fresh_room, Reason.OVER_BUDGET)]
         goal = int(self.room * window) if budget.target < budget.trigger else budget.target

@@ -5,7 +5,10 @@ How the decisions at all calls follow from one another is in `replay.py`.
 
 from __future__ import annotations
 
+from copy import copy
+
 from .arrivals import Arrivals
+from .auto_window import limits_now
 from .digests import Digests
 from .frontier import Frontier, Unread
 from .images import Images
@@ -40,11 +43,15 @@ TEXT_RULES = tuple(rule for rule in RULES if type(rule).cost is not Rule.cost)
 
 def decide(view: View) -> View:
     """Return the view for a request at the end of the log: the same object if nothing is taken or added."""
-    decided = view
+    decided = start = copy(view)
+    start.limits = limits_now(view)
     for rule in RULES:
         decided = rule.decide(decided)
     if decided.changes != view.changes:
         for rule in RULES:
-            decided = rule.settle(decided)
+            decided = rule.settle(decided, start)
     is_unchanged = decided.changes == view.changes and decided.usage_noted == view.usage_noted
-    return view if is_unchanged else decided
+    if is_unchanged:
+        return view
+    decided.limits = view.limits
+    return decided

@@ -13,7 +13,7 @@ from .view import Rule, View
 class Digests(Rule):
     """The digests of a view: messages in the user's voice, each before the first of its items or the response which that one is in."""
 
-    def settle(self, view: View) -> View:
+    def settle(self, view: View, before: View) -> View:  # noqa: ARG002 - as in `Rule`
         """Return the view with each digest before the first of its items that is left. Their leaving has changed the request there."""
         draft = view
         for before in view.digests:

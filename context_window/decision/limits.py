@@ -14,6 +14,19 @@ BOUNDLESS = 2**62
 
 
 @dataclass(frozen=True, slots=True)
+class AutoWindow:
+    """What a window is chosen by that is not set (`auto_window.py`).
+
+    Attributes:
+        kept: Tokens that a trim keeps besides what it cannot take.
+        rewrite: Price of writing a token to the cache instead of reading it there, in percent of the price of reading it.
+    """
+
+    kept: int
+    rewrite: int
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """The limits of a view, and how far a trim goes. Amounts are tokens unless named otherwise.
 
@@ -46,6 +59,7 @@ class Limits:
         newest_first: True to trim the newest items first instead of the oldest.
         advisers: The strategies that are asked before anything is taken by priority.
         final: True if only the advisers may take anything.
+        auto: What trigger and target are chosen by at each request; None if they are what is set here.
         calibration: How reported usage is used; None to ignore it. `context_window/calibration/` reads it, nothing in this package does.
     """
 
@@ -77,6 +91,7 @@ class Limits:
     newest_first: bool = False
     advisers: Advisers = ()
     final: bool = False
+    auto: AutoWindow | None = None
     calibration: CalibrationRule | None = None
 
     @property
@@ -104,6 +119,7 @@ class Limits:
             usage_noted_from=BOUNDLESS,
             images_max=BOUNDLESS,
             items_max=None,
+            auto=None,
             calibration=None,
             advisers=(),
         )

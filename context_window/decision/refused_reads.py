@@ -31,7 +31,7 @@ class RefusedReads(Rule):
         """Return the view with earlier results in the place of notices."""
         return _put_back(view, only_if_it_fits=False)
 
-    def settle(self, view: View) -> View:
+    def settle(self, view: View, before: View) -> View:  # noqa: ARG002 - as in `Rule`
         """Return the view with what the trim has taken from it, if there is room."""
         return _put_back(view, only_if_it_fits=True)
 

@@ -14,6 +14,7 @@ from session.parts import Text
 from session.printable import short_name
 from session.removed import short_id
 
+from .edits import Edit
 from .extracts import excerpt, texts_of
 from .line_choice import read_terms, shown_lines
 from .placeholders import DIGEST, GONE, MARK, SHOWN, WAS
@@ -42,8 +43,13 @@ class StateNote(Rule):
         """Return the view without the note if more must be taken than strategies have: it would cost other items their room."""
         return without_note(view) if view.state_note is not None and view.total > view.limits.trigger else view
 
-    def settle(self, view: View) -> View:
-        """Return the view with a note at its end in place of an earlier one, if the model is to read it there."""
+    def settle(self, view: View, before: View) -> View:
+        """Return the view with a note at its end in place of an earlier one, if something was taken that the model has read.
+
+        Otherwise the note stays where it is: what only changes in outputs that the model has not read leaves the provider's cache alone.
+        """
+        if _read_edits(view) == _read_edits(before):
+            return view
         view = without_note(view)
         is_request = view.log.groups.is_followed and view.speaks_before(len(view))
         if not (view.limits.restates_work and is_request):
@@ -70,6 +76,11 @@ class StateNote(Rule):
         """Yield the note."""
         if view.state_note is not None:
             yield view.state_note.before, len(view.log), view.state_note.message
+
+
+def _read_edits(view: View) -> dict[int, Edit]:
+    """Return what became of the items that the model has read."""
+    return {at: edit for at, edit in view.edits.items() if at < view.log.groups.frontier}
 
 
 def without_note(view: View) -> View:

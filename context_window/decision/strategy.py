@@ -294,6 +294,7 @@ def budget_of(view: View, limits: Limits) -> StrategyBudget:
         items=sum(view.items),
         items_max=limits.items_max,
         items_target=items_goal(view),
+        kept=None if limits.auto is None else limits.auto.kept,
     )
 
 

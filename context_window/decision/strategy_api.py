@@ -161,6 +161,7 @@ class StrategyBudget:
         items: Number of items in the view.
         items_max: A view with more items than this is trimmed; None for no limit.
         items_target: Number of items that such a trim goes down to.
+        kept: Tokens that a trim keeps besides protected units, where the window is chosen automatically; None otherwise.
     """
 
     total: int
@@ -173,6 +174,7 @@ class StrategyBudget:
     items: int
     items_max: int | None
     items_target: int
+    kept: int | None = None
 
     @property
     def over(self) -> bool:

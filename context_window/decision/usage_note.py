@@ -18,7 +18,7 @@ class UsageNote(Rule):
         """Return the view with the line, if it is due and not there yet."""
         return with_note(view) if view.limits.usage_noted_from < BOUNDLESS else view
 
-    def settle(self, view: View) -> View:
+    def settle(self, view: View, before: View) -> View:  # noqa: ARG002 - as in `Rule`
         """Return the view without the line if it is no longer due after a trim, or with it at the end if all before it has gone."""
         index = view.usage_noted
         is_due = index != NONE and view.total >= view.limits.usage_noted_from

@@ -452,8 +452,13 @@ class Rule:
         """Return the view with what this rule takes or adds: the view itself, unchanged, or a draft of it."""
         return view
 
-    def settle(self, view: View) -> View:
-        """Return the view after a trim, once all rules have decided: something that this rule added may no longer be due."""
+    def settle(self, view: View, before: View) -> View:  # noqa: ARG002 - likewise
+        """Return the view after a change, once all rules have decided: something that this rule added may no longer be due.
+
+        Args:
+            view: The view.
+            before: The view before this decision.
+        """
         return view
 
     def cost(self, view: View) -> int:  # noqa: ARG002 - for rules that add texts

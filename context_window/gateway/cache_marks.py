@@ -18,16 +18,22 @@ def without_marks(messages: Sequence[Json]) -> list[Json]:
 def marked_again(messages: Sequence[Json], bare: Sequence[Json], chosen: Sequence[Json]) -> list[Json]:
     """Return the messages to send with the client's marks on the blocks that are still there.
 
+    A mark at the conversation's end stays at its end, whatever the last block is there in the view: otherwise nothing new would be cached.
+
     Args:
         messages: The client's messages.
         bare: The same without marks.
         chosen: Messages of `bare`, or shortened copies of them.
     """
     result = list(chosen)
+    last = _last_block(messages)
+    mark = last.get(MARK) if isinstance(last, dict) else None
+    if mark is not None and isinstance(block := _last_block(result), dict):
+        result[-1] = {**result[-1], "content": [*_blocks_of(result[-1])[:-1], {**block, MARK: mark}]}
     end = len(result)  # marks are at the end, so of equal messages the last one has it
     for message, bare_message in reversed([pair for pair in zip(messages, bare, strict=True) if pair[0] is not pair[1]]):
         for block, bare_block in zip(reversed(message["content"]), reversed(bare_message["content"]), strict=True):
-            if block is bare_block:
+            if block is bare_block or block is last:
                 continue
             index = _last_with(result[:end], message.get("role"), bare_block)
             if index is None:
@@ -35,6 +41,17 @@ def marked_again(messages: Sequence[Json], bare: Sequence[Json], chosen: Sequenc
             end = index + 1
             result[index] = {**result[index], "content": _with_mark(result[index]["content"], bare_block, block)}
     return result
+
+
+def _last_block(messages: Sequence[Json]) -> Any:
+    """Return the last block of a conversation; None without one."""
+    blocks = _blocks_of(messages[-1]) if messages else []
+    return blocks[-1] if blocks else None
+
+
+def _blocks_of(message: Json) -> list[Any]:
+    content = message.get("content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content if isinstance(content, list) else []
 
 
 def _is_marked(message: Json) -> bool:

@@ -45,7 +45,12 @@ class Windows:
         """
         largest_output = 1 if window.largest_output is None else window.largest_output
         self._window = replace(
-            window.with_extract(), largest_output=largest_output, keep_first_message=True, clamp_messages=False, strict=True
+            window.with_extract(),
+            max_tokens="auto" if window.max_tokens is None else window.max_tokens,
+            largest_output=largest_output,
+            keep_first_message=True,
+            clamp_messages=False,
+            strict=True,
         )
         self._refusals = refusals or OwnRefusals()
         self._are_frozen = are_frozen

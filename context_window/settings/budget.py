@@ -13,10 +13,11 @@ from ..calibration.rule import CalibrationRule
 from ..counting.counter import AnyCounter, TokenCounter
 from ..counting.overhead import RequestOverhead
 from ..counting.select import select_counter
-from ..decision.limits import BOUNDLESS, Limits, portion
+from ..decision.limits import BOUNDLESS, AutoWindow, Limits, portion
 from ..decision.tool_rules import RECALL, ToolRule
 from ..errors import BudgetError, ModelArgumentError
 from ..models import ModelFacts, describe_model, find_model
+from ..models.prices import look_up
 from ..strategies import advisers_of, is_final
 from ..tools import Tool, anthropic_tools, tool_texts
 from ..validation import check_amount, exact_fraction
@@ -33,6 +34,12 @@ NOTE_PART = 20
 
 LARGEST_OUTPUT = 0.1
 """Part of the budget that an output may have if the model can recall the rest."""
+
+KEPT, KEPT_PART = 15_000, 8
+"""Tokens that a trim keeps besides what it cannot take if the window is not set, and the part of a small budget."""
+
+REWRITE = 1_150
+"""Price of writing a token to the cache instead of reading it there, in percent: 1.25 and 0.1 of the plain price, as at Anthropic."""
 
 DEFAULT_TOKENS = 128_000
 """The budget in tokens if nothing is known of the model."""
@@ -134,7 +141,7 @@ def resolve_budget(model_config: object, token_counter: AnyCounter | None, conte
     name, _ = name_and_limit(source)
     config = source if isinstance(source, ModelConfig) else ModelConfig(name)
     binds, drops = config.binds_thinking, config.drops_thinking
-    explicit = context_window.max_tokens if context_window.max_tokens is not None else config.max_tokens
+    explicit = config.max_tokens if context_window.max_tokens in (None, "auto") else context_window.max_tokens
     if config.window is not None:
         model: ModelFacts | None = _with_window(describe_model(name or ""), config.window)
     else:
@@ -219,8 +226,20 @@ def limits_of(
         newest_first=newest_first,
         advisers=advisers_of(window.strategy, waits_for_trigger=trigger < 1),
         final=is_final(window.strategy),
+        auto=None if one_shot or window.max_tokens != "auto" else auto_window(budget),
         calibration=None if one_shot or window.coverage is None else replace(budget.calibration, coverage=window.thousandths),
     )
+
+
+def auto_window(budget: Budget) -> AutoWindow:
+    """Return what a window is chosen by: the prices of the model, or those of most models if they are not known."""
+    prices = None if budget.model is None else look_up(budget.model).prices
+    rewrite = REWRITE
+    if prices is not None:
+        read = prices.input if prices.cache_read is None else prices.cache_read
+        write = prices.input if prices.cache_write is None else prices.cache_write
+        rewrite = REWRITE if not read else int(100 * (write - read) / read)
+    return AutoWindow(min(KEPT, budget.tokens // KEPT_PART), rewrite)
 
 
 def output_part_of(window: ContextWindow, tools: Sequence[Tool]) -> Fraction | None:

@@ -31,7 +31,9 @@ class ContextWindow:
         ContextWindow(max_tokens=40_000, shares=Shares(context=.5, dialog=.35), images_kept=2)
 
     Attributes:
-        max_tokens: Tokens that the prompt may have, tool definitions included. None: as many as the model allows.
+        max_tokens: Tokens that the prompt may have, tool definitions included. None: as many as the model allows. "auto": the window that
+            costs least, at most as large as the model allows. It is chosen at each request by the model's prices, by what no trim can take
+            and by how fast the conversation grows (`context_window/decision/auto_window.py`).
         max_context_items: Items that a view may have; None for any number.
         keep_recent_turns: Number of newest turns that a compaction leaves alone, if enough turns are older. Otherwise the newest tool calls
             and messages stay, wherever turns begin.
@@ -81,7 +83,7 @@ class ContextWindow:
         strict: True to raise `ContextOverflowError` if a view cannot be made to fit.
     """
 
-    max_tokens: int | None = None
+    max_tokens: int | Literal["auto"] | None = None
     max_context_items: int | None = None
     keep_recent_turns: int = 3
     max_tool_calls_per_turn: int = 10
@@ -111,7 +113,7 @@ class ContextWindow:
 
     def __post_init__(self) -> None:
         for name, least in (("max_tokens", 1), ("max_context_items", 1), ("images_max", 0), ("output_reserve", 0)):
-            if getattr(self, name) is not None:
+            if getattr(self, name) is not None and (name, getattr(self, name)) != ("max_tokens", "auto"):
                 self._set(name, check_amount(name, getattr(self, name), least=least))
         for name in ("keep_recent_turns", "max_tool_calls_per_turn", "images_kept"):
             self._set(name, check_amount(name, getattr(self, name), least=0))

@@ -137,7 +137,7 @@ class StrategicTwin(Twin):
 
     def trim(self) -> None:
         final = is_final(self.strategy)
-        before = self.changes()
+        before, read_before = self.changes(), self.changes_of_read()
         self.compact()
         self.put_back(only_if_it_fits=False)
         self.shorten_arrivals()
@@ -154,8 +154,9 @@ class StrategicTwin(Twin):
             self.by_tokens()
         if self.changes() != before:
             self.put_back(only_if_it_fits=True)
-            self.withdraw_state_note()
-            self.restate_work()
+            if self.changes_of_read() != read_before:
+                self.withdraw_state_note()
+                self.restate_work()
             if self.noted >= 0:
                 self.withdraw_note()
             self.move_digests()
@@ -196,6 +197,14 @@ class StrategicTwin(Twin):
         elif rule is not None and (rule.clear == "never" or rule.keep_last):
             return None
         return None if part is None or part == 1 else int(part * self.limits.budget)
+
+    def changes_of_read(self) -> object:
+        """What the trims so far have taken of what the model has read."""
+        runs = self.responses()
+        end = runs[-1][0] if runs else min(self.frontier(), default=self.length)
+        sets = [{position for position in taken if position < end} for taken in (self.dropped, self.unthought, self.cleared)]
+        dicts = [self.replaced, self.cuts, self.extracts, self.digests, self.restored]
+        return sets, [{position: value for position, value in taken.items() if position < end} for taken in dicts]
 
     def withdraw_state_note(self) -> None:
         """The note of an earlier trim goes."""

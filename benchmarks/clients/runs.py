@@ -1,0 +1,106 @@
+"""Runs an assistant on the made-up project, with or without the gateway, against a strict stub of its provider."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.stubs.anthropic import AnthropicStub
+from tests.support.stubs.openai_responses import OpenAIResponsesStub
+
+from .coder import CLAUDE_CODE, CODEX, DONE, TASK, Coder, write_project
+from .figures import GPT_5, SONNET, Figures, figures
+
+PATIENCE = 1_200
+"""Seconds that a run may take."""
+TURNS = 5
+"""Requests for each file, if no line must be looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A way to run the assistant.
+
+    Attributes:
+        name: What it is called in the table.
+        gateway: Options of the gateway; None to do without.
+        variables: Environment of the assistant.
+        options: Options of the assistant.
+    """
+
+    name: str
+    gateway: Sequence[str] | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    options: Sequence[str] = ()
+
+
+CLAUDE_ROWS = {
+    "direct": Row("direct"),
+    "own-120": Row("its own compaction at 120,000", None, {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "120000"}),
+    "own-80": Row("its own compaction at 80,000", None, {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "80000"}),
+    "auto": Row("gateway, no setting", ()),
+    "120": Row("gateway 100", ("--max-tokens", "100000")),
+    "80": Row("gateway, 80,000", ("--max-tokens", "80000")),
+    "recall": Row("gateway, no setting, recall", ("--recall",)),
+}
+CODEX_ROWS = {
+    "direct": Row("direct"),
+    "own-120": Row("its own compaction at 120,000", options=("-c", "model_auto_compact_token_limit=120000")),
+    "auto": Row("gateway, no setting", ()),
+    "120": Row("gateway 100", ("--max-tokens", "100000")),
+    "60": Row("gateway, 60,000", ("--max-tokens", "60000")),
+}
+
+
+def run_claude_code(program: Path, row: Row, requests: int) -> Figures:
+    """Run Claude Code on the project, and return what that came to."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        coder = Coder(CLAUDE_CODE, write_project(folder, requests // TURNS))
+        client = [program / "claude", "-p", TASK, "--model", "claude-sonnet-4-5", "--dangerously-skip-permissions", *row.options]
+        variables = {
+            "ANTHROPIC_API_KEY": "made up",
+            "IS_SANDBOX": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "ENABLE_TOOL_SEARCH": "true",
+            **row.variables,
+        }
+        with AnthropicStub(coder) as stub:
+            _run(client, row, folder, variables | {"ANTHROPIC_BASE_URL": stub.url}, f"anthropic={stub.url}")
+        return figures(coder, stub.requests, stub.answers, SONNET)
+
+
+def run_codex(program: Path, row: Row, requests: int) -> Figures:
+    """Run Codex on the project, and return what that came to."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        coder = Coder(CODEX, write_project(folder, requests // TURNS))
+        client = [program / "codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--model", "gpt-5"]
+        with OpenAIResponsesStub(coder) as stub:
+            own = ["-c", f"openai_base_url={stub.url}/v1"] if row.gateway is None else []
+            variables = {"OPENAI_API_KEY": "made up", "CODEX_HOME": name}
+            _run([*client, *row.options, *own, TASK], row, folder, variables, f"openai={stub.url}")
+        return figures(coder, stub.requests, stub.answers, GPT_5)
+
+
+def _run(client: Sequence[str | Path], row: Row, folder: Path, variables: Mapping[str, str], upstream: str) -> None:
+    gateway = [sys.executable, "-m", "context_window", "gateway", "--upstream", upstream, *(row.gateway or ()), "--"]
+    environment = {k: v for k, v in os.environ.items() if k[0] == "X"} | {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": os.pathsep.join(sys.path), **variables}
+    done = subprocess.run(
+        [*map(str, client)] if row.gateway is None else [*gateway, *map(str, client)],
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    if DONE not in done.stdout:
+        raise SystemExit(f"{row.name}: the assistant broke off: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    print(f"{row.name}: {done.stderr.strip()}", file=sys.stderr)
