@@ -16,6 +16,7 @@ from session.items import Message, MessageCategory
 from session.summarizers import Summarizer, Summarizing, as_summarizer
 
 from .decision.plan import Reason
+from .decision.refused_reads import is_notice
 from .decision.strategy_api import (
     Adviser,
     Advisers,
@@ -26,6 +27,7 @@ from .decision.strategy_api import (
     StrategyBudget,
     keep_lines,
 )
+from .decision.working_state import file_in_work
 from .errors import BudgetError
 from .validation import as_whole, check_ratio
 
@@ -180,15 +182,20 @@ class Extract(Composable):
             return []
         window = budget.trigger
         older = self._older_units(units, window)
+        if budget.kept is not None:
+            work = file_in_work((unit.head, unit.calls) for unit in reversed(units) if not unit.is_shortened and not _is_notice(unit))
+            taken = sum(unit.tokens for unit in older if unit.head == work and unit.tokens <= budget.kept)
+            older = [unit for unit in older if unit.head != work or unit.tokens > budget.kept]
+            most = max(budget.kept // 4, budget.kept - taken)
         boundary = max((number for number, unit in enumerate(older) if unit.is_shortened), default=-1) + 1
         old, fresh = older[:boundary], older[boundary:]
         old_tokens, fresh_tokens = (sum(unit.tokens for unit in part) for part in (old, fresh))
         base = budget.total - old_tokens - fresh_tokens
         fresh_room = int(self.fresh * fresh_tokens)
         if budget.kept is not None:
-            if old and old_tokens + fresh_room <= budget.kept:
+            if old and old_tokens + fresh_room <= most:
                 return [keep_lines(fresh, fresh_room, Reason.OVER_BUDGET)]
-            return [keep_lines(older, budget.kept // 2, Reason.OVER_BUDGET)]
+            return [keep_lines(older, most // 2, Reason.OVER_BUDGET)]
         if old and base + old_tokens + fresh_room <= MOST_FILLED * window and budget.target < budget.trigger:
             return [keep_lines(fresh, fresh_room, Reason.OVER_BUDGET)]
         goal = int(self.room * window) if budget.target < budget.trigger else budget.target
@@ -308,6 +315,11 @@ class Chain(Composable):
         """Return what each would choose of these units if the others took nothing. Trims ask them one by one instead."""
         for part in self.parts:
             yield from part(units, budget)
+
+
+def _is_notice(unit: MeasuredUnit) -> bool:
+    """True if the unit only says that a file has not changed: what it refers to was not put in its place."""
+    return unit.tokens < SHORT_MESSAGE and any(map(is_notice, unit.outputs))
 
 
 def _is_of_user(unit: MeasuredUnit) -> bool:

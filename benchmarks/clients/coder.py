@@ -26,7 +26,6 @@ if sys.argv[2:]:
 """
 """Prints 28 kB, or less and fails."""
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-SUMMARY = "The modules named below are done. The limit of each is read from the settings; the tests of the others still fail."
 SUMMARY_REQUESTS = ("create a detailed summary", "CONTEXT CHECKPOINT COMPACTION")
 """Texts of Claude Code's and of Codex's request for a summary."""
 WORDS = (
@@ -134,7 +133,7 @@ class Coder:
         text = json.dumps(request, ensure_ascii=False)
         last = json.dumps(messages_of(request)[-1:], ensure_ascii=False)
         if any(words in last for words in SUMMARY_REQUESTS):
-            return [Say(f"<summary>{SUMMARY} {TASK}</summary>")]
+            return [Say(f"<summary>{self._summary()}</summary>")]
         if self.names.main not in text.replace(TASK, "") or not request.get("tools"):
             return [Say("Modules")]
         if not shows(request, TASK):
@@ -143,6 +142,13 @@ class Coder:
         self._steps = self._steps or self._work()
         self.working[self.requests - 1] = request, self._current
         return [Think(f"Step {len(self.working)}."), *next(self._steps, [Say(DONE)])]
+
+    def _summary(self) -> str:
+        """What was done: some two thousand tokens, as models write them for these requests."""
+        done = self.files[: self.files.index(self._current) + 1] if self._current is not None else self.files
+        rows = [f"- {file.path}: read it whole, ran its tests, changed line {file.number}, {file.old.strip()}, to {file.new.strip()}" for file in done]
+        rows += [f"- The new test of {file.path.name} fails still, since its limit is not read from the settings." for file in done]
+        return f"{TASK} {RULE}\n" + "\n".join((rows * 40)[: 8_000 // 120])
 
     def _work(self) -> Iterator[Sequence[Block]]:
         for number, file in enumerate(self.files):

@@ -90,7 +90,7 @@ def run_codex(program: Path, row: Row, requests: int) -> Figures:
 
 def _run(client: Sequence[str | Path], row: Row, folder: Path, variables: Mapping[str, str], upstream: str) -> None:
     gateway = [sys.executable, "-m", "context_window", "gateway", "--upstream", upstream, *(row.gateway or ()), "--"]
-    environment = {k: v for k, v in os.environ.items() if k[0] == "X"} | {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": os.pathsep.join(sys.path), **variables}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": os.pathsep.join(sys.path), **variables}
     done = subprocess.run(
         [*map(str, client)] if row.gateway is None else [*gateway, *map(str, client)],
         env=environment,

@@ -84,10 +84,10 @@ def costs_of(plan: Plan) -> list[Cost]:
         session = Session.from_openai(conversation(80, seed=3))
         return [cost("made up", tool, session.items, plan.window) for tool in ("claude_code", "codex")]
     return [
-        cost(f"{each.tool}, {len(each.items)} items", each.tool, each.items, each.tokens * percent // 100)
+        cost(f"{each.tool}, {len(each.items)} items", each.tool, each.items, window)
         for each in recordings()
         if each.tool in plan.recorded
-        for percent in plan.percents
+        for window in ["auto", *(each.tokens * percent // 100 for percent in plan.percents)]
     ]
 
 
@@ -111,7 +111,8 @@ def print_tables(latencies: Sequence[Latency], crowds: Sequence[Crowd], costs: S
     )
     for each_cost in costs:
         managed, plain = each_cost.costs
-        print(f"| {each_cost.name} | {each_cost.max_tokens:,} | {len(each_cost.managed)} | {len(each_cost.breaks)}", end=" | ")
+        window = each_cost.max_tokens if each_cost.max_tokens == "auto" else f"{each_cost.max_tokens:,}"
+        print(f"| {each_cost.name} | {window} | {len(each_cost.managed)} | {len(each_cost.breaks)}", end=" | ")
         print(f"{len(each_cost.extra_writes)} | {managed / plain:.2f} |")
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 from starlette.applications import Starlette
@@ -32,14 +32,14 @@ class Cost:
 
     Attributes:
         name: The session.
-        max_tokens: The gateway's window.
+        max_tokens: The gateway's window; "auto" if it is chosen at each request.
         managed: The bill of each request through the gateway.
         unmanaged: The bill of each request without it.
         breaks: Numbers of the requests through the gateway that changed something of the request before.
     """
 
     name: str
-    max_tokens: int
+    max_tokens: int | Literal["auto"]
     managed: list[Bill] = field(default_factory=list)
     unmanaged: list[Bill] = field(default_factory=list)
     breaks: list[int] = field(default_factory=list)
@@ -72,21 +72,21 @@ class BillingUpstream:
         return JSONResponse({})
 
 
-def cost(name: str, tool: str, items: Sequence[Item], max_tokens: int) -> Cost:
+def cost(name: str, tool: str, items: Sequence[Item], max_tokens: int | Literal["auto"]) -> Cost:
     """Replay a session.
 
     Args:
         name: The session's name.
         tool: The tool that recorded it: `codex` sends Responses, others Anthropic Messages.
         items: The session.
-        max_tokens: Tokens of the gateway's window for messages. Tools, system prompt and answer have their room beside them.
+        max_tokens: Tokens of the gateway's window for messages. Tools, system prompt and answer have their room beside them. "auto" to let it choose.
     """
     wire = FORMATS["responses" if tool == "codex" else "anthropic"]
     result = Cost(name, max_tokens)
     plain = Cache()
     with (
         _upstream() as (upstream, url),
-        in_thread("gateway", url, max_tokens + _fixed_tokens(wire)) as gateway,
+        in_thread("gateway", url, max_tokens if max_tokens == "auto" else max_tokens + _fixed_tokens(wire)) as gateway,
         httpx.Client(trust_env=False) as client,
     ):
         for body in _requests(wire, items):

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Thread
-from typing import NamedTuple
+from typing import NamedTuple, Literal
 
 import httpx
 from starlette.applications import Starlette
@@ -49,7 +49,7 @@ class Server(NamedTuple):
         return int(status.read_text("ascii").split()[1]) * 4_096 if self.process is not None and status.exists() else None
 
 
-def app_of(kind: str, upstream: str = "", max_tokens: int = UNLIMITED) -> Starlette:
+def app_of(kind: str, upstream: str = "", max_tokens: int | Literal["auto"] = UNLIMITED) -> Starlette:
     """Return a server's application."""
     if kind == "gateway":
         window = ContextWindow(max_tokens=max_tokens, keep_first_message=True)
@@ -58,7 +58,7 @@ def app_of(kind: str, upstream: str = "", max_tokens: int = UNLIMITED) -> Starle
 
 
 @contextmanager
-def in_thread(kind: str, upstream: str = "", max_tokens: int = UNLIMITED) -> Iterator[Server]:
+def in_thread(kind: str, upstream: str = "", max_tokens: int | Literal["auto"] = UNLIMITED) -> Iterator[Server]:
     """Run a server in this process for as long as the `with` lasts."""
     with bound_socket("127.0.0.1", 0) as listener, serving(app_of(kind, upstream, max_tokens), listener):
         yield Server(address_of(listener))

@@ -28,6 +28,8 @@ HEAD = "[the state of the work, from earlier items; the recall id of each ends i
 """The first text of the note."""
 PART = 0.15
 """Part of the window that the note may have."""
+AUTO_PART = 4
+"""The note may have this part of the tokens that a trim keeps, if the window is chosen automatically."""
 FULL = 0.9
 """Part of the window that is in use at most after a note was added, so that it does not bring the next trim nearer."""
 GONE_PART = 0.1
@@ -59,7 +61,8 @@ class StateNote(Rule):
             return view.log.measures.measure(item).tokens
 
         window = view.limits.trigger
-        room = min(int(PART * window), int(FULL * window) - view.total)
+        most = int(PART * window) if view.limits.auto is None else view.limits.auto.kept // AUTO_PART
+        room = min(most, int(FULL * window) - view.total)
         message = note_of(view.log.items, set(_lines_in_view(view)), _gone(view), room, tokens) if room > 0 else None
         if message is None:
             return view

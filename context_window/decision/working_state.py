@@ -7,7 +7,7 @@ shown of it are the edits, the newest first, with `AROUND` lines on both sides.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -157,6 +157,32 @@ def edited_path(call: FunctionCall) -> str | None:
         return None
     named = named_text(values, PATHS)
     return None if named is None else named[1]
+
+
+def read_path(call: FunctionCall) -> str | None:
+    """Return the path of the file that a call shows, by a tool or by a command that names one file; None if it shows none."""
+    name = tool_name(call.name)
+    values = object_of(call.arguments) or {}
+    if name in READERS or (name in EDITORS and values.get("command") == "view"):
+        named = named_text(values, PATHS)
+        return None if named is None else named[1]
+    paths = paths_in(call) if _SHELL_READ.search(call.arguments) else ()
+    return next(iter(paths)) if len(paths) == 1 else None
+
+
+def file_in_work(units: Iterable[tuple[Hashable, Iterable[FunctionCall]]]) -> Hashable | None:
+    """Return the newest of some units that shows the file which was read or edited last; None if none of them does.
+
+    Args:
+        units: Each with its calls, the newest first.
+    """
+    path = None
+    for unit, calls in units:
+        for call in calls:
+            path = path or edited_path(call) or read_path(call)
+            if path is not None and read_path(call) == path:
+                return unit
+    return None
 
 
 def paths_in(call: FunctionCall) -> set[str]:
