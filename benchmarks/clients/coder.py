@@ -28,10 +28,7 @@ if sys.argv[2:]:
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SUMMARY_REQUESTS = ("create a detailed summary", "CONTEXT CHECKPOINT COMPACTION")
 """Texts of Claude Code's and of Codex's request for a summary."""
-WORDS = (
-    "account batch buffer cache channel client cursor entry event field filter handle index limit node order page queue range record result "
-    "retry route sample schema segment server session signal source state stream table target token value window worker writer"
-).split()
+WORDS = ["account", "batch", "buffer", "cache", "channel", "client", "cursor", "entry", "event", "field", "filter", "handle", "index", "limit", "node", "order", "page", "queue", "range", "record", "result", "retry", "route", "sample", "schema", "segment", "server", "session", "signal", "source", "state", "stream", "table", "target", "token", "value", "window", "worker", "writer"]
 
 
 class File(NamedTuple):

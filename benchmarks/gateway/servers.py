@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Thread
-from typing import NamedTuple, Literal
+from typing import Literal, NamedTuple
 
 import httpx
 from starlette.applications import Starlette

@@ -16,10 +16,10 @@ class Digests(Rule):
     def settle(self, view: View, before: View) -> View:  # noqa: ARG002 - as in `Rule`
         """Return the view with each digest before the first of its items that is left. Their leaving has changed the request there."""
         draft = view
-        for before in view.digests:
-            indices = view.digest_items(before)
+        for place in view.digests:
+            indices = view.digest_items(place)
             first = min(map(view.log.response_or_own, indices))
-            if first != before:
+            if first != place:
                 draft = view.draft() if draft is view else draft
                 draft.move_digest(indices, first)
         return draft

@@ -20,10 +20,12 @@ class AutoWindow:
     Attributes:
         kept: Tokens that a trim keeps besides what it cannot take.
         rewrite: Price of writing a token to the cache instead of reading it there, in percent of the price of reading it.
+        lifetime: Seconds after which the provider's cache has forgotten a request.
     """
 
     kept: int
     rewrite: int
+    lifetime: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def _model(chat: Chat, name: str) -> None:
     llm = chat.connect(name) if chat.connect is not None else None
     try:
         limit = chat.manager.context_window.max_tokens
-        chat.manager.use_model(name if limit is None else ModelConfig(name, max_tokens=limit))
+        chat.manager.use_model(ModelConfig(name, max_tokens=limit) if isinstance(limit, int) else name)
     except UnknownModelError:
         raise ChatError(f"the window of {name[:60]} is unknown; start the chat with --max-tokens N to use it") from None
     chat.llm, chat.model = llm, name

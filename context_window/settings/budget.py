@@ -17,6 +17,7 @@ from ..decision.limits import BOUNDLESS, AutoWindow, Limits, portion
 from ..decision.tool_rules import RECALL, ToolRule
 from ..errors import BudgetError, ModelArgumentError
 from ..models import ModelFacts, describe_model, find_model
+from ..models.names import family
 from ..models.prices import look_up
 from ..strategies import advisers_of, is_final
 from ..tools import Tool, anthropic_tools, tool_texts
@@ -37,6 +38,9 @@ LARGEST_OUTPUT = 0.1
 
 KEPT, KEPT_PART = 15_000, 8
 """Tokens that a trim keeps besides what it cannot take if the window is not set, and the part of a small budget."""
+
+LIFETIME, LIFETIMES = 600.0, {"claude": 300.0}
+"""Seconds that a provider's cache remembers a request, and by family of models where it is known: five minutes at Anthropic, by default."""
 
 REWRITE = 1_150
 """Price of writing a token to the cache instead of reading it there, in percent: 1.25 and 0.1 of the plain price, as at Anthropic."""
@@ -141,7 +145,7 @@ def resolve_budget(model_config: object, token_counter: AnyCounter | None, conte
     name, _ = name_and_limit(source)
     config = source if isinstance(source, ModelConfig) else ModelConfig(name)
     binds, drops = config.binds_thinking, config.drops_thinking
-    explicit = config.max_tokens if context_window.max_tokens in (None, "auto") else context_window.max_tokens
+    explicit = context_window.max_tokens if isinstance(context_window.max_tokens, int) else config.max_tokens
     if config.window is not None:
         model: ModelFacts | None = _with_window(describe_model(name or ""), config.window)
     else:
@@ -239,7 +243,7 @@ def auto_window(budget: Budget) -> AutoWindow:
         read = prices.input if prices.cache_read is None else prices.cache_read
         write = prices.input if prices.cache_write is None else prices.cache_write
         rewrite = REWRITE if not read else int(100 * (write - read) / read)
-    return AutoWindow(min(KEPT, budget.tokens // KEPT_PART), rewrite)
+    return AutoWindow(min(KEPT, budget.tokens // KEPT_PART), rewrite, LIFETIMES.get(family(budget.model or ""), LIFETIME))
 
 
 def output_part_of(window: ContextWindow, tools: Sequence[Tool]) -> Fraction | None:

@@ -118,5 +118,5 @@ def _cold(items: list[Any], log: Session, window: ContextWindow) -> ContextWindo
 
 
 def _fits(manager: ContextWindowManager, window: ContextWindow) -> bool:
-    assert window.max_tokens is not None
+    assert isinstance(window.max_tokens, int)
     return manager.get_token_usage()["total"] <= window.max_tokens

@@ -24,7 +24,7 @@ from tests.support.engine import GAP, HEAD, Engine, Limits, texts_of
 from tests.support.extracting import EXTRACTING, EXTRACTS, code, coded_sessions
 from tests.support.harness import copy_of, exact, is_settled, process, trim
 from tests.support.strategic import decided, decided_by, measured
-from tests.support.strategies import limits
+from tests.support.strategies import chosen_limits, limits
 from tests.support.twin import cost
 
 
@@ -33,7 +33,7 @@ def test_twin(data: st.DataObject) -> None:
     """with constant policy and counts, the incremental fold equals the plain from-scratch one at every prefix, whenever it was called"""
     full_log = data.draw(coded_sessions(max_steps=12))
     strategy = data.draw(EXTRACTING)
-    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, full_log.items)))))
+    bounds = decided_by(strategy, data.draw(chosen_limits(sum(map(cost, full_log.items)))))
     log = copy_of(full_log)
     engine = Engine(log, bounds)
     for item in full_log.items:
@@ -54,7 +54,7 @@ def test_one_shot_twin(data: st.DataObject) -> None:
     """`trim_session(session)` is the one-shot form: no history, to the budget"""
     log = data.draw(coded_sessions(max_steps=12))
     strategy = data.draw(EXTRACTING)
-    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, log.items)))))
+    bounds = decided_by(strategy, data.draw(chosen_limits(sum(map(cost, log.items)))))
     outcome = trim(log, bounds)
     twin = decided(log, exact(bounds), strategy, one_shot=True)
     assert list(outcome.view.items) == twin.view()
@@ -66,7 +66,7 @@ def test_verbatim(data: st.DataObject) -> None:
     """a digest shows lines of its items, in their order, byte-exact, each item's below a heading with the id which gives the item back"""
     log = data.draw(coded_sessions())
     strategy = data.draw(EXTRACTING)
-    outcome = process(log, decided_by(strategy, data.draw(limits(sum(map(cost, log.items))))))
+    outcome = process(log, decided_by(strategy, data.draw(chosen_limits(sum(map(cost, log.items))))))
     digests: dict[int, list[Item]] = {}
     for item, decision in zip(log.items, outcome.plan, strict=True):
         if decision.digest_before is not None:
@@ -110,7 +110,7 @@ def are_lines_of(body: str, text: str) -> bool:
 def test_a_digest_stands_where_its_first_item_was(data: st.DataObject) -> None:
     """a digest stands before the first item that was put into it, or before the response which that one is in; no response is split"""
     log = data.draw(coded_sessions())
-    outcome = process(log, decided_by(data.draw(EXTRACTING), data.draw(limits(sum(map(cost, log.items))))))
+    outcome = process(log, decided_by(data.draw(EXTRACTING), data.draw(chosen_limits(sum(map(cost, log.items))))))
     groups, items = grouping(log), outcome.view.items
     places = {item.id: index for index, item in enumerate(log.items)}
     before = {decision.item_id: decision.digest_before for decision in outcome.plan}
@@ -163,7 +163,7 @@ class Room:
 def test_a_choice_keeps_to_its_room(data: st.DataObject) -> None:
     """`keep_lines(units, tokens)`: afterwards these units have at most that many tokens together"""
     log, room = data.draw(coded_sessions()), data.draw(st.integers(-5, 3000))
-    bounds = replace(data.draw(limits(10**9)).boundless(), tool_rules={})  # what a rule keeps stays
+    bounds = replace(data.draw(chosen_limits(10**9)).boundless(), tool_rules={})  # what a rule keeps stays
     before = measured(log, bounds)
     outcome = trim(log, decided_by(Room(room), bounds))
     decisions = {decision.item_id: decision for decision in outcome.plan}
@@ -176,7 +176,7 @@ def test_a_choice_keeps_to_its_room(data: st.DataObject) -> None:
 def test_a_larger_room_keeps_what_a_smaller_one_did(data: st.DataObject) -> None:
     """lines are taken in the order of their gain per token until one does not fit: what a smaller room keeps is kept by a larger one"""
     log, room = data.draw(coded_sessions(max_steps=10)), data.draw(st.integers(0, 2000))
-    bounds = replace(data.draw(limits(10**9)).boundless(), tool_rules={})  # what a rule keeps stays
+    bounds = replace(data.draw(chosen_limits(10**9)).boundless(), tool_rules={})  # what a rule keeps stays
     smaller, larger = (trim(log, decided_by(Room(size), bounds)).plan for size in (room, room + data.draw(st.integers(1, 900))))
     for less, more in zip(smaller, larger, strict=True):
         if less.action is Action.KEEP:

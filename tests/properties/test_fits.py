@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.support.checks import free_tokens, is_shortest
 from tests.support.engine import Outcome
 from tests.support.harness import process, trim
-from tests.support.strategies import limits, sessions
+from tests.support.strategies import chosen_limits, sessions
 from tests.support.twin import Twin, cost, twin_of
 
 
@@ -17,7 +17,7 @@ def test_fits(data: st.DataObject) -> None:
     """tokens(view), what the converter must add included, ≤ budget; else `over_budget`/`ContextOverflowError` with the
     numbers and the culprits, and nothing unprotected left"""
     log = data.draw(sessions())
-    bounds = data.draw(limits(sum(map(cost, log.items))))
+    bounds = data.draw(chosen_limits(sum(map(cost, log.items))))
     for outcome in (process(log, bounds), trim(log, bounds)):
         counted = recount(outcome)
         assert counted == outcome.total == outcome.plan.after

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from session import Session
 from tests.support.harness import process, trim
-from tests.support.strategies import limits, sessions
+from tests.support.strategies import chosen_limits, sessions
 from tests.support.twin import cost
 
 
@@ -17,7 +17,7 @@ from tests.support.twin import cost
 def test_pure(data: st.DataObject) -> None:
     """the input session is byte-identical after any call"""
     log = data.draw(sessions())
-    bounds = data.draw(limits(sum(map(cost, log.items))))
+    bounds = data.draw(chosen_limits(sum(map(cost, log.items))))
     saved, objects = json.dumps(log.to_dict()), list(log.items)
     for outcome in (process(log, bounds), trim(log, bounds)):
         if outcome.view.items != log.items:

@@ -13,7 +13,7 @@ from context_window import Action, ContextWindow, ContextWindowManager, Extract,
 from session.parts import Text
 from tests.support.engine import Engine
 from tests.support.strategic import decided, decided_by, strategies
-from tests.support.strategies import limits, sessions
+from tests.support.strategies import chosen_limits, sessions
 from tests.support.twin import answers, cost, fold
 
 NOTICES = (
@@ -46,7 +46,7 @@ def with_notices(data: st.DataObject, log: Session) -> Session:
 def test_twin(data: st.DataObject) -> None:
     """the engine puts back what the slow form does"""
     log = with_notices(data, data.draw(sessions(max_steps=16)))
-    bounds = data.draw(limits(sum(map(cost, log.items))))
+    bounds = data.draw(chosen_limits(sum(map(cost, log.items))))
     outcome, twin = Engine(log, bounds).process(log), fold(log, bounds)
     assert list(outcome.view.items) == twin.view()
     assert outcome.total == twin.total()
@@ -58,7 +58,7 @@ def test_twin_with_a_strategy(data: st.DataObject) -> None:
     """the same, whatever strategy trims, and with outputs that are shortened when they come"""
     log = with_notices(data, data.draw(sessions(max_steps=10)))
     strategy = data.draw(strategies())
-    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, log.items)))))
+    bounds = decided_by(strategy, data.draw(chosen_limits(sum(map(cost, log.items)))))
     bounds = replace(bounds, output_part=data.draw(st.sampled_from((None, Fraction(1, 4)))))
     outcome, twin = Engine(log, bounds).process(log), decided(log, bounds, strategy)
     assert list(outcome.view.items) == twin.view()

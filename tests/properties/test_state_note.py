@@ -19,7 +19,7 @@ from tests.support.engine import Engine, lines_of, texts_of
 from tests.support.extracting import EXTRACTS, coded_sessions
 from tests.support.harness import copy_of
 from tests.support.strategic import decided_by
-from tests.support.strategies import limits
+from tests.support.strategies import chosen_limits
 from tests.support.twin import cost
 
 
@@ -28,7 +28,7 @@ def test_a_note_is_small_and_stays_until_the_next_trim(data: st.DataObject) -> N
     """at most .15 of the window, counted, in no view that fills more than .9 of it, at its end; then it stays where it is until the next
     trim"""
     full_log = data.draw(coded_sessions(max_steps=30))
-    bounds = decided_by(data.draw(EXTRACTS), data.draw(limits(sum(map(cost, full_log.items)))))
+    bounds = decided_by(data.draw(EXTRACTS), data.draw(chosen_limits(sum(map(cost, full_log.items)))))
     log = copy_of(full_log)
     engine = Engine(log, bounds)
     earlier = engine.process(log).plan

@@ -9,7 +9,7 @@ from session.items import Compaction, FunctionCallOutput, Item
 from session.removed import Removed
 from tests.support.engine import Engine
 from tests.support.harness import copy_of
-from tests.support.strategies import limits, sessions
+from tests.support.strategies import chosen_limits, sessions
 from tests.support.twin import Twin, answers, cost, gives_instructions, never_sent, responses
 
 
@@ -18,7 +18,7 @@ def test_sticky(data: st.DataObject) -> None:
     """Between edits, each request extends the one before it. An edit is a trim that takes or shortens something, the frontier's items
     included, a late output, or a SYSTEM item: what a trim has shortened stays in this form"""
     full_log = data.draw(sessions())
-    bounds = data.draw(limits(sum(map(cost, full_log.items))))
+    bounds = data.draw(chosen_limits(sum(map(cost, full_log.items))))
     points = [response[0] for response in responses(list(full_log.items), full_log.response_breaks)]
     log = copy_of(full_log)
     engine = Engine(log, bounds)

@@ -21,7 +21,7 @@ from tests.support.engine import STRATEGY_REASONS, Engine
 from tests.support.extracting import coded_sessions
 from tests.support.harness import can_go_on, copy_of, is_settled, process, trim
 from tests.support.strategic import NAMED, WINDOWS, StrategicTwin, decided_by, strategies
-from tests.support.strategies import limits, sessions
+from tests.support.strategies import chosen_limits, limits, sessions
 from tests.support.twin import category_of, cost, never_sent, responses, twin_of, unit_of
 
 LOGS = st.one_of(sessions(max_steps=10), coded_sessions(max_steps=10))
@@ -31,7 +31,7 @@ LOGS = st.one_of(sessions(max_steps=10), coded_sessions(max_steps=10))
 def test_fits(data: st.DataObject) -> None:
     """tokens(view) ≤ budget, else `over_budget` and nothing unprotected left; but where the strategy lets nothing else be taken"""
     log = data.draw(LOGS)
-    bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
+    bounds = decided_by(data.draw(strategies()), data.draw(chosen_limits(sum(map(cost, log.items)))))
     for outcome in (process(log, bounds), trim(log, bounds)):
         fresh = twin_of(outcome.view, bounds)
         fresh.grow(len(fresh.items))
@@ -48,7 +48,7 @@ def test_system_pinned_frontier_and_pairs(data: st.DataObject) -> None:
     in or both out; the view's items are the log's, in order. `DropOldest(keep_system=False)` alone takes SYSTEM items"""
     log = data.draw(LOGS)
     strategy = data.draw(strategies())
-    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, log.items)))))
+    bounds = decided_by(strategy, data.draw(chosen_limits(sum(map(cost, log.items)))))
     for outcome in (process(log, bounds), trim(log, bounds)):
         check_pairs(log, outcome.view)
         check_subsequence(log, outcome.view)
@@ -69,7 +69,7 @@ def test_system_pinned_frontier_and_pairs(data: st.DataObject) -> None:
 def test_accounts(data: st.DataObject) -> None:
     """a plan has one decision per item, in order; its rows sum exactly to its totals; each says why"""
     log = data.draw(LOGS)
-    bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
+    bounds = decided_by(data.draw(strategies()), data.draw(chosen_limits(sum(map(cost, log.items)))))
     kept_back = protected(list(log.items), log.response_breaks)
     for outcome in (process(log, bounds), trim(log, bounds)):
         assert [decision.item_id for decision in outcome.plan] == [item.id for item in log.items]
@@ -96,7 +96,7 @@ def test_accounts(data: st.DataObject) -> None:
 def test_pure(data: st.DataObject) -> None:
     """the input session is byte-identical after any call; and asked again from cold, the same comes out"""
     log = data.draw(LOGS)
-    bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
+    bounds = decided_by(data.draw(strategies()), data.draw(chosen_limits(sum(map(cost, log.items)))))
     saved, objects = json.dumps(log.to_dict()), list(log.items)
     for make in (process, trim):
         outcome = make(log, bounds)
@@ -141,7 +141,7 @@ def test_sticky(data: st.DataObject) -> None:
     one's"""
     full_log = data.draw(LOGS)
     strategy = data.draw(strategies())
-    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, full_log.items)))))
+    bounds = decided_by(strategy, data.draw(chosen_limits(sum(map(cost, full_log.items)))))
     points = [response[0] for response in responses(list(full_log.items), full_log.response_breaks)]
     log = copy_of(full_log)
     engine = Engine(log, bounds)
@@ -169,7 +169,7 @@ def test_a_window_holds_no_more_units_than_it_says(data: st.DataObject) -> None:
     that is"""
     log = data.draw(LOGS)
     window = data.draw(WINDOWS)
-    bounds = decided_by(window, data.draw(limits(sum(map(cost, log.items)))))
+    bounds = decided_by(window, data.draw(chosen_limits(sum(map(cost, log.items)))))
     items = list(log.items)
     kept_back = protected(items, log.response_breaks)
     unsent = never_sent(items)
@@ -193,7 +193,7 @@ def test_a_request_is_valid(data: st.DataObject) -> None:
     log = copy_of(full_log)
     for item in full_log.items[: data.draw(st.sampled_from(request_points(full_log) or [0]))]:
         log.append(item)
-    bounds = decided_by(data.draw(strategies()), data.draw(limits(sum(map(cost, log.items)))))
+    bounds = decided_by(data.draw(strategies()), data.draw(chosen_limits(sum(map(cost, log.items)))))
     for outcome in (process(log, bounds), trim(log, bounds)):
         request = to_anthropic(outcome.view, caching=True)
         if request[0]:

@@ -11,7 +11,7 @@ from context_window.strategies import PriorityTrim
 from tests.support.engine import Engine
 from tests.support.harness import copy_of, exact, trim
 from tests.support.strategic import Recorder, decided, decided_by, strategies
-from tests.support.strategies import limits, sessions
+from tests.support.strategies import chosen_limits, sessions
 from tests.support.twin import cost
 
 
@@ -20,7 +20,7 @@ def test_twin(data: st.DataObject) -> None:
     """with constant policy and counts, the incremental fold equals the plain from-scratch one at every prefix, whenever it was called"""
     full_log = data.draw(sessions(max_steps=12))
     strategy = data.draw(strategies())
-    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, full_log.items)))))
+    bounds = decided_by(strategy, data.draw(chosen_limits(sum(map(cost, full_log.items)))))
     calls = data.draw(st.sampled_from(("at the end", "sometimes")))
     log = copy_of(full_log)
     engine = Engine(log, bounds)
@@ -39,7 +39,7 @@ def test_one_shot_twin(data: st.DataObject) -> None:
     """`trim_session(session)` is the one-shot form: no history, to the budget; and it may take the newest first"""
     log = data.draw(sessions(max_steps=12))
     strategy = data.draw(strategies())
-    bounds = decided_by(strategy, data.draw(limits(sum(map(cost, log.items)))))
+    bounds = decided_by(strategy, data.draw(chosen_limits(sum(map(cost, log.items)))))
     bounds = replace(bounds, newest_first=data.draw(st.booleans()))
     outcome = trim(log, bounds)
     twin = decided(log, exact(bounds), strategy, one_shot=True)
@@ -53,7 +53,7 @@ def test_what_a_strategy_is_given_is_what_is_in_the_view(data: st.DataObject) ->
     strategy has taken something"""
     log = data.draw(sessions(max_steps=12))
     strategy = data.draw(strategies())
-    bounds = replace(data.draw(limits(sum(map(cost, log.items)))), newest_first=data.draw(st.booleans()))
+    bounds = replace(data.draw(chosen_limits(sum(map(cost, log.items)))), newest_first=data.draw(st.booleans()))
     recorders = Recorder(), Recorder()
     outcome = trim(log, decided_by(PriorityTrim() | strategy | recorders[0], bounds))
     chain = PriorityTrim() | strategy | recorders[1]

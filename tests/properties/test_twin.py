@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from session.session import Session
 from tests.support.engine import Engine
 from tests.support.harness import copy_of, exact, process, trim
-from tests.support.strategies import limits, sessions
+from tests.support.strategies import chosen_limits, sessions
 from tests.support.twin import Facts, Twin, cost, fold, one_shot, responses
 
 
@@ -19,7 +19,7 @@ def test_twin(data: st.DataObject) -> None:
     """with constant policy and counts, the incremental fold equals the plain from-scratch one at every prefix, whenever it
     was called"""
     full_log = data.draw(sessions())
-    bounds = replace(data.draw(limits(sum(map(cost, full_log.items)))), drops_thinking=data.draw(st.booleans()))
+    bounds = replace(data.draw(chosen_limits(sum(map(cost, full_log.items)))), drops_thinking=data.draw(st.booleans()))
     calls = data.draw(st.sampled_from(("always", "sometimes", "at the end")))
     log = copy_of(full_log)
     engine, facts = Engine(log, bounds), Facts()
@@ -39,7 +39,7 @@ EDITS = st.sampled_from(("grow", "grow", "grow", "grow", "pin", "unpin", "system
 def test_twin_after_edits(data: st.DataObject) -> None:
     """An in-place edit of the log starts the fold again: pinning, unpinning, and a new system message, between calls"""
     full_log = data.draw(sessions())
-    bounds = replace(data.draw(limits(sum(map(cost, full_log.items)))), drops_thinking=data.draw(st.booleans()))
+    bounds = replace(data.draw(chosen_limits(sum(map(cost, full_log.items)))), drops_thinking=data.draw(st.booleans()))
     log = copy_of(full_log)
     left = list(full_log.items)
     engine = Engine(log, bounds)
@@ -82,7 +82,7 @@ def compare(engine: Engine, log: Session, facts: Facts | None = None) -> Twin:
 def test_twin_after_a_refusal(data: st.DataObject) -> None:
     """Other amounts hold from the last request on; earlier decisions stay, since that request was sent with them"""
     full_log = data.draw(sessions())
-    first = data.draw(limits(sum(map(cost, full_log.items))))
+    first = data.draw(chosen_limits(sum(map(cost, full_log.items))))
     budget = first.budget * data.draw(st.integers(50, 110)) // 100 + 1
     later = replace(first, budget=budget, trigger=min(first.trigger, budget), target=min(first.target, budget))
     change = data.draw(st.integers(0, len(full_log.items)))
@@ -115,7 +115,7 @@ def test_twin_after_a_refusal(data: st.DataObject) -> None:
 def test_one_shot_twin(data: st.DataObject) -> None:
     """`trim_session(session)` is the one-shot form: no history, trims exactly to the budget"""
     log = data.draw(sessions())
-    bounds = data.draw(limits(sum(map(cost, log.items))))
+    bounds = data.draw(chosen_limits(sum(map(cost, log.items))))
     bounds = replace(bounds, newest_first=data.draw(st.booleans()))
     outcome = trim(log, bounds)
     twin = one_shot(log, exact(bounds))

@@ -13,7 +13,7 @@ from context_window.calibration.rule import CalibrationRule
 from context_window.counting.item_tokens import Measurer
 from context_window.decision.extracts import HEAD, DigestPart, cut_to_lines, digest, lines_of, section, texts_of, uncut_lines
 from context_window.decision.frontier import fair_parts
-from context_window.decision.limits import BOUNDLESS, Limits, goal_of
+from context_window.decision.limits import BOUNDLESS, AutoWindow, Limits, goal_of
 from context_window.decision.placeholders import (
     CLEARED,
     GAP,
@@ -72,6 +72,7 @@ __all__ = [
     "STRATEGY_REASONS",
     "WAS",
     "ActionTotals",
+    "AutoWindow",
     "CalibrationRule",
     "Cut",
     "DigestPart",

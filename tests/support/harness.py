@@ -26,7 +26,7 @@ def trim(session: Session, limits: Limits, refused: RefusedParts = NONE_REFUSED)
 
 def exact(limits: Limits) -> Limits:
     """The limits of a one-shot trim: exactly to the budget."""
-    return replace(limits, trigger=limits.budget, target=limits.budget, items_target=limits.items_max or 0)
+    return replace(limits, trigger=limits.budget, target=limits.budget, items_target=limits.items_max or 0, auto=None)
 
 
 def is_settled(outcome: Outcome) -> bool:

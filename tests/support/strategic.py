@@ -135,7 +135,7 @@ class StrategicTwin(Twin):
 
     strategy: Strategy = PriorityTrim()  # noqa: RUF009 - frozen
 
-    def trim(self) -> None:
+    def decide(self) -> None:
         final = is_final(self.strategy)
         before, read_before = self.changes(), self.changes_of_read()
         self.compact()
@@ -202,9 +202,9 @@ class StrategicTwin(Twin):
         """What the trims so far have taken of what the model has read."""
         runs = self.responses()
         end = runs[-1][0] if runs else min(self.frontier(), default=self.length)
-        sets = [{position for position in taken if position < end} for taken in (self.dropped, self.unthought, self.cleared)]
-        dicts = [self.replaced, self.cuts, self.extracts, self.digests, self.restored]
-        return sets, [{position: value for position, value in taken.items() if position < end} for taken in dicts]
+        taken = {position for position in (*self.dropped, *self.unthought, *self.cleared) if position < end}
+        forms = [[getattr(self, name).get(position) for position in range(end)] for name in ("replaced", "cuts", "extracts", "digests")]
+        return taken, forms, [self.restored.get(position) for position in range(end)]
 
     def withdraw_state_note(self) -> None:
         """The note of an earlier trim goes."""
@@ -217,7 +217,8 @@ class StrategicTwin(Twin):
         """A note at the end of a request: at most .15 of the window, and not if more than .9 of it would be in use."""
         asked = self.limits.items_max is None and any(getattr(part, "restates_work", False) for part in parts_of(self.strategy))
         window = self.limits.trigger
-        room = min(int(0.15 * window), int(0.9 * window) - self.total())
+        most = int(0.15 * window) if self.limits.auto is None else self.limits.auto.kept // 4
+        room = min(most, int(0.9 * window) - self.total())
         if not (asked and self.is_request() and self.speaks_before(self.length) and room > 0):
             return
         lines = SlowChoice(self, [])
@@ -319,6 +320,7 @@ class StrategicTwin(Twin):
             items=len(self.in_view()),
             items_max=limits.items_max,
             items_target=0 if limits.items_max is None else self.goal(limits.items_max, limits.items_target, weigh=False),
+            kept=None if limits.auto is None else limits.auto.kept,
         )
 
     def measured(self) -> list[MeasuredUnit]:

@@ -29,7 +29,7 @@ from session.parts import Document, Image, Part, Text
 from session.session import Session
 from session.units import is_answer
 from session.usage import Usage
-from tests.support.engine import BOUNDLESS, HEAD, Limits
+from tests.support.engine import BOUNDLESS, HEAD, AutoWindow, Limits
 from tests.support.pictures import png
 from tests.support.twin import cost
 
@@ -301,6 +301,14 @@ def limits(draw: st.DrawFn, total: int) -> Limits:
         clear_superseded=draw(st.integers(0, 3)) == 3,
         newest_first=False,
     )
+
+
+@st.composite
+def chosen_limits(draw: st.DrawFn, total: int) -> Limits:
+    """The same, and in some of them the window is chosen by prices. A pause of the lifetime is a few items long, or is never reached."""
+    kept, rewrite, lifetime = draw(st.integers(1, 40)), draw(st.sampled_from((0, 300, 1_150))), draw(st.sampled_from((2.0, 6.0, 1e9)))
+    auto = AutoWindow(max(1, total * kept // 100), rewrite, lifetime)
+    return replace(draw(limits(total)), auto=draw(st.sampled_from((None, auto, auto))))
 
 
 @st.composite

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
+from math import isqrt
 from typing import Any, Self, TypeVar
 
 from context_window import ToolRule
@@ -715,6 +716,12 @@ class Twin:
         return None
 
     def trim(self) -> None:
+        """Decide at a request, under the limits of this place."""
+        limits, self.limits = self.limits, self.limits_now()
+        self.decide()
+        self.limits = limits
+
+    def decide(self) -> None:
         before = self.changes()
         self.compact()
         self.put_back(only_if_it_fits=False)
@@ -854,6 +861,19 @@ class Twin:
         is_left_alone = limits.keep_first_message and not limits.clamp_messages
         if first and not self.cannot_go(first) and not is_left_alone:
             self.drop(first)
+
+    def limits_now(self) -> Limits:
+        """The limits at the end of the log, where the window is chosen by prices: the docstring of `auto_window.py`, step by step."""
+        if self.limits.auto is None:
+            return self.limits
+        kept, log, runs = self.limits.auto.kept, self.log(), self.responses()
+        base = self.total_of([position for position in self.in_view() if self.protected(self.units()[position])])
+        growth = sum(map(cost, log[runs[0][0] :])) // len(runs) if runs else 0
+        step = max(kept, isqrt(2 * kept * growth * self.limits.auto.rewrite // 100))
+        if runs and log[-1].created_at - log[runs[-1][0]].created_at > self.limits.auto.lifetime:
+            step = kept // 4
+        trigger = min(self.limits.trigger, base + kept + step)
+        return replace(self.limits, trigger=trigger, target=min(self.limits.target, base + kept, trigger - 1))
 
     def goal(self, most: int, target: int, *, weigh: bool) -> int:
         """The target; if protected items leave little room, those and half of the target's part of the room."""
