@@ -28,7 +28,47 @@ if sys.argv[2:]:
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SUMMARY_REQUESTS = ("create a detailed summary", "CONTEXT CHECKPOINT COMPACTION")
 """Texts of Claude Code's and of Codex's request for a summary."""
-WORDS = ["account", "batch", "buffer", "cache", "channel", "client", "cursor", "entry", "event", "field", "filter", "handle", "index", "limit", "node", "order", "page", "queue", "range", "record", "result", "retry", "route", "sample", "schema", "segment", "server", "session", "signal", "source", "state", "stream", "table", "target", "token", "value", "window", "worker", "writer"]
+WORDS = [
+    "account",
+    "batch",
+    "buffer",
+    "cache",
+    "channel",
+    "client",
+    "cursor",
+    "entry",
+    "event",
+    "field",
+    "filter",
+    "handle",
+    "index",
+    "limit",
+    "node",
+    "order",
+    "page",
+    "queue",
+    "range",
+    "record",
+    "result",
+    "retry",
+    "route",
+    "sample",
+    "schema",
+    "segment",
+    "server",
+    "session",
+    "signal",
+    "source",
+    "state",
+    "stream",
+    "table",
+    "target",
+    "token",
+    "value",
+    "window",
+    "worker",
+    "writer",
+]
 
 
 class File(NamedTuple):
@@ -143,7 +183,10 @@ class Coder:
     def _summary(self) -> str:
         """What was done: some two thousand tokens, as models write them for these requests."""
         done = self.files[: self.files.index(self._current) + 1] if self._current is not None else self.files
-        rows = [f"- {file.path}: read it whole, ran its tests, changed line {file.number}, {file.old.strip()}, to {file.new.strip()}" for file in done]
+        rows = [
+            f"- {file.path}: read it whole, ran its tests, changed line {file.number}, {file.old.strip()}, to {file.new.strip()}"
+            for file in done
+        ]
         rows += [f"- The new test of {file.path.name} fails still, since its limit is not read from the settings." for file in done]
         return f"{TASK} {RULE}\n" + "\n".join((rows * 40)[: 8_000 // 120])
 

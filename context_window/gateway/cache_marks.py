@@ -43,6 +43,18 @@ def marked_again(messages: Sequence[Json], bare: Sequence[Json], chosen: Sequenc
     return result
 
 
+def cache_seconds(messages: Sequence[Json]) -> float:
+    """Return the seconds that the provider's cache remembers a request: an hour if its last mark says so, otherwise five minutes."""
+    marks = (
+        block[MARK]
+        for message in reversed(messages)
+        for block in reversed(_blocks_of(message))
+        if isinstance(block, dict) and MARK in block
+    )
+    mark = next(marks, None)
+    return 3_600.0 if isinstance(mark, dict) and mark.get("ttl") == "1h" else 300.0
+
+
 def _last_block(messages: Sequence[Json]) -> Any:
     """Return the last block of a conversation; None without one."""
     blocks = _blocks_of(messages[-1]) if messages else []

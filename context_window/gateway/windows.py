@@ -17,7 +17,7 @@ from ..model_errors import PromptTooLongError
 from ..settings.context_window import ContextWindow
 from ..usage.view_figures import ViewFigures
 from .body_json import json_bytes
-from .cache_marks import marked_again, without_marks
+from .cache_marks import cache_seconds, marked_again, without_marks
 from .own_refusals import OwnRefusals
 from .shared_refusals import RefusalsOfKind
 from .wire_format import Json, RequestConversation, WireFormat
@@ -80,7 +80,8 @@ class Windows:
         """
         bare = without_marks(conversation.messages)
         tracker = self._tracker_for(wire, conversation)
-        messages = tracker.fit(bare, system=conversation.system, refusal=refusal, on_view=on_view)
+        seconds = cache_seconds(conversation.messages) if self._window.max_tokens == "auto" else None
+        messages = tracker.fit(bare, system=conversation.system, refusal=refusal, on_view=on_view, cache_seconds=seconds)
         if not messages or (len(messages) == len(bare) and all(map(is_, messages, bare))):
             return None
         return marked_again(conversation.messages, bare, messages)

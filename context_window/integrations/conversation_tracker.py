@@ -12,7 +12,7 @@ from functools import partial, reduce
 from typing import Any, Generic, TypeVar
 
 from session.errors import FormatError
-from session.items import Item, Message
+from session.items import Item, Message, copy_with
 from session.session import Session
 from session.summarizers import Summarizer
 from session.units import is_answer
@@ -30,7 +30,8 @@ from ..usage.view_figures import ViewFigures
 from ..validation import as_whole, check_amount
 from .message_adapter import MessageAdapter
 from .message_hashes import EMPTY_HASH, MessageHashes, extend_hash, hash_messages
-from .past_refusals import PastRefusal, RefusalMemory, continues, refusal_now, refusals_of, start_of
+from .past_refusals import PastRefusal, RefusalMemory, continues, pause_now, refusal_now, refusals_of, start_of
+from .pauses import PAUSE, Pauses
 from .remembered import RememberedConversations
 from .tracked_conversation import TrackedConversation, item_ids
 from .view_messages import view_messages
@@ -82,6 +83,7 @@ class ConversationTracker(Generic[M]):
         self._mends_whole = mends_whole
         self._refusals = refusals
         self._remembered = RememberedConversations[M](check_amount("remembered", remembered, least=1))
+        self._pauses = Pauses()
         self._tools: list[str] = []
 
     def fit(
@@ -93,6 +95,7 @@ class ConversationTracker(Generic[M]):
         refusal: Exception | None = None,
         llm: Summarizer | None = None,
         on_view: Callable[[str, ViewFigures], object] | None = None,
+        cache_seconds: float | None = None,
     ) -> list[M]:
         """Return the messages to send.
 
@@ -103,13 +106,14 @@ class ConversationTracker(Generic[M]):
             refusal: The exception that the model's client raised for the messages returned last. The new ones are smaller.
             llm: Asks the model in use for a summary, if one is due and the window has no other summariser.
             on_view: Called with the session's id and the figures of the view. The id is that of all conversations that begin alike.
+            cache_seconds: Seconds that the provider's cache remembers a request, if a later one is to be trimmed further; None otherwise.
 
         Raises:
             ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
             Exception: `refusal` itself, if it is not about the prompt's length or nothing can be taken out.
         """
         too_long = _as_prompt_too_long(refusal)
-        tracked = self._check_out(messages, system, tools, is_refused=refusal is not None)
+        tracked = self._check_out(messages, system, tools, is_refused=refusal is not None, cache_seconds=cache_seconds)
         try:
             if refusal is not None and too_long is not None:
                 self._accept_refusal(tracked, too_long, refusal)
@@ -202,7 +206,15 @@ class ConversationTracker(Generic[M]):
         window = self._manager.context_window
         return window.compaction and (llm is not None or window.summary_llm is not None or summarize_of(window.strategy) is not None)
 
-    def _check_out(self, messages: Sequence[M], system: str, tools: Iterable[Tool], *, is_refused: bool = False) -> TrackedConversation[M]:
+    def _check_out(
+        self,
+        messages: Sequence[M],
+        system: str,
+        tools: Iterable[Tool],
+        *,
+        is_refused: bool = False,
+        cache_seconds: float | None = None,
+    ) -> TrackedConversation[M]:
         """Return the conversation of these messages, brought up to date. No other caller gets it until it is put back."""
         self._count_tools(tools)
         system_hash = hashlib.sha256(system.encode(errors="replace")).digest()
@@ -210,6 +222,12 @@ class ConversationTracker(Generic[M]):
         received = hash_messages(self._adapter, messages, known)
         known_count, tracked = self._remembered.take(received.hashes, system_hash)
         refusals = self._refusals_of(received, system_hash, known_count, tracked, is_refused=is_refused)
+        if cache_seconds is not None and self._refusals is not None and not is_refused:
+            start = start_of(system_hash, received.hashes)
+            is_late = self._pauses.note_request(start, cache_seconds)
+            if is_late and (pause := pause_now(received.hashes, refusals)) is not None:
+                self._refusals.add(start, pause)
+                refusals.append(pause)
         if tracked is not None and not continues(refusals, tracked.refusals, known_count):
             known_count, tracked = 0, None  # made again
         if tracked is None:
@@ -220,9 +238,12 @@ class ConversationTracker(Generic[M]):
         try:
             appended = known_count
             for refusal in refusals[len(tracked.refusals) :]:
-                self._append_messages(tracked, received, appended, refusal.messages)
-                appended = refusal.messages
-                self._manager.accept_refusal(tracked.session, refusal.error())
+                self._append_messages(tracked, received, appended, refusal.length_before)
+                appended = refusal.length_before
+                if refusal.is_pause:
+                    tracked.now += PAUSE
+                else:
+                    self._manager.accept_refusal(tracked.session, refusal.error())
                 tracked.refusals.append(refusal)
             self._append_messages(tracked, received, appended, len(messages))
         except BaseException:
@@ -253,7 +274,8 @@ class ConversationTracker(Generic[M]):
         new_items: list[list[Item]] = []
         for message, digest in zip(received.messages[start:end], received.digests[start:end], strict=True):
             messages_hash = extend_hash(messages_hash, digest)
-            new_items.append(list(map(calls.complete, self._adapter.items(message, item_ids(messages_hash)))))
+            items = map(calls.complete, self._adapter.items(message, item_ids(messages_hash)))
+            new_items.append([copy_with(item, created_at=tracked.now) for item in items] if tracked.now else list(items))
             if not new_items[-1]:
                 raise FormatError("messages", f"a {type(message).__name__} became no item")
         tracked.keys = set()  # if an interrupt leaves the log half appended, nobody continues it, but recall still works

@@ -1,11 +1,13 @@
 """Refusals that other processes have seen, and their lessons, so that a conversation has one view wherever its next request arrives.
 
-A view is a function of the conversation, with one exception: after the provider refused a prompt as too long, later views are smaller. A
-`RefusalMemory` keeps these refusals. A process that has not seen them repeats them:
+A view is a function of the conversation, with two exceptions: after the provider refused a prompt as too long, later views are smaller; and
+after a pause in which its cache forgot the conversation, a window that chooses its size trims for nothing. A `RefusalMemory` keeps both. A
+process that has not seen them repeats them:
 
 1. A refusal is kept with the number of messages that the refused conversation had, their digest, and the provider's figures.
 2. The log is made up to that many messages, and the refusal is accepted as if it came now. Then the log goes on.
-3. A log that is already beyond a refusal is made again from the first message.
+3. A pause is kept likewise, with figures of 0. The log is made up to the message that came after it, which is younger than those before.
+4. A log that is already beyond a refusal is made again from the first message.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ LARGEST_FIGURE = 2**53
 
 
 class PastRefusal(NamedTuple):
-    """One refusal of a prompt as too long.
+    """One refusal of a prompt as too long, or a pause before the last of its messages: then both figures are 0.
 
     Attributes:
         messages: Number of messages of the conversation then.
@@ -36,6 +38,16 @@ class PastRefusal(NamedTuple):
     digest: bytes
     tokens: int | None
     limit: int | None
+
+    @property
+    def is_pause(self) -> bool:
+        """True for a pause."""
+        return (self.tokens, self.limit) == (0, 0)
+
+    @property
+    def length_before(self) -> int:
+        """Number of messages that the log has when it takes this."""
+        return self.messages - 1 if self.is_pause else self.messages
 
     def error(self) -> PromptTooLongError:
         """Return the refusal as it came from the provider."""
@@ -98,7 +110,7 @@ def refusal_now(hashes: Sequence[bytes], accepted: Sequence[PastRefusal], tokens
         tokens: The provider's count of the prompt; None if it gave none.
         limit: The tokens that it allows; None if it gave none.
     """
-    if any(figure is not None and not 0 <= figure < LARGEST_FIGURE for figure in (tokens, limit)):
+    if any(figure is not None and not 0 < figure < LARGEST_FIGURE for figure in (tokens, limit)):
         return None
     messages = len(hashes) - 1
     return PastRefusal(messages, sum(refusal.messages == messages for refusal in accepted), hashes[-1], tokens, limit)
@@ -113,4 +125,16 @@ def continues(refusals: Sequence[PastRefusal], accepted: Sequence[PastRefusal], 
         length: Messages that the log has.
     """
     rest = refusals[len(accepted) :]
-    return list(refusals[: len(accepted)]) == list(accepted) and all(refusal.messages >= length for refusal in rest)
+    return list(refusals[: len(accepted)]) == list(accepted) and all(refusal.length_before >= length for refusal in rest)
+
+
+def pause_now(hashes: Sequence[bytes], refusals: Sequence[PastRefusal]) -> PastRefusal | None:
+    """Return a pause before the last message to be kept; None if something is already kept of these messages, or only one has come.
+
+    Args:
+        hashes: Hashes of the first messages, from none of them to all.
+        refusals: What is kept of the conversation.
+    """
+    messages = len(hashes) - 1
+    is_new = messages > 1 and all(refusal.messages != messages for refusal in refusals)
+    return PastRefusal(messages, 0, hashes[-1], 0, 0) if is_new else None

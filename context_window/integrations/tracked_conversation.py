@@ -72,7 +72,8 @@ class TrackedConversation(Generic[M]):
         received: The messages that the framework passed last, with their hashes. It may pass fewer: those that were returned before.
         calls: The tool calls of all messages.
         keys: Hashes under which the conversation is found: of message lists that continue as this log.
-        refusals: Refused prompts that the log has accepted, if they are shared with other processes.
+        refusals: Refused prompts and pauses that the log has accepted, if they are shared with other processes.
+        now: When its next items are created, in seconds. It is 0 before the first pause.
     """
 
     session: Session
@@ -84,6 +85,7 @@ class TrackedConversation(Generic[M]):
     calls: ConversationCalls = field(default_factory=ConversationCalls)
     keys: set[tuple[bytes, bytes]] = field(default_factory=set)
     refusals: list[PastRefusal] = field(default_factory=list)
+    now: float = 0.0
 
 
 def item_ids(messages_hash: bytes) -> Iterator[str]:

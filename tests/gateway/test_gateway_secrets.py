@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from base64 import b64encode
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -103,7 +104,7 @@ def test_conversations_keep_their_most_valuable_lines_unless_told_otherwise(
     line: list[str], strategy: Strategy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     windows: list[ContextWindow] = []
-    monkeypatch.setattr("context_window.gateway.app.gateway_app", lambda window, **_: windows.append(window))
+    monkeypatch.setattr(import_module("context_window.gateway.app"), "gateway_app", lambda window, **_: windows.append(window))
     assert run(["gateway", "--host", "203.0.113.1", *line]) == 2  # nobody can listen there
     assert [window.strategy for window in windows] == [strategy]
 
