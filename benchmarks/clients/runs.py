@@ -44,7 +44,7 @@ CLAUDE_ROWS = {
     "own-120": Row("its own compaction at 120,000", None, {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "120000"}),
     "own-80": Row("its own compaction at 80,000", None, {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "80000"}),
     "auto": Row("gateway, no setting", ()),
-    "120": Row("gateway 100", ("--max-tokens", "100000")),
+    "120": Row("gateway, 120,000", ("--max-tokens", "120000")),
     "80": Row("gateway, 80,000", ("--max-tokens", "80000")),
     "recall": Row("gateway, no setting, recall", ("--recall",)),
 }
@@ -52,7 +52,7 @@ CODEX_ROWS = {
     "direct": Row("direct"),
     "own-120": Row("its own compaction at 120,000", options=("-c", "model_auto_compact_token_limit=120000")),
     "auto": Row("gateway, no setting", ()),
-    "120": Row("gateway 100", ("--max-tokens", "100000")),
+    "120": Row("gateway, 120,000", ("--max-tokens", "120000")),
     "60": Row("gateway, 60,000", ("--max-tokens", "60000")),
 }
 

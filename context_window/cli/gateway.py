@@ -6,12 +6,13 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from ..printable import printable
-from .options import WholeNumber, max_tokens_option, named_strategy, strategy_option
+from .options import TokenBudget, WholeNumber, named_strategy, strategy_option
 from .output import BAD_INPUT, BadInputError, complain
 
 if TYPE_CHECKING:
@@ -24,15 +25,22 @@ INSTALL = "the gateway needs more packages: pip install 'context-window[gateway]
 
 EPILOG = """\b
 Examples:
-  context-window gateway --max-tokens 120000 -- claude
+  context-window gateway -- claude
   context-window gateway --max-tokens 120000 --record seen -- claude
+  context-window gateway --max-cost 5 -- codex
   context-window gateway --upstream openai=http://localhost:11434
 """
 
 
 @click.command(epilog=EPILOG)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND…]")
-@max_tokens_option
+@click.option(
+    "--max-tokens",
+    type=TokenBudget(min=1),
+    metavar="N|auto",
+    default="auto",
+    help="Token budget of a request. Default: auto, the window that costs least by the model's prices.",
+)
 @strategy_option("extract")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen.")
 @click.option("--port", type=WholeNumber(0, 65_535), metavar="N", help=f"Default: {PORT}; any free one with COMMAND.")
@@ -47,10 +55,13 @@ Examples:
 )
 @click.option("--recall", is_flag=True, help="Give the model a tool that returns what was taken out; the client does not see its calls.")
 @click.option("--images", type=WholeNumber(0), metavar="N", help="Most images of a request; older ones become placeholders. Default: any.")
+@click.option(
+    "--max-cost", type=click.FloatRange(0, min_open=True), metavar="DOLLARS", help="Refuse requests once those before have cost this much."
+)
 @click.option("--no-page", is_flag=True, help="No page with figures at / on the gateway's address.")
 def gateway(
     command: tuple[str, ...],
-    max_tokens: int | None,
+    max_tokens: int | Literal["auto"],
     strategy: str,
     host: str,
     port: int | None,
@@ -62,6 +73,7 @@ def gateway(
     strict: bool,
     recall: bool,
     images: int | None,
+    max_cost: float | None,
     no_page: bool,
 ) -> int:
     """Keep any assistant's requests within a window.
@@ -96,6 +108,7 @@ def gateway(
         recorder=recorder,
         refusals=refusals,
         page=not no_page,
+        max_cost=None if max_cost is None else Decimal(str(max_cost)),
     )
     try:
         listener = bound_socket(host, port if port is not None else 0 if command else PORT)

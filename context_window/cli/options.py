@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -49,8 +49,19 @@ class WholeNumber(click.IntRange):
         return super().convert(value, param, ctx)
 
 
+class TokenBudget(WholeNumber):
+    """A whole number of at least 1, or `auto`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number or the word. Fails for anything else."""
+        return value if value == "auto" else super().convert(value, param, ctx)
+
+
 max_tokens_option = click.option(
-    "--max-tokens", type=WholeNumber(min=1), metavar="N", help="Token budget of a request. Default: the model's limit."
+    "--max-tokens",
+    type=TokenBudget(min=1),
+    metavar="N|auto",
+    help="Token budget of a request; auto: what costs least by the model's prices. Default: the model's limit.",
 )
 
 model_option = click.option(
@@ -120,7 +131,7 @@ class CommandOptions:
     each is printed once.
     """
 
-    max_tokens: int | None = None
+    max_tokens: int | Literal["auto"] | None = None
     model: str | None = None
     target_ratio: float | None = None
     strategy: str = "priority"
@@ -147,7 +158,7 @@ class CommandOptions:
 
         recorded_model = session.metadata.get("model")
         model = self.model or (recorded_model if isinstance(recorded_model, str) and recorded_model else None)
-        recorded = recorded_window(session) if self.max_tokens is None and self.model in (None, recorded_model) else None
+        recorded = recorded_window(session) if not isinstance(self.max_tokens, int) and self.model in (None, recorded_model) else None
         options = {
             "target_ratio": self.target_ratio,
             "strategy": named_strategy(self.strategy),
@@ -166,6 +177,8 @@ class CommandOptions:
             unknown = printable(str(model)) if is_name(str(model)) else short(model)
             manager = ContextWindowManager(context_window=window, on_event=on_event)
             return manager, f"the default, because the limit of {unknown} is unknown; use --max-tokens to set another"
+        if self.max_tokens == "auto":
+            return manager, "at most the model's limit; each request's window is chosen by prices"
         if self.max_tokens is not None:
             self._warn_above_limit(manager, model)
             return manager, "set by --max-tokens"

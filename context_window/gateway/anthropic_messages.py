@@ -20,7 +20,13 @@ from .wire_format import Json, RequestConversation, WireFormat, objects, text_of
 PATHS = ("/v1/messages", "/v1/messages/count_tokens")
 _VOLATILE = "x-anthropic-billing-header:"
 """Begins a block of the system prompt in which Claude Code sends figures that differ between requests. It is not part of the prompt."""
-_ERROR_TYPES = {400: "invalid_request_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large"}
+_ERROR_TYPES = {
+    400: "invalid_request_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+}
 
 
 def _system_text(system: object) -> str:

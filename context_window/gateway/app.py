@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 from http import HTTPStatus
 from urllib.parse import unquote
@@ -53,6 +54,7 @@ TOO_SMALL = (
     "a conversation goes out as it is: {error} The user's words are never shortened. The smallest sensible budget for it is {smallest:,} "
     "tokens (--max-tokens)."
 )
+TOO_DEAR = "the requests through this gateway have cost ${cost:,.2f}, and it was started with a limit of ${most:,.2f} (--max-cost)"
 _LOGGER = logging.getLogger(__name__)
 UNKNOWN_ADDRESS = "addresses here begin with the provider's name: {names}. Set the client's base URL to http://HOST:PORT/NAME"
 
@@ -70,6 +72,7 @@ def gateway_app(
     page: bool = True,
     refusals: SharedRefusals | None = None,
     idle_seconds: float = IDLE_SECONDS,
+    max_cost: Decimal | None = None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Starlette:
     """Return the gateway as an application for an ASGI server.
@@ -87,6 +90,8 @@ def gateway_app(
         refusals: Refused prompts that this worker shares with others, so that all of them make the same views.
         idle_seconds: Seconds without a request after which a conversation is forgotten. Its next request is read as a
             whole again; its view is the same.
+        max_cost: US dollars of all conversations from which on requests are refused, as far as the models' prices are known. None for
+            any cost.
         transport: How upstreams are reached; by default over the network.
 
     Raises:
@@ -95,7 +100,8 @@ def gateway_app(
     by_name = upstreams(urls or {})
     windows = Windows(window, refusals, are_frozen=True)
     gateway = _Gateway(windows, by_name, ledger or GatewayLedger(), frozenset(hosts), largest_body, recorder, strict=strict, recall=recall)
-    history = gateway.history = History() if page else None
+    gateway.max_cost = max_cost
+    gateway.history.savings = gateway.ledger.savings
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -108,7 +114,7 @@ def gateway_app(
             finally:
                 sweeping.cancel()
 
-    page_routes = [] if history is None else [Route("/", gateway.page), Route("/live", gateway.page)]
+    page_routes = [Route("/", gateway.page), Route("/live", gateway.page)] if page else []
     routes = [*page_routes, Route("/metrics", gateway.metrics), Route("/{path:path}", gateway.handle, methods=METHODS)]
     return Starlette(routes=routes, lifespan=lifespan)
 
@@ -123,7 +129,7 @@ class _Gateway:
     """Handles requests."""
 
     client: httpx.AsyncClient
-    history: History | None
+    max_cost: Decimal | None = None
 
     def __init__(
         self,
@@ -139,7 +145,7 @@ class _Gateway:
     ) -> None:
         self._windows = windows
         self._upstreams = by_name
-        self._ledger = ledger
+        self.history, self.ledger = History(), ledger
         self._hosts = hosts
         self._largest_body = largest_body
         self._strict = strict
@@ -157,7 +163,7 @@ class _Gateway:
 
         if (problem := foreign_problem(request, self._hosts)) is not None:
             return _refused(None, 403, problem)
-        return Response(metrics_text(self._ledger), media_type=CONTENT_TYPE)
+        return Response(metrics_text(self.ledger), media_type=CONTENT_TYPE)
 
     async def page(self, request: Request) -> Response:
         """Answer with the page, or with the part of it that has changed."""
@@ -165,7 +171,6 @@ class _Gateway:
 
         if (problem := foreign_problem(request, self._hosts, is_page=True)) is not None:
             return _refused(None, 403, problem)
-        assert self.history is not None
         return await in_thread(partial(page_answer, self.history, request.url.path, request.query_params))
 
     async def handle(self, request: Request) -> Response:
@@ -203,18 +208,20 @@ class _Gateway:
             return self._unmanaged(upstream, error) or await send(body)
         if managed is None:
             return await send(body)
+        if self.max_cost is not None and (cost := self.ledger.savings.cost) >= self.max_cost:
+            return _refused(upstream, 402, TOO_DEAR.format(cost=cost, most=self.max_cost))
         if self._recorder is not None:
             self._recorder.begin(request, body)
-        watch = None if self.history is None else begin_watch(request, self.history, managed.conversation.model)
+        watch = begin_watch(request, self.history, managed.conversation.model)
         on_view = None if watch is None else watch.remember_view
         fit = partial(fitted_body, self._windows, managed, on_view=on_view)
         try:
             content = await self._timed(fit)
         except UNFIT as error:
             return self._unmanaged(upstream, error) or await send(body)
-        self._ledger.add(len(body), len(content), shortened=content is not body)
+        self.ledger.add(len(body), len(content), shortened=content is not body)
         has_tool = managed.conversation.recall_tool is not None and content is not body
-        recalls = Recalls(self._windows, managed.wire, managed.conversation, self._ledger) if has_tool else None
+        recalls = Recalls(self._windows, managed.wire, managed.conversation, self.ledger) if has_tool else None
         return await send(content, fit, recalls)
 
     def _managed(self, request: Request, upstream: Upstream, path: str, body: bytes) -> ManagedRequest | None:
@@ -231,9 +238,9 @@ class _Gateway:
 
     def _unmanaged(self, upstream: Upstream, error: Exception) -> Response | None:
         """Count a request that could not be fitted. Returns a strict gateway's refusal; None if the client's own body is sent."""
-        if isinstance(error, ContextOverflowError) and self._ledger.is_first(error):
+        if isinstance(error, ContextOverflowError) and self.ledger.is_first(error):
             _LOGGER.warning("%s", TOO_SMALL.format(error=error, smallest=smallest_budget(error.needed)))
-        self._ledger.add_unmanaged(error)
+        self.ledger.add_unmanaged(error)
         return _refused(upstream, 400, f"the gateway cannot fit the conversation: {error}") if self._strict else None
 
     async def _timed(self, fit: Callable[[], bytes]) -> bytes:
@@ -241,7 +248,7 @@ class _Gateway:
         try:
             return await in_thread(fit)
         finally:
-            self._ledger.decision_seconds += time.perf_counter() - begun
+            self.ledger.decision_seconds += time.perf_counter() - begun
 
     async def _send(
         self,
@@ -276,11 +283,11 @@ class _Gateway:
         except httpx.InvalidURL as error:
             return _refused(upstream, 400, f"the gateway cannot use the address: {error}")
         except httpx.TransportError as error:
-            self._ledger.answers[upstream.name, 502] += 1
+            self.ledger.answers[upstream.name, 502] += 1
             return _refused(upstream, 502, f"the gateway cannot reach {upstream.name}: {type(error).__name__}")
         if answer is None:
             return Response(status_code=CLIENT_LEFT)
-        self._ledger.answers[upstream.name, answer.status] += 1
+        self.ledger.answers[upstream.name, answer.status] += 1
         answer = watched(request, answer)
         if recalls is None or answer.status != HTTPStatus.OK or answer.is_encoded:
             return RelayedAnswer(answer)

@@ -19,6 +19,7 @@ from session.transcripts.values import count_at, object_at
 from ..events.definitions import Kind
 from ..spend.money import cost_of
 from ..usage.view_figures import ViewFigures
+from .savings import OwnCompaction, Savings, own_compaction
 from .unmanaged import Cost, LeftOut, cost_without_management, prompt_tokens
 from .wire_format import Json
 
@@ -84,6 +85,7 @@ class ConversationHistory:
         compared_cost: Cost of the requests that could also have been sent without management.
         unmanaged_cost: The estimate for the same requests without management.
         unsendable: Requests that would not have fitted the model's window without management.
+        own: How its client would have kept it; None if that is not known.
     """
 
     number: int
@@ -102,6 +104,7 @@ class ConversationHistory:
     compared_cost: Decimal = Decimal(0)
     unmanaged_cost: Decimal = Decimal(0)
     unsendable: int = 0
+    own: OwnCompaction | None = None
 
     def add(self, figures: ViewFigures, now: float) -> AnsweredRequest:
         """Add a request whose answer has begun."""
@@ -114,11 +117,15 @@ class ConversationHistory:
         self.requests.append(request := AnsweredRequest(self.count, now, figures, taken, max(0, freed)))
         return request
 
-    def report(self, request: AnsweredRequest, report: Request) -> None:
-        """Add the usage of a request. A request whose recalls the gateway has answered has several reports."""
+    def report(self, request: AnsweredRequest, report: Request) -> tuple[Cost, Decimal | None]:
+        """Add the usage of a request, and return its cost, and that with the client's own compaction if it is known.
+
+        A request whose recalls the gateway has answered has several reports.
+        """
+        own: Decimal | None = Decimal(0)
         if request.reported is None:
-            request.reported, request.cost = report, self._cost(request, report)
-            cost = request.cost
+            cost, own = self._cost(request, report)
+            request.reported, request.cost = report, cost
         else:  # without management there would have been nothing to recall
             request.reported = _sum(request.reported, report)
             cost = Cost(cost_of(report), Decimal(0), is_sendable=True)
@@ -133,13 +140,16 @@ class ConversationHistory:
             if cost.unmanaged is not None:
                 self.compared_cost += cost.managed
                 self.unmanaged_cost += cost.unmanaged
+        return cost, own
 
-    def _cost(self, request: AnsweredRequest, report: Request) -> Cost:
+    def _cost(self, request: AnsweredRequest, report: Request) -> tuple[Cost, Decimal | None]:
         earlier = next((other for other in reversed(self.requests) if other.number < request.number), None)
         scale = Fraction(prompt_tokens(report), max(1, request.view_tokens))
         grown = 0 if earlier is None else max(0, request.log_tokens - earlier.log_tokens)
         left_out = LeftOut(round(scale * request.figures.freed), round(scale * grown), is_trim=request.freed > 0)
-        return cost_without_management(report, left_out, None if earlier is None else earlier.reported)
+        before = None if earlier is None else earlier.reported
+        own = None if self.own is None else self.own.cost(report, left_out, before)
+        return cost_without_management(report, left_out, before), own
 
 
 class History:
@@ -147,10 +157,12 @@ class History:
 
     Attributes:
         version: Changes with every change.
+        savings: Totals of all conversations since the start.
     """
 
     def __init__(self) -> None:
         self.version = 0
+        self.savings = Savings()
         self._by_id: OrderedDict[str, ConversationHistory] = OrderedDict()
         self._begun = 0
         self._lock = Lock()
@@ -170,17 +182,20 @@ class History:
             if conversation is None:
                 self._begun += 1
                 conversation = self._by_id[id] = ConversationHistory(self._begun, client_name(client), shown_model, now)
+                conversation.own = own_compaction(conversation.client, model)
             self._by_id.move_to_end(id)
             if len(self._by_id) > CONVERSATIONS:
                 self._by_id.popitem(last=False)
             conversation.model = shown_model
             request = conversation.add(figures, now)
+            self.savings.trims += request.freed > 0
             self.version += 1
 
         def report(usage: Json) -> None:
             if (reported := reported_request(usage, model, now)) is not None:
                 with self._lock:
-                    conversation.report(request, reported)
+                    cost, own = conversation.report(request, reported)
+                    self.savings.add(cost, None if conversation.own is None or own is None else (conversation.own.name, own))
                     self.version += 1
 
         return report

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from .savings import Savings
+
 
 @dataclass(slots=True)
 class GatewayLedger:
@@ -19,6 +21,7 @@ class GatewayLedger:
         unmanaged: Requests that could not be fitted, by the kind of error. They were sent unchanged, or refused if the gateway is strict.
         answers: Answers of upstreams, by the upstream's name and the HTTP status; 502 also for one that could not be reached.
         decision_seconds: Time that fitting conversations took, in all.
+        savings: What they cost, and saved.
     """
 
     requests: int = 0
@@ -29,6 +32,7 @@ class GatewayLedger:
     unmanaged: dict[str, int] | None = None
     answers: Counter[tuple[str, int]] = field(default_factory=Counter)
     decision_seconds: float = 0.0
+    savings: Savings = field(default_factory=Savings)
 
     def add(self, received: int, forwarded: int, *, shortened: bool) -> None:
         """Count one request of a conversation.
@@ -56,7 +60,8 @@ class GatewayLedger:
     def line(self) -> str:
         """Return the totals as one line."""
         saved = 100 * (self.received - self.forwarded) / max(1, self.received)
-        text = f"gateway: {self.requests:,} requests, {self.shortened:,} shortened, {saved:.0f} % of their bytes left out"
+        money = f"{text}; " if (text := self.savings.text()) else ""
+        text = f"gateway: {money}{self.requests:,} requests, {self.shortened:,} shortened, {saved:.0f} % of their bytes left out"
         if not self.requests:
             text = "gateway: no conversation was fitted" if self.unmanaged else "gateway: no request of a conversation"
         text += f", {self.recalls:,} recalls answered" if self.recalls else ""

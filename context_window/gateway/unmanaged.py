@@ -14,13 +14,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from session.transcripts.reported_requests import Request
 
 from ..models import describe_model
 from ..spend.money import cost_of
 
+NewKind: TypeAlias = Literal["cache_write_1h", "cache_write", "input_tokens"]
+"""How new tokens of a prompt are billed."""
 CACHE_SECONDS, HOUR = 300, 3_600
 """Seconds for which providers keep a prompt in their cache: by default, and if asked for more."""
 
@@ -73,17 +75,15 @@ def unmanaged_request(request: Request, left_out: LeftOut, earlier: Request | No
     """Return the request as it would have been reported without management. Arguments as above."""
     if not left_out.tokens:
         return request
-    new: Literal["cache_write_1h", "cache_write", "input_tokens"] = (
-        "cache_write_1h" if request.cache_write_1h else "cache_write" if request.cache_write else "input_tokens"
-    )
-    if left_out.is_trim and earlier is not None and _is_cached(earlier, request):
+    new = kind_of_new(request)
+    if left_out.is_trim and earlier is not None and is_cached(earlier, request):
         total = prompt_tokens(request) + left_out.tokens
         appended = min(total, left_out.appended)
         read_all = replace(request, input_tokens=0, cache_read=total - appended, cache_write=0, cache_write_1h=0)
-        return _with(read_all, new, appended)
+        return with_new(read_all, new, appended)
     if not left_out.is_trim and request.cache_read:
         return replace(request, cache_read=request.cache_read + left_out.tokens)
-    return _with(request, new, getattr(request, new) + left_out.tokens)
+    return with_new(request, new, getattr(request, new) + left_out.tokens)
 
 
 def prompt_tokens(request: Request) -> int:
@@ -91,7 +91,13 @@ def prompt_tokens(request: Request) -> int:
     return request.total - request.output_tokens
 
 
-def _with(request: Request, kind: Literal["cache_write_1h", "cache_write", "input_tokens"], tokens: int) -> Request:
+def kind_of_new(request: Request) -> NewKind:
+    """Return how the new tokens of a request were billed."""
+    return "cache_write_1h" if request.cache_write_1h else "cache_write" if request.cache_write else "input_tokens"
+
+
+def with_new(request: Request, kind: NewKind, tokens: int) -> Request:
+    """Return a request with another number of new tokens, which are billed in this way."""
     match kind:
         case "cache_write_1h":
             return replace(request, cache_write_1h=tokens)
@@ -101,7 +107,7 @@ def _with(request: Request, kind: Literal["cache_write_1h", "cache_write", "inpu
             return replace(request, input_tokens=tokens)
 
 
-def _is_cached(earlier: Request, request: Request) -> bool:
+def is_cached(earlier: Request, request: Request) -> bool:
     """True if the earlier prompt was in the provider's cache when this request came."""
     is_used = bool(earlier.cache_read or earlier.cache_write or earlier.cache_write_1h)
     seconds = (request.time or 0) - (earlier.time or 0)

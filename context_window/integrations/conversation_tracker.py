@@ -274,8 +274,8 @@ class ConversationTracker(Generic[M]):
         new_items: list[list[Item]] = []
         for message, digest in zip(received.messages[start:end], received.digests[start:end], strict=True):
             messages_hash = extend_hash(messages_hash, digest)
-            items = map(calls.complete, self._adapter.items(message, item_ids(messages_hash)))
-            new_items.append([copy_with(item, created_at=tracked.now) for item in items] if tracked.now else list(items))
+            read = map(calls.complete, self._adapter.items(message, item_ids(messages_hash)))
+            new_items.append([copy_with(item, created_at=tracked.now) for item in read] if tracked.now else list(read))
             if not new_items[-1]:
                 raise FormatError("messages", f"a {type(message).__name__} became no item")
         tracked.keys = set()  # if an interrupt leaves the log half appended, nobody continues it, but recall still works

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 
+from ..decision.auto_window import limits_now
 from ..decision.view import View
 from ..events.definitions import Kind, Kinds
 from ..settings.usage_snapshot import Rows, rows_of
@@ -20,7 +21,7 @@ class ViewFigures:
 
     Attributes:
         rows: Tokens by category, and of the request outside its items. They sum to the view's total.
-        budget: Tokens that the request may cost.
+        budget: Tokens that the request may cost; where the window is chosen by prices, those above which it is trimmed.
         freed: Tokens by which the view is smaller than the log; without items for which a summary stands.
         kinds: Items that the view hides or shows in a smaller form, by kind.
     """
@@ -34,7 +35,8 @@ class ViewFigures:
 def figures_of(view: View) -> ViewFigures:
     """Return the figures of a decided view. Nothing is counted for it."""
     rows = rows_of(view.tokens, view.overhead, view.correction)
-    return ViewFigures(rows, view.limits.budget, freed(view), reduced_kinds(view))
+    budget = view.limits.budget if view.limits.auto is None else min(view.limits.budget, limits_now(view).trigger)
+    return ViewFigures(rows, budget, freed(view), reduced_kinds(view))
 
 
 def freed(view: View) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ class Clock:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock by which pauses are measured, and a trim that keeps little, so that short conversations are trimmed."""
     clock = Clock()
     monkeypatch.setattr("context_window.integrations.pauses.time", clock)
