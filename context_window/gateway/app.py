@@ -12,6 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from http import HTTPStatus
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import httpx
@@ -22,7 +23,7 @@ from starlette.routing import Route
 
 from ..decision.plan import smallest_budget
 from ..errors import ContextOverflowError
-from ..model_errors import PromptTooLongError
+from ..model_errors import ModelError, PromptTooLongError
 from ..recall import recall_tool
 from ..requests.client_errors import answered_error
 from ..settings.context_window import ContextWindow
@@ -46,8 +47,8 @@ LARGEST_BODY = 64 * 1024 * 1024
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names under which this machine reaches itself."""
-TOO_LONG_STATUSES = (400, 413)
-"""Statuses of an answer that can say that the prompt is too long."""
+REFUSALS = (400, 413)
+"""Statuses of an answer that can say what is wrong with a request."""
 CLIENT_LEFT = 499
 """Status of the answer to a client that has left. Only a recording shows it."""
 TOO_SMALL = (
@@ -117,6 +118,18 @@ def gateway_app(
     page_routes = [Route("/", gateway.page), Route("/live", gateway.page)] if page else []
     routes = [*page_routes, Route("/metrics", gateway.metrics), Route("/{path:path}", gateway.handle, methods=METHODS)]
     return Starlette(routes=routes, lifespan=lifespan)
+
+
+class Refitted(NamedTuple):
+    """Another body for a request that was refused.
+
+    Attributes:
+        body: The body.
+        on_success: Called if it is not refused.
+    """
+
+    body: bytes
+    on_success: Callable[[], None] | None = None
 
 
 async def _forget_idle(gateway: _Gateway, seconds: float) -> None:
@@ -210,6 +223,7 @@ class _Gateway:
             return await send(body)
         if self.max_cost is not None and (cost := self.ledger.savings.cost) >= self.max_cost:
             return _refused(upstream, 402, TOO_DEAR.format(cost=cost, most=self.max_cost))
+        managed = self.ledger.repairs.applied(managed)
         if self._recorder is not None:
             self._recorder.begin(request, body)
         watch = begin_watch(request, self.history, managed.conversation.model)
@@ -222,7 +236,14 @@ class _Gateway:
         self.ledger.add(len(body), len(content), shortened=content is not body)
         has_tool = managed.conversation.recall_tool is not None and content is not body
         recalls = Recalls(self._windows, managed.wire, managed.conversation, self.ledger) if has_tool else None
-        return await send(content, fit, recalls)
+
+        def refit(sent: bytes, refusal: ModelError) -> Refitted | None:
+            if isinstance(refusal, PromptTooLongError):
+                return Refitted(fit(refusal))
+            mended = self.ledger.repairs.mended(managed, sent, refusal)
+            return None if mended is None else Refitted(fitted_body(self._windows, mended[0], on_view=on_view), mended[1])
+
+        return await send(content, refit, recalls)
 
     def _managed(self, request: Request, upstream: Upstream, path: str, body: bytes) -> ManagedRequest | None:
         """Return the request if it carries a conversation, else None."""
@@ -256,8 +277,9 @@ class _Gateway:
         upstream: Upstream,
         path: str,
         content: bytes,
-        refit: Callable[[PromptTooLongError], bytes] | None = None,
+        refit: Callable[[bytes, ModelError], Refitted | None] | None = None,
         recalls: Recalls | None = None,
+        on_success: Callable[[], None] | None = None,
     ) -> Response:
         """Send a request upstream and return the answer.
 
@@ -266,20 +288,21 @@ class _Gateway:
             upstream: Where to send it.
             path: Its path there, as the client wrote it.
             content: Its body.
-            refit: Makes a smaller body after the upstream has refused a prompt as too long. It is sent once.
+            refit: Makes another body after the upstream has refused this one, if that helps. It is sent once.
             recalls: Answers the calls of the recall tool, if the body has it.
+            on_success: Called if the request is not refused.
         """
         is_read = recalls is not None or is_recorded(request)
         outgoing = partial(outgoing_request, request, upstream.url, path, is_read=is_read)
         add_sent(request, content)
         try:
             answer = await answer_to(self.client, outgoing(content=content), request)
-            if answer is not None and answer.status in TOO_LONG_STATUSES and refit is not None:
+            if answer is not None and answer.status in REFUSALS and refit is not None:
                 refusal = answered_error(answer.status, await answer.error_body())
-                smaller = await _smaller(refit, refusal) if isinstance(refusal, PromptTooLongError) else None
-                if smaller is not None:
+                refitted = await _refitted(partial(refit, content, refusal))
+                if refitted is not None:
                     await answer.close()
-                    return await self._send(request, upstream, path, smaller, recalls=recalls)
+                    return await self._send(request, upstream, path, refitted.body, None, recalls, refitted.on_success)
         except httpx.InvalidURL as error:
             return _refused(upstream, 400, f"the gateway cannot use the address: {error}")
         except httpx.TransportError as error:
@@ -288,6 +311,8 @@ class _Gateway:
         if answer is None:
             return Response(status_code=CLIENT_LEFT)
         self.ledger.answers[upstream.name, answer.status] += 1
+        if on_success is not None and answer.status == HTTPStatus.OK:
+            on_success()
         answer = watched(request, answer)
         if recalls is None or answer.status != HTTPStatus.OK or answer.is_encoded:
             return RelayedAnswer(answer)
@@ -299,10 +324,10 @@ class _Gateway:
         return RecallingAnswer(answer, content, recalls, ask=ask, failure=partial(upstream.wires[0].error, 502))
 
 
-async def _smaller(refit: Callable[[PromptTooLongError], bytes], refusal: PromptTooLongError) -> bytes | None:
-    """Return a smaller body; None if nothing can be taken out, so that the client gets the upstream's own answer."""
+async def _refitted(refit: Callable[[], Refitted | None]) -> Refitted | None:
+    """Return another body; None if there is none, so that the client gets the upstream's own answer."""
     try:
-        return await in_thread(partial(refit, refusal))
+        return await in_thread(refit)
     except UNFIT:
         return None
 

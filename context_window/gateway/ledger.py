@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from .repairs import Repairs
 from .savings import Savings
 
 
@@ -22,6 +23,7 @@ class GatewayLedger:
         answers: Answers of upstreams, by the upstream's name and the HTTP status; 502 also for one that could not be reached.
         decision_seconds: Time that fitting conversations took, in all.
         savings: What they cost, and saved.
+        repairs: Refused requests that were mended.
     """
 
     requests: int = 0
@@ -33,6 +35,7 @@ class GatewayLedger:
     answers: Counter[tuple[str, int]] = field(default_factory=Counter)
     decision_seconds: float = 0.0
     savings: Savings = field(default_factory=Savings)
+    repairs: Repairs = field(default_factory=Repairs)
 
     def add(self, received: int, forwarded: int, *, shortened: bool) -> None:
         """Count one request of a conversation.
@@ -65,5 +68,6 @@ class GatewayLedger:
         if not self.requests:
             text = "gateway: no conversation was fitted" if self.unmanaged else "gateway: no request of a conversation"
         text += f", {self.recalls:,} recalls answered" if self.recalls else ""
+        text += f", {mended}" if (mended := self.repairs.text()) else ""
         problems = ", ".join(f"{count:,} × {kind}" for kind, count in (self.unmanaged or {}).items())
         return f"{text}; not managed: {problems}" if problems else text

@@ -18,8 +18,8 @@ OWN: dict[str, tuple[str, Callable[[int], int]]] = {
     "claude": ("Claude Code", lambda window: min(window, 200_000) - 33_000),
     "codex": ("Codex", lambda window: window * 9 // 10),
 }
-"""By the beginning of the client's `User-Agent`: its name, and the prompt at which it compacts in a model's window, as seen with both. Claude Code uses
-more than 200,000 tokens only of models whose names end in `[1m]`."""
+"""By the beginning of the client's `User-Agent`: its name, and the prompt at which it compacts in a model's window, as seen with both.
+Claude Code uses more than 200,000 tokens only of models whose names end in `[1m]`."""
 
 
 @dataclass(slots=True)

@@ -33,9 +33,9 @@ def reported(read: int, written: int, time: float = 1.76e9) -> Request:
 def test_a_client_that_never_compacts_pays_what_was_appended(grown: list[tuple[int, int]]) -> None:
     """Below its limit, the client's own way costs each request's old tokens as read and its new ones as written, whatever was left out."""
     own, size, earlier = OwnCompaction("Claude Code", 10**9), 0, None
-    for new, left_out in grown:
+    for new, most in grown:
         size += new
-        left_out = min(left_out, size - 1)
+        left_out = min(most, size - 1)
         request = reported(0, size - left_out)
         cost = own.cost(request, LeftOut(left_out, new, is_trim=False), earlier)
         assert own.size == size
@@ -89,10 +89,11 @@ def test_beyond_the_limit_of_dollars_requests_are_refused_with_the_reason() -> N
     with AnthropicStub(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, None, ledger=ledger, max_cost=Decimal("0.03")) as address:
         client = anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0)
         answered = 0
+        while ledger.savings.cost < Decimal("0.03"):
+            client.messages.create(**body(answered))
+            answered += 1
         with pytest.raises(anthropic.APIStatusError, match=r"have cost \$0\.0[34], and it was started with a limit of \$0\.03") as error:
-            for number in range(10):
-                client.messages.create(**body(number))
-                answered += 1
+            client.messages.create(**body(answered))
         assert error.value.status_code == 402
         assert json.loads(error.value.response.text)["error"]["type"] == "billing_error"
         assert 1 <= answered == len(stub.requests) < 5

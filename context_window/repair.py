@@ -1,0 +1,223 @@
+"""Mends requests that a provider refuses: blank texts, calls without a result, doubled ids, roles, thinking, images and documents.
+
+1. Structure: the messages are read as a session and written again. Converters write nothing that the validators of
+   `session/providers/*/rules.py` find fault with.
+2. Thinking: signed thoughts of the messages so far are left out. They cannot be mended. Anthropic's requests go without thinking until the
+   user speaks again: a turn that calls tools must begin with a thought if it is on.
+3. Media: a text stands for an image or a document. Without a place, for all of them.
+
+What is mended in a request is mended in the same way in each later one, so the provider's cache still knows the beginning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from session.providers import Violation, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
+from session.providers.additions import CLOSING
+from session.session import Session
+
+from .model_errors import ModelError, PartRefusedError
+from .recall import Provider
+
+Json: TypeAlias = dict[str, Any]
+FIELDS: Mapping[Provider, str] = {"anthropic": "messages", "openai": "messages", "openai-responses": "input", "google": "contents"}
+"""By provider, the field of a request that holds its messages."""
+REFUSED = "[an image or a document that the provider did not accept]"
+THOUGHTS = frozenset(("thinking", "redacted_thinking"))
+_MEDIA = frozenset(("image", "document", "image_url", "file", "input_image", "input_file", "input_audio"))
+_THINKING = re.compile(r"thinking|signature|encrypted[ _]content|reasoning (?:item|'rs_)|thought", re.IGNORECASE)
+_STRUCTURE = re.compile(
+    r"tool_use|tool_result|tool_calls?\b|tool call|role ['\"]?tool|function.?call|function response|no tool output|call_id"
+    r"|non-?empty|non-whitespace|trailing whitespace|must be unique|prefill|must end with"
+    r"|roles? must alternate|first message|at least one message|blank",
+    re.IGNORECASE,
+)
+
+
+class Cause(StrEnum):
+    """Why a request was refused, in words for the user."""
+
+    THINKING = "thinking that the provider did not accept"
+    MEDIA = "an image or a document that it could not read"
+    STRUCTURE = "calls, results, roles or blank texts"
+
+
+def cause_of(error: ModelError) -> Cause | None:
+    """Return the cause that a refusal names; None if it names none that can be mended."""
+    if isinstance(error, PartRefusedError):
+        return Cause.MEDIA
+    if _THINKING.search(error.reason):
+        return Cause.THINKING
+    return Cause.STRUCTURE if _STRUCTURE.search(error.reason) else None
+
+
+def violations_of(provider: Provider, body: Mapping[str, Any]) -> list[Violation]:
+    """Return the rules of its provider that a request breaks.
+
+    Raises:
+        FormatError: It is no request of this provider.
+    """
+    messages = body[FIELDS[provider]]
+    match provider:
+        case "anthropic":
+            return validate_anthropic(body)
+        case "openai":
+            return validate_openai_chat(messages)
+        case "openai-responses":
+            return validate_openai_responses(messages)
+        case "google":
+            return validate_google(body)
+
+
+def mended_structure(provider: Provider, body: Json) -> Json:
+    """Return a request whose calls, results, roles and texts are as the provider wants them.
+
+    Raises:
+        FormatError: A message cannot be read.
+    """
+    messages = _WRITTEN_AGAIN[provider](body[FIELDS[provider]])
+    if provider == "anthropic" and messages and messages[-1]["role"] == "assistant":
+        messages.append({"role": "user", "content": CLOSING})
+    if provider == "google" and messages and messages[-1]["role"] == "model":
+        messages.append({"role": "user", "parts": [{"text": CLOSING}]})
+    return {**body, FIELDS[provider]: messages}
+
+
+def without_thinking(provider: Provider, body: Json, end: int) -> Json:
+    """Return a request without the signed thoughts of its first messages.
+
+    Args:
+        provider: The provider.
+        body: The request.
+        end: Number of the messages.
+    """
+    field = FIELDS[provider]
+    messages: Sequence[Json] = body[field]
+    kept = [message for message in map(_thoughtless, messages[:end]) if message is not None]
+    result = {**body, field: [*kept, *messages[end:]]}
+    if provider == "anthropic" and "thinking" in body and not any(map(_is_asked, messages[end:])):
+        result = {name: value for name, value in result.items() if name not in ("thinking", "context_management")}
+    return result
+
+
+def _thoughtless(message: Json) -> Json | None:
+    """Return a message without signed thoughts; None if nothing is left."""
+    if message.get("type") == "reasoning":
+        return None
+    for name in ("content", "parts"):
+        blocks = message.get(name)
+        if isinstance(blocks, list):
+            left = [_unsigned(block) for block in blocks if not (isinstance(block, dict) and block.get("type") in THOUGHTS)]
+            if left != blocks:
+                return {**message, name: left} if left else None
+    return message
+
+
+def _unsigned(block: Any) -> Any:
+    names = ("thoughtSignature", "thought_signature")
+    return {name: value for name, value in block.items() if name not in names} if isinstance(block, dict) else block
+
+
+def _is_asked(message: Json) -> bool:
+    """True if a message holds words of the user's."""
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else [{"type": "text"}]
+    return message.get("role") == "user" and any(isinstance(block, dict) and block.get("type") != "tool_result" for block in blocks)
+
+
+def media_at(body: Json, provider: Provider, place: Sequence[int] | None) -> set[bytes]:
+    """Return hashes of the images and documents at a place of a request, or of all of them if there is none at it.
+
+    Args:
+        body: The request.
+        provider: Its provider.
+        place: Indices of the message, of its block, and of a block within that.
+    """
+    value: Any = body[FIELDS[provider]]
+    for index in place or ():
+        inner = value if isinstance(value, list) else value.get("content", value.get("output", value.get("parts")))
+        if not isinstance(inner, list) or index >= len(inner):
+            value = None
+            break
+        value = inner[index]
+    found = _media_in(value) if place else set()
+    return found or _media_in(body[FIELDS[provider]])
+
+
+def without_media(provider: Provider, body: Json, hashes: Collection[bytes]) -> Json:
+    """Return a request with a text in place of these images and documents."""
+    text = (
+        {"text": REFUSED} if provider == "google" else {"type": "input_text" if provider == "openai-responses" else "text", "text": REFUSED}
+    )
+    return {**body, FIELDS[provider]: _replaced(body[FIELDS[provider]], hashes, text)}
+
+
+def _media_in(value: Any) -> set[bytes]:
+    if isinstance(value, list):
+        return {found for member in value for found in _media_in(member)}
+    if not isinstance(value, dict):
+        return set()
+    return {_hash_of(value)} if _is_medium(value) else {found for member in value.values() for found in _media_in(member)}
+
+
+def _replaced(value: Any, hashes: Collection[bytes], text: Json) -> Any:
+    if isinstance(value, list):
+        return [_replaced(member, hashes, text) for member in value]
+    if not isinstance(value, dict):
+        return value
+    if _is_medium(value):
+        return text if _hash_of(value) in hashes else value
+    return {name: _replaced(member, hashes, text) for name, member in value.items()}
+
+
+def _is_medium(block: Mapping[str, Any]) -> bool:
+    return block.get("type") in _MEDIA or any(name in block for name in ("inlineData", "inline_data", "fileData", "file_data"))
+
+
+def _hash_of(block: Mapping[str, Any]) -> bytes:
+    bare = {name: value for name, value in block.items() if name != "cache_control"}
+    return hashlib.sha256(json.dumps(bare, sort_keys=True).encode(errors="replace")).digest()
+
+
+def _anthropic_again(messages: list[Any]) -> list[Any]:
+    return list(Session.from_anthropic(_with_unique_ids(messages)).to_anthropic_messages()[0])
+
+
+def _google_again(contents: list[Any]) -> list[Any]:
+    from session.providers.google import to_google
+
+    return list(to_google(Session.from_google(contents))[0])
+
+
+def _with_unique_ids(messages: list[Any]) -> list[Any]:
+    """Return Anthropic's messages with other ids for calls that have an earlier one's, and for the results after them."""
+    counts: dict[str, Counter[str]] = {"id": Counter(), "tool_use_id": Counter()}
+
+    def renamed(block: Any) -> Any:
+        name = {"tool_use": "id", "tool_result": "tool_use_id"}.get(block.get("type", "")) if isinstance(block, dict) else None
+        if name is None or not isinstance(id := block.get(name), str):
+            return block
+        counts[name][id] += 1
+        return block if counts[name][id] < 2 else {**block, name: f"{id}_{counts[name][id]}"}
+
+    return [
+        {**message, "content": [renamed(block) for block in message["content"]]}
+        if isinstance(message, dict) and isinstance(message.get("content"), list)
+        else message
+        for message in messages
+    ]
+
+
+_WRITTEN_AGAIN: Mapping[Provider, Callable[[list[Any]], list[Any]]] = {
+    "anthropic": _anthropic_again,
+    "openai": lambda messages: Session.from_openai(messages).to_openai_messages(),
+    "openai-responses": lambda items: Session.from_openai_responses(items).to_openai_responses(),
+    "google": _google_again,
+}

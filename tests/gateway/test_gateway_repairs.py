@@ -1,0 +1,209 @@
+"""What a provider refuses for a reason that names its cause is mended and sent once more; the client sees no refusal, then and later."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from context_window.gateway.ledger import GatewayLedger
+from context_window.recall import Provider
+from context_window.repair import FIELDS, Cause, cause_of, media_at, mended_structure, violations_of, without_media, without_thinking
+from context_window.requests.client_errors import answered_error
+from session import Session
+from session.providers.google import to_google
+from tests.support.gateways import gateway
+from tests.support.pictures import png
+from tests.support.strategies import sessions
+from tests.support.stubs.answers import Say
+from tests.support.stubs.anthropic import AnthropicStub
+from tests.support.stubs.openai_chat import OpenAIChatStub
+from tests.support.stubs.openai_responses import OpenAIResponsesStub
+
+Json = dict[str, Any]
+MODEL = "claude-sonnet-5-5"
+TOOLS = [{"name": "f", "input_schema": {"type": "object"}}]
+PICTURE = base64.b64encode(png(3, 3)).decode()
+
+
+def user(*blocks: Json) -> Json:
+    return {"role": "user", "content": list(blocks)}
+
+
+def model(*blocks: Json) -> Json:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def text(words: str) -> Json:
+    return {"type": "text", "text": words}
+
+
+def call(id: str) -> Json:
+    return {"type": "tool_use", "id": id, "name": "f", "input": {}}
+
+
+def result(id: str) -> Json:
+    return {"type": "tool_result", "tool_use_id": id, "content": "done"}
+
+
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}}
+BROKEN: Mapping[str, Sequence[Json]] = {
+    "a call without result": [user(text("Hi.")), model(call("a")), user(text("Go on."))],
+    "a result without call": [user(text("Hi.")), model(text("Yes?")), user(result("a"))],
+    "a blank text": [user(text("Hi.")), model(text(" ")), user(text("Go on."))],
+    "an empty message": [user(text("Hi.")), model(), user(text("Go on."))],
+    "a doubled id": [user(text("Hi.")), model(call("a")), user(result("a")), model(call("a")), user(result("a"))],
+    "a first message of the model's": [model(text("Hello.")), user(text("Hi."))],
+    "a signature of another thought": [
+        user(text("Hi.")),
+        model({"type": "thinking", "thinking": "Hm.", "signature": "bWFkZSB1cA=="}, call("a")),
+        user(result("a")),
+    ],
+    "an image that cannot be read": [user(text("Look."), IMAGE), model(call("a")), user(result("a"))],
+}
+
+
+@pytest.mark.parametrize("messages", BROKEN.values(), ids=BROKEN)
+def test_the_client_never_sees_the_refusal(messages: Sequence[Json]) -> None:
+    """Sent directly it is refused; through the gateway it is answered, and the next request of the conversation is mended at once."""
+    ledger = GatewayLedger()
+    with AnthropicStub(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, 100_000, ledger=ledger) as address:
+        stub.unusable = {png(3, 3): "Could not process image"}
+        direct = anthropic.Anthropic(base_url=stub.url, api_key="made up", max_retries=0)
+        through = anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0)
+        request: Json = {"model": MODEL, "max_tokens": 10, "messages": deepcopy(list(messages)), "tools": TOOLS}
+        with pytest.raises(anthropic.BadRequestError):
+            direct.messages.create(**request)
+        assert through.messages.create(**request).content
+        refused = len(stub.requests) - len(stub.answers)
+        assert refused == 2
+        request["messages"] += [model(text("Fine.")), user(text("And now?"))]
+        assert through.messages.create(**request).content
+        assert len(stub.requests) - len(stub.answers) == refused
+        earlier, later = (sent["messages"] for sent in stub.requests[-2:])
+        assert json.dumps(later)[: len(json.dumps(earlier)) - 60] == json.dumps(earlier)[:-60]  # the cache knows the beginning
+    assert "1 refused request mended and sent again" in ledger.line()
+
+
+def test_what_cannot_be_mended_reaches_the_client_as_it_is() -> None:
+    """An unknown reason, and one after which the mended request is refused as well: the provider's own words, once."""
+    with AnthropicStub(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, 100_000) as address:
+        client = anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0)
+        with pytest.raises(anthropic.BadRequestError, match="max_tokens"):
+            client.messages.create(model=MODEL, max_tokens=-1, messages=[{"role": "user", "content": "Hi."}])
+        assert len(stub.requests) == 1
+        request: Json = {"model": MODEL, "max_tokens": 10, "messages": BROKEN["a call without result"], "tools": TOOLS}
+        with pytest.raises(anthropic.BadRequestError, match="system"):
+            client.messages.create(**request, system=[{"type": "text", "text": " "}])
+
+
+def test_openais_apis_are_mended_too() -> None:
+    """A call without output, in both of them."""
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages: list[Any] = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    items: list[Any] = [{"role": "user", "content": "Hi."}, {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}]
+    question = {"role": "user", "content": "Go on."}
+    with OpenAIChatStub(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, 100_000) as address:
+        for url, is_refused in ((f"{stub.url}/v1", True), (f"{address}/openai/v1", False)):
+            with openai.OpenAI(base_url=url, api_key="made up", max_retries=0) as client:
+                chat = partial(client.chat.completions.create, model="gpt-5", messages=[*messages, question])
+                check(chat, is_refused=is_refused)
+    with OpenAIResponsesStub(lambda _: [Say("Fine.")]) as other, gateway(other.url, 100_000) as address:
+        for url, is_refused in ((f"{other.url}/v1", True), (f"{address}/openai/v1", False)):
+            with openai.OpenAI(base_url=url, api_key="made up", max_retries=0) as client:
+                check(partial(client.responses.create, model="gpt-5", input=[*items, question]), is_refused=is_refused)
+
+
+def check(ask: Callable[[], object], *, is_refused: bool) -> None:
+    if is_refused:
+        with pytest.raises(openai.BadRequestError):
+            ask()
+    else:
+        assert ask()
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("messages.1.content.0: Invalid `signature` in `thinking` block", Cause.THINKING),
+        ("The encrypted content gAAA could not be verified", Cause.THINKING),
+        ("messages.0.content.1.image.source.base64.data: Could not process image", Cause.MEDIA),
+        ("messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: a", Cause.STRUCTURE),
+        ("messages: text content blocks must be non-empty", Cause.STRUCTURE),
+        ("No tool output found for function call call_1.", Cause.STRUCTURE),
+        ("messages: roles must alternate between user and assistant", Cause.STRUCTURE),
+        ("max_tokens: Field required", None),
+        ("model: claude-0 does not exist", None),
+    ],
+)
+def test_causes_are_known_by_the_providers_words(message: str, cause: Cause | None) -> None:
+    assert cause_of(answered_error(400, {"error": {"type": "invalid_request_error", "message": message}})) == cause
+
+
+def body_of(provider: Provider, session: Session) -> Json:
+    """Return a valid request of a session."""
+    match provider:
+        case "anthropic":
+            return {"model": MODEL, "max_tokens": 10, "messages": list(session.to_anthropic_messages()[0])}
+        case "openai":
+            return {"messages": session.to_openai_messages()}
+        case "openai-responses":
+            return {"input": session.to_openai_responses()}
+        case "google":
+            return {"contents": list(to_google(session)[0])}
+
+
+@pytest.mark.parametrize("provider", FIELDS)
+@given(data=st.data())
+def test_a_mended_request_is_valid(provider: Provider, data: st.DataObject) -> None:
+    """Whatever of a valid request was dropped, doubled or blanked: the mended one breaks no rule that concerns its structure."""
+    session = data.draw(sessions(max_steps=10))
+    body = body_of(provider, session)
+    messages = deepcopy(body[FIELDS[provider]])
+    for _ in range(data.draw(st.integers(1, 4))):
+        if not messages:
+            break
+        at = data.draw(st.integers(0, len(messages) - 1))
+        blocks = messages[at].get("content", messages[at].get("parts"))
+        match data.draw(st.sampled_from(("drop", "double", "drop a block", "blank"))):
+            case "drop":
+                del messages[at]
+            case "double":
+                messages.insert(at, deepcopy(messages[at]))
+            case "drop a block" if isinstance(blocks, list) and blocks:
+                del blocks[data.draw(st.integers(0, len(blocks) - 1))]
+            case "blank" if isinstance(blocks, list):
+                blocks.insert(0, {"text": ""} if provider == "google" else {"type": "text", "text": ""})
+    broken = {**body, FIELDS[provider]: messages}
+    is_broken = bool(violations_of(provider, broken))
+    event(f"broken: {is_broken}")
+    mended = mended_structure(provider, broken)
+    if mended[FIELDS[provider]]:
+        assert violations_of(provider, mended) == []
+
+
+def test_thoughts_are_left_out_up_to_a_place() -> None:
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
+    messages = [user(text("Hi.")), model(thought, call("a")), user(result("a")), model(thought, text("Yes."))]
+    body = {"messages": messages, "thinking": {"type": "enabled"}, "context_management": {}}
+    mended = without_thinking("anthropic", body, 3)
+    assert mended == {"messages": [messages[0], model(call("a")), *messages[2:]]}
+    asked = {**body, "messages": [*messages, user(text("And?"))]}
+    assert without_thinking("anthropic", asked, 3)["thinking"] == {"type": "enabled"}  # a new turn begins with a thought of its own
+
+
+def test_one_image_is_replaced_where_its_place_is_known() -> None:
+    other = {**IMAGE, "source": {**IMAGE["source"], "data": "b3RoZXI="}}  # type: ignore[dict-item]
+    body = {"messages": [user(text("Look."), IMAGE, other)]}
+    hashes = media_at(body, "anthropic", (0, 1))
+    assert without_media("anthropic", body, hashes)["messages"][0]["content"][2] == other
+    assert len(media_at(body, "anthropic", None)) == len(media_at(body, "anthropic", (7, 1))) == 2
