@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from session.providers import Violation, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
 from session.providers.additions import CLOSING
@@ -29,6 +29,8 @@ from .recall import Provider
 Json: TypeAlias = dict[str, Any]
 FIELDS: Mapping[Provider, str] = {"anthropic": "messages", "openai": "messages", "openai-responses": "input", "google": "contents"}
 """By provider, the field of a request that holds its messages."""
+MEDIA_RULE, THINKING_RULE = "A8", "A4"
+"""Rules about images, documents and thinking that can be seen in a request: Anthropic's."""
 REFUSED = "[an image or a document that the provider did not accept]"
 THOUGHTS = frozenset(("thinking", "redacted_thinking"))
 _MEDIA = frozenset(("image", "document", "image_url", "file", "input_image", "input_file", "input_audio"))
@@ -74,6 +76,64 @@ def violations_of(provider: Provider, body: Mapping[str, Any]) -> list[Violation
             return validate_openai_responses(messages)
         case "google":
             return validate_google(body)
+
+
+class Repair(NamedTuple):
+    """A request that was mended.
+
+    Attributes:
+        body: The request.
+        mended: The rules that it broke before and does not break any more.
+        broken: The rules that it still breaks.
+    """
+
+    body: Json
+    mended: Sequence[Violation]
+    broken: Sequence[Violation]
+
+
+def repaired(provider: Provider, body: Json) -> Repair:
+    """Return a request mended wherever it breaks a rule of its provider. One that breaks none is the same object.
+
+    Raises:
+        FormatError: It is no request of this provider, or a message cannot be read.
+    """
+    found = violations_of(provider, body)
+    mended = body
+    places = [tuple(map(int, re.findall(r"\[(\d+)\]", violation.where))) for violation in found if violation.rule == MEDIA_RULE]
+    if places:
+        hashes = {each for place in places for each in media_at(body, provider, place)}
+        mended = without_media(provider, mended, hashes)
+    if any(violation.rule == THINKING_RULE for violation in violations_of(provider, mended)):
+        mended = without_thinking(provider, mended, len(mended[FIELDS[provider]]))
+    if violations_of(provider, mended):
+        mended = mended_structure(provider, mended)
+    broken = violations_of(provider, mended) if found else []
+    still = {(violation.rule, violation.message) for violation in broken}
+    return Repair(mended, [each for each in found if (each.rule, each.message) not in still], broken)
+
+
+def provider_of(body: object) -> Provider | None:
+    """Return the provider whose request this is; None if it is none."""
+    if not isinstance(body, dict):
+        return None
+    if isinstance(body.get("contents"), list):
+        return "google"
+    if isinstance(body.get("input"), list):
+        return "openai-responses"
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        return None
+    roles = {message.get("role") for message in messages if isinstance(message, dict)}
+    is_openais = bool(roles & {"system", "developer", "tool"}) or any("tool_calls" in message for message in messages if message)
+    blocks = [block for message in messages if isinstance(message, dict) for block in _list(message.get("content"))]
+    types = {block.get("type") for block in blocks if isinstance(block, dict)}
+    is_anthropics = "system" in body or "claude" in str(body.get("model")) or bool(types & {"tool_use", "tool_result", *THOUGHTS})
+    return "openai" if is_openais or not is_anthropics else "anthropic"
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def mended_structure(provider: Provider, body: Json) -> Json:

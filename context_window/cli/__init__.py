@@ -37,6 +37,7 @@ from .output import (
 )
 from .plan import plan
 from .process import process
+from .repair import repair
 from .report import report
 from .spend import spend
 from .statusline import statusline
@@ -68,7 +69,7 @@ def commands(context: click.Context) -> None:
         context.exit(BAD_INPUT)
 
 
-for command in (demo, usage, timeline, spend, report, plan, process, convert, models, chat, gateway, statusline, mcp, completion):
+for command in (demo, usage, timeline, spend, report, plan, process, convert, repair, models, chat, gateway, statusline, mcp, completion):
     commands.add_command(command)
 
 

@@ -195,6 +195,7 @@ class History:
             if (reported := reported_request(usage, model, now)) is not None:
                 with self._lock:
                     cost, own = conversation.report(request, reported)
+                    (self.savings.outgrown.discard if cost.is_sendable else self.savings.outgrown.add)(conversation.number)
                     self.savings.add(cost, None if conversation.own is None or own is None else (conversation.own.name, own))
                     self.version += 1
 

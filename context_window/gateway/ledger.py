@@ -69,5 +69,6 @@ class GatewayLedger:
             text = "gateway: no conversation was fitted" if self.unmanaged else "gateway: no request of a conversation"
         text += f", {self.recalls:,} recalls answered" if self.recalls else ""
         text += f", {mended}" if (mended := self.repairs.text()) else ""
+        text += f"; {warning}" if (warning := self.savings.warning) else ""
         problems = ", ".join(f"{count:,} × {kind}" for kind, count in (self.unmanaged or {}).items())
         return f"{text}; not managed: {problems}" if problems else text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from session.transcripts.reported_requests import Request
@@ -79,6 +79,7 @@ class Savings:
         unmanaged: The estimate for them without it.
         own: By client, the cost of the same requests with its own compaction, and the gateway's for these.
         trims: Requests in which something was taken out.
+        outgrown: Numbers of the conversations that, as they are now, do not fit the model's window without the gateway.
     """
 
     cost: Decimal = Decimal(0)
@@ -86,6 +87,7 @@ class Savings:
     unmanaged: Decimal = Decimal(0)
     own: dict[str, tuple[Decimal, Decimal]] | None = None
     trims: int = 0
+    outgrown: set[int] = field(default_factory=set)
 
     def add(self, cost: Cost, own: tuple[str, Decimal] | None) -> None:
         """Add a request: its cost, and with its client's name what it would have cost with that one's own compaction."""
@@ -98,6 +100,13 @@ class Savings:
         if own is not None:
             theirs, ours = (self.own or {}).get(own[0], (Decimal(0), Decimal(0)))
             self.own = (self.own or {}) | {own[0]: (theirs + own[1], ours + cost.managed)}
+
+    @property
+    def warning(self) -> str:
+        """What to do before a conversation that has outgrown its window goes on without the gateway; empty if there is none."""
+        count = len(self.outgrown)
+        subject = "a conversation has" if count == 1 else f"{count:,} conversations have"
+        return f"{subject} outgrown the model's window: run /compact behind the gateway before you go on without it" if count else ""
 
     def text(self) -> str:
         """Return the savings in words; empty if no price is known."""

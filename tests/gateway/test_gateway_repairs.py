@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -15,11 +16,23 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from context_window.cli import run
 from context_window.gateway.ledger import GatewayLedger
 from context_window.recall import Provider
-from context_window.repair import FIELDS, Cause, cause_of, media_at, mended_structure, violations_of, without_media, without_thinking
+from context_window.repair import (
+    FIELDS,
+    Cause,
+    cause_of,
+    media_at,
+    mended_structure,
+    provider_of,
+    violations_of,
+    without_media,
+    without_thinking,
+)
 from context_window.requests.client_errors import answered_error
 from session import Session
+from session.providers import validate_anthropic
 from session.providers.google import to_google
 from tests.support.gateways import gateway
 from tests.support.pictures import png
@@ -202,8 +215,39 @@ def test_thoughts_are_left_out_up_to_a_place() -> None:
 
 
 def test_one_image_is_replaced_where_its_place_is_known() -> None:
-    other = {**IMAGE, "source": {**IMAGE["source"], "data": "b3RoZXI="}}  # type: ignore[dict-item]
+    other = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "b3RoZXI="}}
     body = {"messages": [user(text("Look."), IMAGE, other)]}
     hashes = media_at(body, "anthropic", (0, 1))
     assert without_media("anthropic", body, hashes)["messages"][0]["content"][2] == other
     assert len(media_at(body, "anthropic", None)) == len(media_at(body, "anthropic", (7, 1))) == 2
+
+
+def test_the_command_mends_a_file_and_names_what_it_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file itself stays as it is; of a valid request nothing changes; what is no request is refused in a line."""
+    source, out = tmp_path / "request.json", tmp_path / "mended.json"
+    unreadable = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "no"}}
+    messages = [*BROKEN["a call without result"], model(text(" ")), user(text("Hm."), unreadable)]
+    content = json.dumps({"model": MODEL, "max_tokens": 10, "messages": messages})
+    source.write_text(content, encoding="utf-8")
+    assert run(["repair", str(source), "-o", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert [rule in said for rule in ("A2 messages[1]", "A6 messages[3]", "A8 messages[4]")] == [True] * 3
+    mended = json.loads(out.read_text(encoding="utf-8"))
+    assert validate_anthropic(mended) == []
+    assert source.read_text(encoding="utf-8") == content
+    assert run(["repair", str(out), "-o", "-"]) == 0
+    again = capsys.readouterr()
+    assert json.loads(again.out) == mended
+    assert "nothing to mend" in again.err
+    source.write_text("[1, 2]", encoding="utf-8")
+    for path, problem in ((str(source), "is no request"), (str(tmp_path), "is no file"), (str(tmp_path / "none"), "is no file")):
+        assert run(["repair", path, "-o", str(tmp_path / "other.json")]) == 2
+        assert problem in capsys.readouterr().err
+    assert not (tmp_path / "other.json").exists()
+
+
+@pytest.mark.parametrize("provider", FIELDS)
+@given(data=st.data())
+def test_providers_are_told_apart(provider: Provider, data: st.DataObject) -> None:
+    body = body_of(provider, data.draw(sessions(max_steps=6)))
+    assert provider_of(body) == provider or not body[FIELDS[provider]]

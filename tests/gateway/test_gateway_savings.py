@@ -79,6 +79,17 @@ def test_the_line_is_honest(managed: str, own: str, text: str) -> None:
     assert Savings().text() == ""
 
 
+def test_a_conversation_that_has_outgrown_the_window_is_told_of() -> None:
+    """While it is so, and what to do."""
+    ledger = GatewayLedger(requests=1)
+    ledger.savings.outgrown.add(1)
+    assert "; a conversation has outgrown the model's window: run /compact behind the gateway" in ledger.line()
+    ledger.savings.outgrown.add(2)
+    assert "2 conversations have outgrown" in ledger.line()
+    ledger.savings.outgrown.clear()
+    assert "outgrown" not in ledger.line()
+
+
 def body(number: int) -> dict[str, Any]:
     return {"model": MODEL, "max_tokens": 10, "messages": [{"role": "user", "content": f"{number} " + "words " * 4_000}]}
 

@@ -191,7 +191,8 @@ def test_opencode_counts_for_twenty_turns(tmp_path: Path) -> None:
     assert "All done." in done.stdout
 
 
-def test_opencode_counts_for_twenty_turns_in_chat_completions(tmp_path: Path) -> None:
+@RECALL
+def test_opencode_counts_for_twenty_turns_in_chat_completions(tmp_path: Path, recall: bool) -> None:
     """No request is refused, and the prefix is broken a few times only. A provider of its own, as for a server on the same machine."""
     models = {"gpt-4.1": {"name": "GPT", "tool_call": True, "limit": {"context": 1_000_000, "output": 8_000}}}
     options = {"baseURL": "{env:OPENAI_BASE_URL}", "apiKey": "made up"}
@@ -200,12 +201,15 @@ def test_opencode_counts_for_twenty_turns_in_chat_completions(tmp_path: Path) ->
     client = [program("opencode"), "run", "--model", "own/gpt-4.1", TASK]
     names = ("MODELS_FETCH", "AUTOUPDATE", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
     variables = {f"OPENCODE_DISABLE_{name}": "1" for name in names}
-    with OpenAIChatStub(Model("bash", "command", description="Counts")) as stub:
-        done = run_with_gateway(client, f"openai={stub.url}", 40_000, tmp_path, **variables)
+    model = Model("bash", "command", description="Counts")
+    with OpenAIChatStub(model) as stub:
+        done = run_with_gateway(client, f"openai={stub.url}", 40_000, tmp_path, *["--recall"] * recall, **variables)
         requests = [request for request in stub.requests if request.get("tools")]
     assert len(stub.answers) == len(stub.requests)
-    check(done, [request["messages"] for request in requests])
+    check(done, [request["messages"] for number, request in enumerate(requests) if number not in model.rounds], recall=recall)
     assert "All done." in done.stdout
+    if recall:
+        check_recalls(model, requests, done.stdout)
 
 
 @RECALL
@@ -238,3 +242,38 @@ def test_pi_counts_for_twenty_turns(tmp_path: Path) -> None:
         sent = [[bare(message) for message in request["messages"]] for request in stub.requests]
     check(done, sent)
     assert "All done." in done.stdout
+
+
+def test_a_session_of_claude_code_goes_on_without_the_gateway_after_a_compaction(tmp_path: Path) -> None:
+    """What has outgrown the model's window behind the gateway cannot go on without it: the last line says so. `/compact` makes it fit."""
+    model = Model("Bash", "command", description="Counts")
+
+    def script(request: Mapping[str, Any]) -> list[Any]:
+        return [Say("<summary>Counted a lot.</summary>")] if "detailed summary" in json.dumps(request["messages"][-1:]) else model(request)
+
+    variables = {"ANTHROPIC_API_KEY": "made up", "IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    options = ["--model", "claude-sonnet-4-5", "--allowedTools", "Bash(seq:*)"]
+    client = [program("claude"), "-p"]
+    with AnthropicStub(script) as stub:
+        upstream = f"anthropic={stub.url}"
+        done = run_with_gateway([*client, TASK, *options], upstream, 60_000, tmp_path, **variables)
+        assert done.returncode == 0, done.stderr
+        model.steps = 0
+        grown = sum(len(json.dumps(request)) for request in stub.requests[-1:])
+        compacted = run_with_gateway([*client, "--continue", "/compact", *options], upstream, 60_000, tmp_path, **variables)
+        assert compacted.returncode == 0, compacted.stderr
+        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ANTHROPIC_BASE_URL": stub.url, **variables}
+        model.steps = TURNS
+        direct = subprocess.run(
+            [*client, "--continue", "Go on.", *options],
+            env=environment,
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    assert "All done." in direct.stdout
+    assert len(json.dumps(stub.requests[-1]["messages"])) < grown / 2
+    assert len(stub.answers) == len(stub.requests)

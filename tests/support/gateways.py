@@ -30,7 +30,9 @@ def gateway(upstream: str, max_tokens: int | None, *, ledger: GatewayLedger | No
 
 def recall_ids(request: object) -> list[str]:
     """Return the ids that placeholders and digests of a request name, in order."""
-    return re.findall(r"(?:recall ids? |## (?:(?!\\n).)* )([0-9a-f]{12})\b", json.dumps(request))
+    text = json.dumps(request)
+    named = re.findall(r"(?:recall ids? |## (?:(?!\\n).)* )([0-9a-f]{12})\b", text)
+    return named or re.findall(r"the recall id ends each line(?:\\n(?:(?!\\n).)*)*? ([0-9a-f]{12})(?=\\n|\")", text)
 
 
 def breaks(requests: list[list[Any]]) -> int:
