@@ -35,6 +35,8 @@ SHORT_MESSAGE = 300
 """Tokens of a user message that `Extract` keeps whole."""
 WHOLE_PART = 0.2
 """Part of the window for the first user message, and for other short ones, that `Extract` keeps whole."""
+WORK_PART = 0.1
+"""Part of the window that the file which was read or edited last may have, so that `Extract` keeps what was read of it whole."""
 MOST_FILLED = 0.9
 """Part of the window that may be in use after lines of new units were chosen. Above it, lines of all units are chosen anew."""
 LEAST_ROOM = 0.25
@@ -142,8 +144,8 @@ class Extract(Composable):
         ContextWindow(strategy=Extract())
 
     Whole stay: protected units, the first user message and the first that begins a turn, each up to a fifth of the window, the newest short
-    user messages up to another fifth, and a tail of the newest units. The tail includes what the model is about to read. Of all other units
-    that are still whole, the most valuable lines stay (`keep_lines`), a fifth of their tokens. Earlier digests then stay as they are, and
+    user messages up to another fifth, what was read last of the file in work, up to a tenth, and a tail of the newest units. The tail
+    includes what the model is about to read. Of all other units that are still whole, the most valuable lines stay (`keep_lines`), a fifth of their tokens. Earlier digests then stay as they are, and
     so does the request up to there: the provider's cache holds it. If there is no room for that, lines are chosen again, from the digests
     too.
 
@@ -155,7 +157,7 @@ class Extract(Composable):
     Attributes:
         tail: Part of the window for the newest units.
         fresh: Part of the tokens of units that are still whole for their lines that stay.
-        room: Part of the window that is in use after all lines have been chosen again.
+        room: Part of the window that is in use after all lines have been chosen again. A lower `target_ratio` takes its place.
     """
 
     tail: float = 0.05
@@ -182,23 +184,23 @@ class Extract(Composable):
             return []
         window = budget.trigger
         older = self._older_units(units, window)
-        if budget.kept is not None:
-            work = file_in_work((unit.head, unit.calls) for unit in reversed(units) if not unit.is_shortened and not _is_notice(unit))
-            taken = sum(unit.tokens for unit in older if unit.head == work and unit.tokens <= budget.kept)
-            older = [unit for unit in older if unit.head != work or unit.tokens > budget.kept]
-            most = max(budget.kept // 4, budget.kept - taken)
+        work = file_in_work((unit.head, unit.calls) for unit in reversed(units) if not unit.is_shortened and not _is_notice(unit))
+        largest = int(WORK_PART * window) if budget.kept is None else budget.kept
+        taken = sum(unit.tokens for unit in older if unit.head == work and unit.tokens <= largest)
+        older = [unit for unit in older if unit.head != work or unit.tokens > largest]
         boundary = max((number for number, unit in enumerate(older) if unit.is_shortened), default=-1) + 1
         old, fresh = older[:boundary], older[boundary:]
         old_tokens, fresh_tokens = (sum(unit.tokens for unit in part) for part in (old, fresh))
         base = budget.total - old_tokens - fresh_tokens
         fresh_room = int(self.fresh * fresh_tokens)
         if budget.kept is not None:
+            most = max(budget.kept // 4, budget.kept - taken)
             if old and old_tokens + fresh_room <= most:
                 return [keep_lines(fresh, fresh_room, Reason.OVER_BUDGET)]
             return [keep_lines(older, most // 2, Reason.OVER_BUDGET)]
         if old and base + old_tokens + fresh_room <= MOST_FILLED * window and budget.target < budget.trigger:
             return [keep_lines(fresh, fresh_room, Reason.OVER_BUDGET)]
-        goal = int(self.room * window) if budget.target < budget.trigger else budget.target
+        goal = min(int(self.room * window), budget.target) if budget.target < budget.trigger else budget.target
         return [keep_lines(older, max(goal - base, int(LEAST_ROOM * window)), Reason.OVER_BUDGET)]
 
     def _older_units(self, units: Sequence[MeasuredUnit], window: int) -> list[MeasuredUnit]:

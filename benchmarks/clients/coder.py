@@ -25,6 +25,8 @@ if sys.argv[2:]:
     sys.exit(f"E   AssertionError: limit {number} is not read from the settings\\ntests/test_module_{number}.py:41: AssertionError")
 """
 """Prints 28 kB, or less and fails."""
+AROUND = 60
+"""Lines on each side of an edit that are read by a command: Codex cuts longer outputs."""
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SUMMARY_REQUESTS = ("create a detailed summary", "CONTEXT CHECKPOINT COMPACTION")
 """Texts of Claude Code's and of Codex's request for a summary."""
@@ -223,7 +225,16 @@ class Coder:
     def _read(self, file: File) -> Block:
         if self.names.read:
             return Call(self.names.read, {"file_path": str(file.path)})
-        return self._shell(f"cat {file.path.name}")
+        start, end = self._part(file)
+        return self._shell(f"sed -n '{start + 1},{end}p' {file.path.name}")
+
+    def lines_of(self, file: File) -> Sequence[str]:
+        """Return the lines that the coder reads of a file: all, or those around the edit where a command's output is cut."""
+        start, end = self._part(file)
+        return file.lines[start:end]
+
+    def _part(self, file: File) -> tuple[int, int]:
+        return (0, len(file.lines)) if self.names.read else (max(0, file.number - AROUND), min(len(file.lines), file.number + AROUND))
 
     def _edit_call(self, file: File) -> Block:
         if self.names.edit:

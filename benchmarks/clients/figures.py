@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from .coder import RULE, TASK, Coder, File, messages_of, shows, texts_of
+from .coder import RULE, TASK, Coder, messages_of, shows, texts_of
 
 UNCHANGED = ("unchanged since", "Wasted call")
 """Words of Claude Code's notices that a file was read before and is not shown again."""
@@ -75,7 +75,7 @@ def figures(coder: Coder, requests: Sequence[Mapping[str, Any]], answers: Sequen
     main = [*coder.working.values()]
     working = [(request, file) for request, file in main if file is not None]
     notices = [file for request, file in working if _ends_with_notice(request)]
-    blind = [request for request, file in working if _ends_with_notice(request) and not is_whole(request, file)]
+    blind = [request for request, file in working if _ends_with_notice(request) and not is_whole(request, coder.lines_of(file))]
     sizes = [sum(each[:3]) for each in spent]
     reads = [(before, now) for before, now in pairwise([spent[number] for number in coder.working])]
     return Figures(
@@ -84,7 +84,7 @@ def figures(coder: Coder, requests: Sequence[Mapping[str, Any]], answers: Sequen
         dollars=sum(_dollars(each, prices) for each in spent),
         peak=max(sizes),
         lost=sum(now[0] < CACHED_PART * sum(before[:3]) for before, now in reads),
-        whole=sum(is_whole(request, file) for request, file in working),
+        whole=sum(is_whole(request, coder.lines_of(file)) for request, file in working),
         working=len(working),
         blind=len(blind),
         notices=len(notices),
@@ -94,10 +94,10 @@ def figures(coder: Coder, requests: Sequence[Mapping[str, Any]], answers: Sequen
     )
 
 
-def is_whole(request: Mapping[str, Any], file: File) -> bool:
-    """True if the messages show all lines of a file; the one that is edited before or after the edit."""
+def is_whole(request: Mapping[str, Any], lines: Sequence[str]) -> bool:
+    """True if the messages show all of some lines; the one that is edited before or after the edit."""
     shown = "\n".join(texts_of(messages_of(request)))
-    return all(line in shown for line in file.lines)
+    return all(line in shown for line in lines)
 
 
 def _ends_with_notice(request: Mapping[str, Any]) -> bool:

@@ -82,7 +82,10 @@ def run_codex(program: Path, row: Row, requests: int) -> Figures:
         coder = Coder(CODEX, write_project(folder, requests // TURNS))
         client = [program / "codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--model", "gpt-5"]
         with OpenAIResponsesStub(coder) as stub:
-            own = ["-c", f"openai_base_url={stub.url}/v1"] if row.gateway is None else []
+            own: list[str] = []
+            if row.gateway is None:
+                provider = f'{{name="stub", base_url="{stub.url}/v1", wire_api="responses", env_key="OPENAI_API_KEY"}}'
+                own = ["-c", 'model_provider="stub"', "-c", f"model_providers.stub={provider}"]
             variables = {"OPENAI_API_KEY": "made up", "CODEX_HOME": name}
             _run([*client, *row.options, *own, TASK], row, folder, variables, f"openai={stub.url}")
         return figures(coder, stub.requests, stub.answers, GPT_5)
@@ -102,5 +105,6 @@ def _run(client: Sequence[str | Path], row: Row, folder: Path, variables: Mappin
         check=False,
     )
     if DONE not in done.stdout:
-        raise SystemExit(f"{row.name}: the assistant broke off: {done.stdout[-2000:]}{done.stderr[-2000:]}")
-    print(f"{row.name}: {done.stderr.strip()}", file=sys.stderr)
+        raise SystemExit(f"{row.name}: the assistant broke off: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+    if row.gateway is not None:
+        print(done.stderr.strip().splitlines()[-1], file=sys.stderr)

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--peers", metavar="PYTHON", help="also other packages: the interpreter of the environment by benchmarks/peers/env.sh"
     )
-    parser.add_argument("--svg", type=Path, metavar="FILE", help="write a plot of cost and F")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="write a plot of what was at hand, and of the bill")
     parser.add_argument("--quick", action="store_true", help=f"sessions of up to {QUICK_TOKENS:,} tokens; fail if a ratio is broken")
     split = parser.add_mutually_exclusive_group()
     split.add_argument("--held-out", action="store_true", help="the third of the sessions that nothing may be tuned on")

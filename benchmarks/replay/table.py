@@ -117,18 +117,22 @@ def _needs_table(of_window: Sequence[Outcome], labels: Mapping[str, str]) -> Ite
     yield f"| policy | {' | '.join(PARTS)} | blind, of edits | whole bill |\n|---|{'---|' * (len(PARTS) + 2)}"
     for name, label in labels.items():
         parts = [
-            _mean_of_sessions(part for outcome in of_window if (part := outcome.needs[name].part(measure)) is not None) for measure in PARTS
+            _mean_in_words([part for outcome in of_window if (part := outcome.needs[name].part(measure)) is not None]) for measure in PARTS
         ]
         tallies = [outcome.tallies[name] for outcome in of_window]
         blind = f"{_percent(_pooled(tallies, 'blind', 'edits'))} of {sum(tally.edits for tally in tallies):,}"
-        bill = _interval(_estimate([outcome.needs[name].whole_bill for outcome in of_window], fmean))
+        bill = _interval(mean_of_sessions([outcome.needs[name].whole_bill for outcome in of_window]))
         yield f"| {label} | {' | '.join(parts)} | {blind} | {bill} |"
     yield ""
 
 
-def _mean_of_sessions(parts: Iterator[float]) -> str:
-    values = list(parts)
-    return f"{_interval(_estimate(values, fmean))} ({len(values)})" if values else "–"
+def _mean_in_words(values: Sequence[float]) -> str:
+    return f"{_interval(mean_of_sessions(values))} ({len(values)})" if values else "–"
+
+
+def mean_of_sessions(values: Sequence[float]) -> Estimate:
+    """Return the mean of figures of sessions, of which there is at least one."""
+    return _estimate(values, fmean)
 
 
 def sentence(outcomes: Sequence[Outcome], policy: str, other: str, percent: int) -> str | None:

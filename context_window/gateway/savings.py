@@ -31,12 +31,14 @@ class OwnCompaction:
         limit: Tokens of a prompt at which it compacts.
         head: Tokens of its first prompt.
         size: Tokens of the prompt now.
+        has_compacted: True once it has compacted.
     """
 
     name: str
     limit: int
     head: int = 0
     size: int = 0
+    has_compacted: bool = False
 
     def cost(self, request: Request, left_out: LeftOut, earlier: Request | None) -> Decimal | None:
         """Return the cost of a request and of the compaction that would have come before it; None if the price is unknown.
@@ -47,13 +49,16 @@ class OwnCompaction:
             earlier: The request before it; None without one.
         """
         total = prompt_tokens(request) + left_out.tokens
-        appended = min(left_out.appended, total) if earlier is not None else total
-        self.head, self.size = self.head or total, self.size + appended
+        before, self.size = self.size, self.size + left_out.appended if self.has_compacted else total
+        if self.size <= self.limit and not (left_out.tokens or self.has_compacted):
+            self.head = self.head or total
+            return cost_of(request)
+        self.head, appended = self.head or total, max(0, self.size - before)
         summary: Decimal | None = Decimal(0)
         if self.size > self.limit:
             asked = replace(request, input_tokens=appended, cache_read=self.size - appended, cache_write=0, cache_write_1h=0)
             summary = cost_of(replace(asked, output_tokens=SUMMARY))
-            self.size = min(self.size, self.head + COMPACTED)
+            self.size, self.has_compacted = min(self.size, self.head + COMPACTED), True
             appended = self.size - self.head
         elif earlier is not None and not is_cached(earlier, request):
             appended = self.size

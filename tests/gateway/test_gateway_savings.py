@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -31,7 +32,8 @@ def reported(read: int, written: int, time: float = 1.76e9) -> Request:
 
 @given(st.lists(st.tuples(st.integers(1, 40_000), st.integers(0, 100_000)), min_size=1, max_size=30))
 def test_a_client_that_never_compacts_pays_what_was_appended(grown: list[tuple[int, int]]) -> None:
-    """Below its limit, the client's own way costs each request's old tokens as read and its new ones as written, whatever was left out."""
+    """Below its limit, the client's own way costs each request's old tokens as read and its new ones as written, whatever was left out.
+    A request that lacks nothing costs what was reported."""
     own, size, earlier = OwnCompaction("Claude Code", 10**9), 0, None
     for new, most in grown:
         size += new
@@ -39,7 +41,7 @@ def test_a_client_that_never_compacts_pays_what_was_appended(grown: list[tuple[i
         request = reported(0, size - left_out)
         cost = own.cost(request, LeftOut(left_out, new, is_trim=False), earlier)
         assert own.size == size
-        assert cost == cost_of(reported(0, size) if earlier is None else reported(size - new, new))
+        assert cost == cost_of(reported(size - new, new) if left_out else request)
         earlier = request
 
 
@@ -94,19 +96,25 @@ def body(number: int) -> dict[str, Any]:
     return {"model": MODEL, "max_tokens": 10, "messages": [{"role": "user", "content": f"{number} " + "words " * 4_000}]}
 
 
+def ask_until_refused(client: anthropic.Anthropic) -> tuple[int, anthropic.APIStatusError]:
+    """Return how many requests were answered, and the refusal of the next one."""
+    for number in range(10):
+        try:
+            client.messages.create(**body(number))
+        except anthropic.APIStatusError as error:
+            return number, error
+    raise AssertionError("nothing was refused")
+
+
 def test_beyond_the_limit_of_dollars_requests_are_refused_with_the_reason() -> None:
     """With the provider's kind of error. What has come before is answered, and the last line has the cost."""
     ledger = GatewayLedger()
     with AnthropicStub(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, None, ledger=ledger, max_cost=Decimal("0.03")) as address:
         client = anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0)
-        answered = 0
-        while ledger.savings.cost < Decimal("0.03"):
-            client.messages.create(**body(answered))
-            answered += 1
-        with pytest.raises(anthropic.APIStatusError, match=r"have cost \$0\.0[34], and it was started with a limit of \$0\.03") as error:
-            client.messages.create(**body(answered))
-        assert error.value.status_code == 402
-        assert json.loads(error.value.response.text)["error"]["type"] == "billing_error"
+        answered, error = ask_until_refused(client)
+        assert re.search(r"have cost \$0\.0[3-9], and it was started with a limit of \$0\.03", str(error))
+        assert error.status_code == 402
+        assert json.loads(error.response.text)["error"]["type"] == "billing_error"
         assert 1 <= answered == len(stub.requests) < 5
         assert post(address, path="/anthropic/v1/messages", body=b"{}").status_code != 402  # it carries no conversation
     assert ledger.line().startswith("gateway: saved about $0.00 of $0.0")
