@@ -145,9 +145,11 @@ class Extract(Composable):
 
     Whole stay: protected units, the first user message and the first that begins a turn, each up to a fifth of the window, the newest short
     user messages up to another fifth, what was read last of the file in work, up to a tenth, and a tail of the newest units. The tail
-    includes what the model is about to read. Of all other units that are still whole, the most valuable lines stay (`keep_lines`), a fifth of their tokens. Earlier digests then stay as they are, and
-    so does the request up to there: the provider's cache holds it. If there is no room for that, lines are chosen again, from the digests
-    too.
+    includes what the model is about to read. Of all other units that are still whole, the most valuable lines stay (`keep_lines`), a fifth
+    of their tokens. Earlier digests then stay as they are, and so does the request up to there: the provider's cache holds it. If there is
+    no room for that, lines are chosen again, from the digests too.
+
+    If the window is chosen by prices (`max_tokens="auto"`), the file in work and the lines share what a trim keeps.
 
     After a trim a note at the end restates the plan, the last failure and the files under edit, as far as the view lacks them.
 

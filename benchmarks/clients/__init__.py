@@ -8,6 +8,7 @@ works:
 1. `coder.py` is a scripted model. It works through the files of a made-up project: it reads one, runs long tests, edits it, sees a test
    fail, and looks at a file again. It delegates, and looks at an image. Before an edit it looks for the line that it must quote. If its
    request lacks the line, it recalls or reads the file again, and gives up if that does not help.
-2. `runs.py` starts the assistant with an empty home, against a strict stub of its provider that bills cached prefixes (`tests/support/stubs`).
+2. `runs.py` starts the assistant with an empty home, against a strict stub of its provider (`tests/support/stubs`) that bills cached
+   prefixes.
 3. `figures.py` reads the requests that the stub got, and says what they cost and what the model could see in them.
 """

@@ -20,7 +20,8 @@ TESTS = """import sys
 number, words = sys.argv[1], WORDS
 print("collected the tests of module", number)
 for test in range(40 if sys.argv[2:] else 400):
-    print("test of the", words[test % len(words)], "limit in the", words[test // 3 % len(words)], words[test // 7 % len(words)], "of the module passed")
+    name, first, second = (words[test // step % len(words)] for step in (1, 3, 7))
+    print("test of the", name, "limit in the", first, second, "of the module passed")
 if sys.argv[2:]:
     sys.exit(f"E   AssertionError: limit {number} is not read from the settings\\ntests/test_module_{number}.py:41: AssertionError")
 """

@@ -79,7 +79,8 @@ def cost(name: str, tool: str, items: Sequence[Item], max_tokens: int | Literal[
         name: The session's name.
         tool: The tool that recorded it: `codex` sends Responses, others Anthropic Messages.
         items: The session.
-        max_tokens: Tokens of the gateway's window for messages. Tools, system prompt and answer have their room beside them. "auto" to let it choose.
+        max_tokens: Tokens of the gateway's window for messages. Tools, system prompt and answer have their room beside them.
+            "auto" to let it choose.
     """
     wire = FORMATS["responses" if tool == "codex" else "anthropic"]
     result = Cost(name, max_tokens)

@@ -11,8 +11,8 @@ from .table import Estimate, figures_of, mean_of_sessions
 
 PANEL, GAP, LEFT, TOP, BOTTOM, HEIGHT = 270, 18, 44, 44, 40, 300
 LEGEND_ROW, LEGEND_COLUMNS = 18, 3
-BILLS = (0.0, 2.0)
-AT_HAND = (0.2, 1.05)
+BILLS = (0.0, 2.2)
+AT_HAND = (0.5, 1.05)
 OURS, OTHERS = "#14735a", "#c2571a"
 OUR_POLICIES = frozenset({"default", "target-90", "extract", "arrivals", "drop-oldest", "sliding-window"})
 OVER = 0.005
@@ -75,7 +75,7 @@ def _letter(number: int) -> str:
 
 def _panel(left: int, percent: int, dots: Iterator[Dot], *, has_scale: bool) -> Iterator[str]:
     yield f'<text x="{left + PANEL / 2}" y="{TOP - 24}" text-anchor="middle" font-weight="bold">window: {percent} % of the session</text>'
-    for tenth in range(2, 12, 2):
+    for tenth in range(6, 12, 2):
         y = _y(tenth / 10)
         shade, dash = ("#333333", ' stroke-dasharray="5 3"') if tenth == 10 else ("#dddddd", "")
         yield f'<line x1="{left}" y1="{y:.1f}" x2="{left + PANEL}" y2="{y:.1f}" stroke="{shade}"{dash}/>'

@@ -25,6 +25,8 @@ from .wire_format import Json, RequestConversation, WireFormat
 IDLE_SECONDS = 300.0
 """Default of the seconds without a request after which a conversation is forgotten: as long as Anthropic's cache remembers it by default.
 After that the provider has to read it as a whole again, too."""
+LARGEST_ROOM = 60_000
+"""Characters that the results of recalls may have in one answer at most: some 15,000 tokens."""
 KINDS = 64
 """Kinds of requests that are remembered: the most recently used ones."""
 UNFIT: tuple[type[Exception], ...] = (Exception,)
@@ -102,8 +104,8 @@ class Windows:
         return result.text, result.is_error
 
     def room(self, wire: WireFormat, conversation: RequestConversation) -> int:
-        """Return the characters that the results of recalls may have in one answer: about an eighth of the budget."""
-        return self._tracker_for(wire, conversation).budget // 2
+        """Return the characters that the results of recalls may have in one answer: about an eighth of the budget, or a set amount."""
+        return min(self._tracker_for(wire, conversation).budget // 2, LARGEST_ROOM)
 
     def forget_idle(self, seconds: float) -> int:
         """Forget the conversations that had no request for this number of seconds, and return their number.
