@@ -11,8 +11,8 @@ from .figures import Figures
 from .runs import CLAUDE_ROWS, CODEX_ROWS, run_claude_code, run_codex
 
 HEAD = (
-    "| {name}, {requests} requests | refused | $ | peak | cache lost | file being worked on whole | second reads blind | without task or rule "
-    "| requests to find a line | edits given up |"
+    "| {name}, {requests} requests | refused | $ | peak | cache lost | file being worked on whole | second reads blind "
+    "| without task or rule | requests to find a line | edits given up |"
 )
 RULE = "|---|" + "--:|" * 9
 

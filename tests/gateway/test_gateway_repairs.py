@@ -85,6 +85,14 @@ BROKEN: Mapping[str, Sequence[Json]] = {
 }
 
 
+def is_answered(client: anthropic.Anthropic, request: Json) -> bool:
+    """True if the request is answered, False if it is refused."""
+    try:
+        return bool(client.messages.create(**request).content)
+    except anthropic.BadRequestError:
+        return False
+
+
 @pytest.mark.parametrize("messages", BROKEN.values(), ids=BROKEN)
 def test_the_client_never_sees_the_refusal(messages: Sequence[Json]) -> None:
     """Sent directly it is refused; through the gateway it is answered, and the next request of the conversation is mended at once."""
@@ -94,13 +102,12 @@ def test_the_client_never_sees_the_refusal(messages: Sequence[Json]) -> None:
         direct = anthropic.Anthropic(base_url=stub.url, api_key="made up", max_retries=0)
         through = anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0)
         request: Json = {"model": MODEL, "max_tokens": 10, "messages": deepcopy(list(messages)), "tools": TOOLS}
-        with pytest.raises(anthropic.BadRequestError):
-            direct.messages.create(**request)
-        assert through.messages.create(**request).content
+        assert not is_answered(direct, request)
+        assert is_answered(through, request)
         refused = len(stub.requests) - len(stub.answers)
         assert refused == 2
         request["messages"] += [model(text("Fine.")), user(text("And now?"))]
-        assert through.messages.create(**request).content
+        assert is_answered(through, request)
         assert len(stub.requests) - len(stub.answers) == refused
         earlier, later = (sent["messages"] for sent in stub.requests[-2:])
         assert json.dumps(later)[: len(json.dumps(earlier)) - 60] == json.dumps(earlier)[:-60]  # the cache knows the beginning

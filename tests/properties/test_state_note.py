@@ -123,6 +123,25 @@ def test_after_trims_the_coder_sees_what_it_works_on() -> None:
     assert passed <= 0.05 * digest_lines
 
 
+def test_the_note_stays_where_it_is_while_only_new_outputs_are_shortened() -> None:
+    """Unless something was taken that the model has read, each request begins like the one before: the provider's cache has all of it."""
+    coder = Coder()
+    window = ContextWindow(max_tokens=14_000, strategy=Extract(), largest_output=0.1)
+    manager, earlier, stayed = ContextWindowManager(context_window=window), Session().items, 0
+    for number in range(60):
+        coder.step(number)
+        if number % 3 == 1:
+            coder.call("bash", "\n".join(f"line {line} of the listing of step {number}" for line in range(400)), command=f"list {number}")
+        view = manager.process_session(coder.log)
+        has_note = any(map(is_note, earlier))
+        notes = [number for number, item in enumerate(view.items) if is_note(item)]
+        if has_note and notes and view.items[notes[0]] in earlier:
+            assert view.items[: len(earlier)] == earlier
+            stayed += notes[0] < len(earlier) - 1
+        earlier = view.items
+    assert stayed > 3
+
+
 def test_a_model_that_cannot_recall_is_told_of_no_ids() -> None:
     coder, manager = Coder(), manager_of_coder()
     view = [*coder.work(manager)][-1]

@@ -55,6 +55,9 @@ CAUGHT_BY = {
     "forgets_the_cost_of_the_state_note": "test_state_note.py::test_a_note_is_small_and_stays_until_the_next_trim",
     "keeps_an_old_state_note": "test_state_note.py::test_after_trims_the_coder_sees_what_it_works_on",
     "takes_room_for_the_state_note_that_is_not_there": "test_state_note.py::test_a_note_is_small_and_stays_until_the_next_trim",
+    "moves_the_state_note_without_a_trim": "test_state_note.py::test_the_note_stays_where_it_is_while_only_new_outputs_are_shortened",
+    "forgets_the_growth": "test_auto_window.py::test_a_trim_comes_where_the_formula_says",
+    "ignores_pauses": "test_strategy_twin.py::test_twin",
     "takes_repeated_lines_for_news": "test_state_note.py::test_after_trims_the_coder_sees_what_it_works_on",
     "shortens_what_was_recalled": "test_arrivals.py::test_a_large_output_is_small_from_its_first_request_on",
     "forgets_what_the_ends_of_an_output_cost": "test_arrivals.py::test_twin",
@@ -63,6 +66,8 @@ CAUGHT_BY = {
     "shows_a_recall": "gateway/test_gateway_recall.py::test_recalls_are_answered_and_the_client_does_not_see_them",
     "rewrites_a_body_that_fits": "gateway/test_gateway_http.py::test_a_conversation_that_fits_goes_out_byte_for_byte",
     "loses_a_cache_mark": "gateway/test_gateway_clients.py::test_claude_s_client_calls_tools_for_twenty_turns",
+    "loses_the_mark_at_the_end": "gateway/test_cache_marks.py::test_every_mark_is_back_on_its_block",
+    "sends_a_refused_request_again_as_it_was": "gateway/test_gateway_repairs.py::test_the_client_never_sees_the_refusal",
     "offers_recall_at_times": "gateway/test_gateway_recall.py::test_recalls_are_answered_and_the_client_does_not_see_them",
     "takes_one_message_for_another": (
         "gateway/test_gateway_properties.py::test_a_worker_sends_the_bytes_that_it_would_send_without_having_seen_anything"
