@@ -33,7 +33,7 @@ from .fitted_body import ManagedRequest, can_recall, fitted_body
 from .foreign import foreign_problem
 from .history import History
 from .ledger import GatewayLedger
-from .outgoing import name_and_path, outgoing_request
+from .outgoing import name_and_path, outgoing_request, path_problem
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
 from .relay import OpenAnswer, RelayedAnswer, answer_to
@@ -44,6 +44,8 @@ from .windows import IDLE_SECONDS, UNFIT, Windows
 
 LARGEST_BODY = 64 * 1024 * 1024
 """Default of the most bytes that a request may have: twice what Anthropic accepts."""
+BODY_SECONDS = 60
+"""Seconds after which a request is given up of which nothing more comes."""
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names under which this machine reaches itself."""
@@ -194,24 +196,36 @@ class _Gateway:
             return _refused(upstream, 403, problem)
         if upstream is None:
             return _refused(None, 404, UNKNOWN_ADDRESS.format(names=", ".join(self._upstreams)))
+        if (problem := path_problem(raw_path)) is not None:
+            return _refused(upstream, 400, problem)
         try:
             body = await self._body(request)
         except ClientDisconnect:
             return Response()
+        except TimeoutError:
+            return _refused(upstream, 408, f"nothing more of the request came for {BODY_SECONDS} seconds")
         if body is None:
             return _refused(upstream, 413, f"the request has more than {self._largest_body:,} bytes, which is the gateway's limit")
         return recorded_response(request, await self._answer(request, upstream, raw_path, body))
 
     async def _body(self, request: Request) -> bytes | None:
-        """Return the request's body; None if it is too large."""
+        """Return the request's body; None if it is too large.
+
+        Raises:
+            TimeoutError: Nothing more of it comes.
+        """
         chunks: list[bytes] = []
         length = 0
-        async for chunk in request.stream():
+        stream = aiter(request.stream())
+        while True:
+            async with asyncio.timeout(BODY_SECONDS):
+                chunk = await anext(stream, None)
+            if chunk is None:
+                return b"".join(chunks)
             length += len(chunk)
             if length > self._largest_body:
                 return None
             chunks.append(chunk)
-        return b"".join(chunks)
 
     async def _answer(self, request: Request, upstream: Upstream, raw_path: str, body: bytes) -> Response:
         send = partial(self._send, request, upstream, raw_path)

@@ -8,10 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .body_json import object_of
 from .wire_format import Json
 
 _END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
 """Ends an event: an empty line."""
+LONGEST_END = 4
+"""Bytes of the longest end of an event."""
+LARGEST_EVENT = 32 * 1024 * 1024
+"""Bytes of an event that are kept until its end comes."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -41,24 +46,28 @@ def event_of(data: Any, name: str = "") -> StreamEvent:
 
 
 class StreamEventReader:
-    """Cuts a stream into events, whatever pieces it comes in."""
+    """Cuts a stream into events, whatever pieces it comes in. One that is too large is passed on without being read."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
 
     def events(self, piece: bytes) -> Iterator[StreamEvent]:
         """Yield the events that are complete with this piece of the stream."""
-        self._rest += piece
-        start = 0
+        start, seen = 0, max(0, len(self._rest) - LONGEST_END)
+        rest = self._rest
+        rest += piece
         # An end of line that may be the first half of a longer one waits for the next piece.
-        while (match := _END.search(self._rest, start)) is not None and not (match[0].endswith(b"\r") and match.end() == len(self._rest)):
-            yield _event(self._rest[start : match.end()])
+        while (match := _END.search(rest, max(start, seen))) is not None and not (match[0].endswith(b"\r") and match.end() == len(rest)):
+            yield _event(bytes(rest[start : match.end()]))
             start = match.end()
-        self._rest = self._rest[start:]
+        del rest[:start]
+        if len(rest) > LARGEST_EVENT:
+            yield StreamEvent(bytes(rest), "", None)
+            rest.clear()
 
     def end(self) -> Iterator[StreamEvent]:
         """Yield the rest when the stream has ended: an event without an end, or nothing."""
-        rest, self._rest = self._rest, b""
+        rest, self._rest = bytes(self._rest), bytearray()
         if rest:
             yield _event(rest)
 
@@ -71,8 +80,4 @@ def _event(raw: bytes) -> StreamEvent:
             name = value.removeprefix(" ")
         elif field == "data":
             data.append(value.removeprefix(" "))
-    try:
-        value = json.loads("\n".join(data)) if data else None
-    except (ValueError, RecursionError):
-        value = None
-    return StreamEvent(raw, name, value if isinstance(value, dict) else None)
+    return StreamEvent(raw, name, object_of("\n".join(data).encode(errors="surrogatepass")) if data else None)

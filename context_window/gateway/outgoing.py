@@ -14,10 +14,27 @@ PATIENCE = httpx.Timeout(None, connect=30)
 
 
 def name_and_path(request: Request) -> tuple[str, str]:
-    """Return the name that a request's address begins with, and the rest of its path as the client wrote it, `%2F` and all."""
+    """Return the name that a request's address begins with, and the rest of its path as the client wrote it, `%2F` and all.
+
+    A slash at its end is left out: no address of the providers has one, and one that is managed is known without.
+    """
     raw: bytes = request.scope.get("raw_path") or quote(request.scope["path"]).encode()
     name, slash, path = raw.decode("latin-1").lstrip("/").partition("/")
-    return unquote(name), slash + path
+    return unquote(name), (slash + path).rstrip("/")
+
+
+def path_problem(path: str) -> str | None:
+    """Return why a path may not go upstream: there it might mean another one than it was taken for here. None if it may.
+
+    Args:
+        path: The path as the client wrote it, without a slash at its end.
+    """
+    segments = unquote(path).split("/")[1:]
+    if any(segment in ("", ".", "..") for segment in segments):
+        return "the path has empty segments, or leads upwards"
+    if any(character == "\\" or ord(character) < 32 for character in unquote(path)):
+        return "the path has a backslash or a control character"
+    return None
 
 
 def outgoing_request(request: Request, url: str, path: str, content: bytes, *, is_read: bool) -> httpx.Request:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import AsyncIterator, Iterable
 
 import anyio
@@ -11,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ..threads import in_thread
-from .usage_reader import UsageReader
+from .usage_reader import DEFLATED, UsageReader
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -48,6 +50,30 @@ def request_headers(headers: Iterable[tuple[bytes, bytes]], *, is_read: bool = F
     if is_read:
         return [*forwarded(headers, _OWN | {b"accept-encoding"}), (b"accept-encoding", b"identity")]
     return forwarded(headers, _OWN)
+
+
+def json_of_refusal(body: bytes, encoding: bytes) -> object:
+    """Return the value in an error's body; None if it is no JSON, too large, or packed otherwise than once by gzip or deflate.
+
+    Args:
+        body: The body as it came.
+        encoding: Its content encoding.
+    """
+    plain = body
+    if encoding.lower() in DEFLATED:
+        inflater = zlib.decompressobj(wbits=47)  # any window, the form is detected
+        try:
+            plain = inflater.decompress(body, LONGEST_REFUSAL)
+        except zlib.error:
+            return None
+        if inflater.unconsumed_tail:
+            return None
+    elif encoding.lower() != b"identity":
+        return None
+    try:
+        return json.loads(plain)
+    except (ValueError, RecursionError):
+        return None
 
 
 class OpenAnswer:
@@ -89,11 +115,7 @@ class OpenAnswer:
             try:
                 self._begun += await anext(self._rest)
             except StopAsyncIteration:
-                copy = httpx.Response(self.status, headers=self._answer.headers, content=self._begun)
-                try:
-                    return copy.json()
-                except (ValueError, RecursionError, httpx.DecodingError):
-                    return None
+                return json_of_refusal(self._begun, dict(self.headers).get(b"content-encoding", b"identity"))
         return None
 
     async def pieces(self) -> AsyncIterator[bytes]:

@@ -83,6 +83,11 @@ def serving(app: Starlette, listener: socket.socket) -> Iterator[None]:
         thread.join()
 
 
+SETTINGS = {"ENABLE_TOOL_SEARCH": "true"}
+"""Variables that clients get unless the user has set them. With an address that is not Anthropic's, Claude Code sends the definitions of
+all tools of MCP servers in every request; this lets it search for tools as it does otherwise."""
+
+
 def run_client(command: Sequence[str], address: str) -> int:
     """Run a client that sends its requests to the gateway. Returns its exit code.
 
@@ -93,7 +98,7 @@ def run_client(command: Sequence[str], address: str) -> int:
     Raises:
         OSError: There is no such program.
     """
-    environment = {**os.environ, **client_variables(address)}
+    environment = {**SETTINGS, **os.environ, **client_variables(address)}
     previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's, which shares the terminal
     try:
         # The client must not inherit that: its own handling of Ctrl-C is to work as always.

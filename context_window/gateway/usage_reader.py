@@ -13,7 +13,7 @@ from .wire_format import Json
 
 LONGEST = 4 * 1024 * 1024
 """Bytes of one event, or of an answer that is not streamed, that are kept until its end. The usage in a longer one is not read."""
-_DEFLATED = (b"gzip", b"x-gzip", b"deflate")
+DEFLATED = (b"gzip", b"x-gzip", b"deflate")
 _MARKS = (b'"usage"', b'"usageMetadata"')
 
 
@@ -28,7 +28,7 @@ class UsageReader:
                 earlier ones.
         """
         encoding = headers.get(b"content-encoding", b"identity").lower()
-        self._inflater = zlib.decompressobj(wbits=47) if encoding in _DEFLATED else None  # 47: any window, the form is detected
+        self._inflater = zlib.decompressobj(wbits=47) if encoding in DEFLATED else None  # 47: any window, the form is detected
         self._is_stream = headers.get(b"content-type", b"").startswith(b"text/event-stream")
         self._is_readable = self._inflater is not None or encoding == b"identity"
         self._rest = b""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +17,7 @@ from context_window.gateway.chat_recall import ChatJoinedAnswer
 from context_window.gateway.events import StreamEventReader, event_of
 from context_window.gateway.google_recall import GoogleJoinedAnswer
 from context_window.gateway.joined_answer import JoinedAnswer
+from context_window.gateway.relay import json_of_refusal
 from context_window.gateway.responses_recall import ResponsesJoinedAnswer
 from tests.support.stubs.answers import Call, Say, Think
 from tests.support.stubs.anthropic import AnthropicStub
@@ -224,3 +227,36 @@ def _next_request(body: Json, answer: Json) -> Json:
         {"text": "Go on."}
     ]
     return {**body, "contents": [*body["contents"], content, {"role": "user", "parts": parts}]}
+
+
+def test_an_event_that_is_too_large_is_passed_on_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Byte for byte, whatever the pieces; the ones after it are read again."""
+    monkeypatch.setattr("context_window.gateway.events.LARGEST_EVENT", 1_000)
+    reader = StreamEventReader()
+    stream = b'data: {"a": "' + b"x" * 5_000 + b'"}\n\ndata: {"b": 1}\n\n'
+    events = [event for start in range(0, len(stream), 70) for event in reader.events(stream[start : start + 70])]
+    assert b"".join(event.raw for event in [*events, *reader.end()]) == stream
+    assert [event.data for event in events if event.data is not None] == [{"b": 1}]
+
+
+def test_a_number_that_is_none_is_not_passed_on_as_infinity() -> None:
+    (event,) = StreamEventReader().events(b'data: {"a": 1E400}\n\n')
+    assert (event.data, event.raw) == (None, b'data: {"a": 1E400}\n\n')
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "value"),
+    [
+        (b'{"a": 1}', b"identity", {"a": 1}),
+        (gzip.compress(b'{"a": 1}'), b"gzip", {"a": 1}),
+        (zlib.compress(b'{"a": 1}'), b"deflate", {"a": 1}),
+        (gzip.compress(gzip.compress(b'{"a": 1}')), b"gzip, gzip", None),
+        (gzip.compress(b'{"a": "' + b"x" * 10**7 + b'"}'), b"gzip", None),
+        (b'{"a": 1}', b"br", None),
+        (b"no gzip", b"gzip", None),
+        (b"[" * 90_000, b"identity", None),
+    ],
+)
+def test_a_refusal_is_unpacked_once_and_up_to_a_size(body: bytes, encoding: bytes, value: object) -> None:
+    """One that is packed twice, or is large when unpacked, keeps nobody waiting: it reaches the client unread."""
+    assert json_of_refusal(body, encoding) == value

@@ -356,4 +356,4 @@ def test_the_output_reserve_of_the_user_counts_more_than_that_of_a_request(reser
     wire = AnthropicWire()
     conversation = wire.conversation("/v1/messages", body)
     assert conversation is not None
-    assert Windows(ContextWindow(output_reserve=reserve)).room(wire, conversation) == tokens // 2
+    assert Windows(ContextWindow(output_reserve=reserve))._tracker_for(wire, conversation).budget == tokens

@@ -68,14 +68,39 @@ def test_a_name_that_only_looks_like_an_upstream_s_is_none(path: str) -> None:
     assert upstream.bodies == []
 
 
-@pytest.mark.parametrize(
-    "path", ["/openai/../anthropic/v1", "/openai//evil.example/v1", "/openai/@evil.example/", "/openai/\\evil.example"]
-)
+@pytest.mark.parametrize("path", ["/openai/@evil.example", "/openai/evil.example:80/v1"])
 def test_no_path_leads_to_another_host(path: str) -> None:
     with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, 10_000) as address:
         answer = answered(address, path)
     assert b" 200 " in answer
     assert dict(upstream.headers[0])["Host"] == upstream.url.removeprefix("http://")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/openai/../admin",
+        "/openai/v1/%2e%2e/admin",
+        "/openai/v1/..%2Fadmin",
+        "/anthropic/x/../v1/messages",
+        "/anthropic/./v1/messages",
+        "/anthropic//v1/messages",
+        "/openai//evil.example/v1",
+        "/openai/\\evil.example",
+        "/openai/v1/%5C..%5Cadmin",
+    ],
+)
+def test_a_path_that_may_mean_another_one_upstream_is_refused(path: str) -> None:
+    """What is checked is what is sent: nothing leaves the upstream's own address, and no conversation passes unmanaged by a detour."""
+    with upstream_that(says(200, b"{}")) as upstream, gateway(f"{upstream.url}/base", 10_000) as address:
+        assert b" 400 " in answered(address, path)
+    assert upstream.paths == []
+
+
+def test_a_slash_at_the_end_is_no_detour() -> None:
+    with upstream_that(says(200, b"{}")) as upstream, gateway(f"{upstream.url}/base", 10_000) as address:
+        answered(address, "/anthropic/v1/messages/")
+    assert upstream.paths == ["/base/v1/messages"]
 
 
 @pytest.mark.parametrize(
@@ -148,3 +173,15 @@ def test_a_fault_of_ours_sends_the_client_s_own_body(
     assert upstream.bodies == ([] if strict else [SHORT])
     assert ledger.line().endswith(f"not managed: 1 × {fault.__name__}")
     assert caplog.text == ""
+
+
+def test_a_request_that_does_not_go_on_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds no connection for ever, and nothing of it goes upstream."""
+    monkeypatch.setattr("context_window.gateway.app.BODY_SECONDS", 0.2)
+    with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, 10_000) as address:
+        host, _, port = address.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port)), timeout=WAIT) as client:
+            client.sendall(b"POST %b HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1000\r\n\r\n{" % MESSAGES.encode())
+            assert b" 408 " in client.recv(65_536)
+        assert upstream.bodies == []
+        assert b" 200 " in answered(address, MESSAGES)
