@@ -12,6 +12,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from session.printable import short_name
@@ -26,6 +27,8 @@ NAME_MAX = 40
 """Characters of a model's name that are shown."""
 WARNED_FROM, ALARMED_FROM = 0.7, 0.9
 """Parts of the window from which its figures are yellow, and red."""
+GATEWAY_SECONDS = 0.2
+"""Patience with a gateway on this machine."""
 YELLOW, RED, PLAIN = "\033[33m", "\033[31m", "\033[0m"
 
 
@@ -72,6 +75,9 @@ def status_line(status: object, *, colours: bool = False) -> str:
         parts.append(f"cache {100 * last.read // last.input}%" if last.input else "")
         parts.append(_forecast(requests, size - last.filled) if size else "")
     parts.append(_money(_object(fields.get("cost")).get("total_cost_usd")))
+    parts.append(_gateway(os.environ.get("ANTHROPIC_BASE_URL", "")))
+    if last is not None:
+        parts.append(_resume(fields, last))
     return " · ".join(part for part in parts if part) or "no request yet"
 
 
@@ -88,6 +94,57 @@ def main() -> int:
     sys.stdout.buffer.write(line.encode() + b"\n")
     sys.stdout.buffer.flush()
     return 0
+
+
+def _gateway(base_url: str) -> str:
+    """Return what a gateway of ours on this machine does: its view and limit, its trims, what it has saved."""
+    if not base_url.startswith(("http://127.0.0.1:", "http://localhost:", "http://[::1]:")):
+        return ""
+    import http.client  # after the check: most users have no gateway
+
+    try:
+        connection = http.client.HTTPConnection(base_url.removeprefix("http://").partition("/")[0], timeout=GATEWAY_SECONDS)
+        connection.request("GET", "/status")
+        answer = _object(json.loads(connection.getresponse().read(TAIL_BYTES)))
+        connection.close()
+    except (OSError, ValueError, RecursionError, http.client.HTTPException):
+        return ""
+    view, limit, trims, cost, without = (_number(answer.get(name)) for name in ("view", "limit", "trims", "cost", "without"))
+    if view is None or limit is None or trims is None or cost is None or without is None:
+        return ""
+    saved = without - cost
+    money = f"saved ${saved:,.2f}" if saved >= 0 else f"${-saved:,.2f} dearer"
+    text = f"gateway {_thousands(int(view))} of {_thousands(int(limit))}, {int(trims)} trim{'' if trims == 1 else 's'}, {money}"
+    return f"{text}, outgrown: /compact before you leave it" if answer.get("warning") else text
+
+
+def _resume(fields: dict[str, Any], last: StatusRequest) -> str:
+    """Return what the next prompt costs because the provider's cache has forgotten it; empty while it has not."""
+    time, is_for_hour = _last_time(fields.get("transcript_path"))
+    age = 0.0 if time is None else datetime.now(UTC).timestamp() - time
+    if age <= (3_600 if is_for_hour else 300):
+        return ""
+    from .models.prices import look_up  # slow, and only for a cache that is cold
+
+    model = _object(fields.get("model")).get("id")
+    prices = look_up(model).prices if isinstance(model, str) else None
+    money = "" if prices is None else f", ${last.filled * (prices.cache_write or prices.input) / 1_000_000:,.2f}"
+    old = f"{age / 60:.0f} minutes" if age < 7_200 else f"{age / 3_600:.0f} hours"
+    return f"the cache is {old} old: the next prompt writes {_thousands(last.filled)} tokens{money}"
+
+
+def _last_time(path: object) -> tuple[float | None, bool]:
+    """Return when the last answer in a transcript came, in Unix seconds, and True if its cache is kept for an hour."""
+    for line in reversed(list(_last_lines(path))):
+        try:
+            record = _object(json.loads(line))
+            if record.get("type") == "assistant":
+                usage = _object(_object(record.get("message")).get("usage"))
+                is_for_hour = bool(_count(_object(usage.get("cache_creation")).get("ephemeral_1h_input_tokens")))
+                return datetime.fromisoformat(str(record.get("timestamp"))).timestamp(), is_for_hour
+        except (ValueError, RecursionError, OverflowError, OSError):
+            continue
+    return None, False
 
 
 def _name(model: dict[str, Any]) -> str:

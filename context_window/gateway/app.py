@@ -117,7 +117,7 @@ def gateway_app(
             finally:
                 sweeping.cancel()
 
-    page_routes = [Route("/", gateway.page), Route("/live", gateway.page)] if page else []
+    page_routes = [Route("/", gateway.page), Route("/live", gateway.page), Route("/status", gateway.status)] if page else []
     routes = [*page_routes, Route("/metrics", gateway.metrics), Route("/{path:path}", gateway.handle, methods=METHODS)]
     return Starlette(routes=routes, lifespan=lifespan)
 
@@ -187,6 +187,12 @@ class _Gateway:
         if (problem := foreign_problem(request, self._hosts, is_page=True)) is not None:
             return _refused(None, 403, problem)
         return await in_thread(partial(page_answer, self.history, request.url.path, request.query_params))
+
+    async def status(self, request: Request) -> Response:
+        """Answer with the figures that a status line shows."""
+        if (problem := foreign_problem(request, self._hosts)) is not None:
+            return _refused(None, 403, problem)
+        return JSONResponse(self.history.status())
 
     async def handle(self, request: Request) -> Response:
         """Answer a request."""

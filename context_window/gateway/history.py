@@ -201,11 +201,28 @@ class History:
 
         return report
 
+    def status(self) -> Json:
+        """Return figures for a status line, in tokens and US dollars.
+
+        They are those of the conversation that was used last and goes on, and the trims, the cost and that without management of all.
+        """
+        _, conversations = self.snapshot()
+        chosen = next(filter(_is_main, conversations), conversations[0] if conversations else None)
+        shown: Json = {} if chosen is None else {"view": chosen.requests[-1].view_tokens, "limit": chosen.requests[-1].figures.budget}
+        savings = self.savings
+        money = {"cost": float(savings.managed), "without": float(savings.unmanaged)}
+        return {**shown, **money, "trims": savings.trims, "warning": savings.warning}
+
     def snapshot(self) -> tuple[int, list[ConversationHistory]]:
         """Return the version and copies of the conversations, the most recently used first."""
         with self._lock:
             copies = [replace(conversation, requests=conversation.requests.copy()) for conversation in self._by_id.values()]
             return self.version, copies[::-1]
+
+
+def _is_main(conversation: ConversationHistory) -> bool:
+    """True for a conversation that goes on, unlike a request for a title."""
+    return conversation.count > 1
 
 
 def client_name(user_agent: str) -> str:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window.statusline import status_line
+from tests.support.gateways import gateway
+from tests.support.stubs.answers import Say
+from tests.support.stubs.anthropic import AnthropicStub
 
 
 def usage(read: int, written: int = 0, fresh: int = 0, output: int = 0) -> dict[str, int]:
@@ -25,7 +32,7 @@ def usage(read: int, written: int = 0, fresh: int = 0, output: int = 0) -> dict[
     }
 
 
-def answer(name: str, tokens: dict[str, int], **fields: Any) -> str:
+def answer(name: str, tokens: Mapping[str, object], **fields: Any) -> str:
     return json.dumps({"type": "assistant", "message": {"id": name, "usage": tokens}, **fields})
 
 
@@ -140,3 +147,39 @@ def test_the_program_prints_it_without_loading_the_command_line() -> None:
 def test_the_command_says_how_to_install_it() -> None:
     command = [sys.executable, "-m", "context_window", "statusline", "--help"]
     assert '"statusLine": {"type": "command"' in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    ("minutes", "hour", "shown"),
+    [
+        (4, False, ""),
+        (7, False, "the cache is 7 minutes old: the next prompt writes 180k tokens, $0.68"),
+        (50, True, ""),
+        (180, True, "the cache is 3 hours old: the next prompt writes 180k tokens, $0.68"),
+    ],
+)
+def test_the_price_of_a_resume_is_told_before_it_happens(tmp_path: Path, minutes: int, hour: bool, shown: str) -> None:
+    """Once the provider's cache has forgotten the session: after five minutes, or an hour if it was written for so long."""
+    then = (datetime.now(UTC) - timedelta(minutes=minutes, seconds=5)).isoformat().replace("+00:00", "Z")
+    tokens = {**usage(170_000, written=8_000, output=2_000), "cache_creation": {"ephemeral_1h_input_tokens": 8_000 if hour else 0}}
+    path = transcript(tmp_path, [answer("m", tokens, timestamp=then)])
+    line = status_line({"model": {"id": "claude-sonnet-4-6"}, "transcript_path": path})
+    assert line.endswith(shown) if shown else "cache is" not in line
+
+
+def test_the_gateway_of_the_session_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its view and limit, its trims and what it has saved; nothing without one, and soon."""
+    with AnthropicStub(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, 5_000) as address:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{address}/anthropic")
+        assert "gateway" not in status_line({})
+        messages: list[Any] = []
+        with anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0) as client:
+            for number in range(12):
+                messages.append({"role": "user", "content": f"{number} " + "words " * 600})
+                client.messages.create(model="claude-sonnet-4-6", max_tokens=10, messages=messages)
+                messages.append({"role": "assistant", "content": "Fine."})
+        shown = status_line({})
+        assert re.search(r"gateway [34]k of 5k, \d trims?, (saved \$0\.\d\d|\$0\.\d\d dearer)$", shown), shown
+    assert "gateway" not in status_line({})
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://api.example")
+    assert status_line({}) == "no request yet"
