@@ -39,6 +39,7 @@ from .plan import plan
 from .process import process
 from .repair import repair
 from .report import report
+from .setup import setup
 from .spend import spend
 from .statusline import statusline
 from .timeline import timeline
@@ -69,7 +70,24 @@ def commands(context: click.Context) -> None:
         context.exit(BAD_INPUT)
 
 
-for command in (demo, usage, timeline, spend, report, plan, process, convert, repair, models, chat, gateway, statusline, mcp, completion):
+for command in (
+    demo,
+    usage,
+    timeline,
+    spend,
+    report,
+    plan,
+    process,
+    convert,
+    repair,
+    models,
+    chat,
+    gateway,
+    setup,
+    statusline,
+    mcp,
+    completion,
+):
     commands.add_command(command)
 
 

@@ -61,7 +61,7 @@ class Target:
                 with self._path.open("wb") as device:
                     device.write(terminal_safe(content) if device.isatty() else content)
             else:
-                _replace(self._path, content)
+                replace_file(self._path, content)
 
     def _check(self, sources: Iterable[str]) -> None:
         if self._path.is_dir() or not self._path.parent.is_dir():
@@ -82,7 +82,7 @@ class Target:
             raise BadInputError(f"{self.name} cannot be written: {error.strerror or error}") from None
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Write a file next to the old one, then rename it."""
     descriptor, name = tempfile.mkstemp(".tmp", ".context-window-", path.parent)  # readable only by the owner
     temporary = Path(name)

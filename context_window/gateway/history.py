@@ -86,6 +86,8 @@ class ConversationHistory:
         unmanaged_cost: The estimate for the same requests without management.
         unsendable: Requests that would not have fitted the model's window without management.
         own: How its client would have kept it; None if that is not known.
+        own_cost: The estimate for the same requests if its client had kept it so.
+        own_compared: Their cost.
     """
 
     number: int
@@ -105,6 +107,8 @@ class ConversationHistory:
     unmanaged_cost: Decimal = Decimal(0)
     unsendable: int = 0
     own: OwnCompaction | None = None
+    own_cost: Decimal = Decimal(0)
+    own_compared: Decimal = Decimal(0)
 
     def add(self, figures: ViewFigures, now: float) -> AnsweredRequest:
         """Add a request whose answer has begun."""
@@ -140,6 +144,9 @@ class ConversationHistory:
             if cost.unmanaged is not None:
                 self.compared_cost += cost.managed
                 self.unmanaged_cost += cost.unmanaged
+            if own is not None:
+                self.own_cost += own
+                self.own_compared += cost.managed
         return cost, own
 
     def _cost(self, request: AnsweredRequest, report: Request) -> tuple[Cost, Decimal | None]:

@@ -96,6 +96,14 @@ class ConversationView:
         return round(100 * (1 - conversation.compared_cost / conversation.unmanaged_cost))
 
     @property
+    def own_saved_percent(self) -> int | None:
+        """The part of the estimated cost with the client's own compaction that was saved; negative for a loss. None if it is not known."""
+        conversation = self.conversation
+        if conversation.own is None or not conversation.own_cost:
+            return None
+        return round(100 * (1 - conversation.own_compared / conversation.own_cost))
+
+    @property
     def left_out(self) -> str:
         """The items that the newest request lacks or shows shortened, by kind."""
         return _kinds_text(dict(self.figures.kinds)) or "nothing"

@@ -248,3 +248,15 @@ def test_the_page_itself_may_ask_for_updates_and_for_nothing_else() -> None:
         assert get(address, "/metrics", sec_fetch_site="same-origin").status_code == 403
         assert post(address, body=body(), headers={"sec-fetch-site": "same-origin"}).status_code == 403
         assert upstream.bodies == []
+
+
+def test_the_page_compares_with_the_clients_own_compaction() -> None:
+    """For clients whose own way is known."""
+    answer = json.dumps({"usage": USAGE}).encode()
+    with upstream_that(says(200, answer)) as upstream, gateway(upstream.url, 100_000) as address:
+        post(address, body=body(), headers={"user-agent": "curl/8"})
+        assert "own compaction" not in page_with(address, lambda page: "<dt>Money</dt>" in page and "unknown" not in page)
+        other = json.loads(body())
+        other["messages"][0]["content"] = "another conversation"
+        post(address, body=json.dumps(other).encode(), headers={"user-agent": "claude-cli/2.1.197 (external, cli)"})
+        assert "With Claude Code's own compaction" in page_with(address, lambda page: "own compaction" in page).replace("&#39;", "'")
