@@ -256,6 +256,7 @@ def test_a_number_that_is_none_is_not_passed_on_as_infinity() -> None:
         (b"no gzip", b"gzip", None),
         (b"[" * 90_000, b"identity", None),
     ],
+    ids=["plain", "gzip", "deflate", "gzip twice", "gzip of much", "brotli", "no gzip", "deep"],
 )
 def test_a_refusal_is_unpacked_once_and_up_to_a_size(body: bytes, encoding: bytes, value: object) -> None:
     """One that is packed twice, or is large when unpacked, keeps nobody waiting: it reaches the client unread."""
