@@ -35,6 +35,7 @@ from .output import (
     prepare_streams,
     tolerate_closed_pipe,
 )
+from .overview import show_overview
 from .plan import plan
 from .process import process
 from .repair import repair
@@ -64,8 +65,8 @@ Exit codes: 0 success; 1 the result breaks a requested limit (--strict); 2 bad i
 @click.version_option(__version__, prog_name=PROGRAM)
 @click.pass_context
 def commands(context: click.Context) -> None:
-    """Show what fills a model's context window, and trim sessions to fit it."""
-    if context.invoked_subcommand is None:
+    """Show what fills a model's context window, and trim sessions to fit it. Without a command: what all sessions have cost."""
+    if context.invoked_subcommand is None and not show_overview():
         click.echo(context.get_help(), err=True)
         context.exit(BAD_INPUT)
 

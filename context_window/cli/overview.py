@@ -1,0 +1,28 @@
+"""`context-window` alone: what all sessions have cost, on one screen."""
+
+from __future__ import annotations
+
+from .output import show
+from .spend import complain_of_faults
+from .spend_reading import read_logs
+
+
+def show_overview() -> bool:
+    """Show the overview of the sessions of all tools. Return False if there are none."""
+    from datetime import datetime
+
+    from ..display.overview import overview_lines
+    from ..spend import find_logs
+    from ..spend.overview import overview_of
+
+    if not find_logs():
+        return False
+    ledger = read_logs((), no_cache=False, address=None)
+    overview = overview_of(ledger.requests, datetime.now().astimezone().date())
+    total = overview.periods[-1]
+    lacking = f"The price of {total.unpriced:,} of {total.requests:,} requests is unknown; sums marked + lack it."
+    footnotes = [lacking] if total.unpriced else []
+    show(lambda width, glyphs: overview_lines(overview, footnotes, width, glyphs))
+    if ledger.faults:
+        complain_of_faults(ledger, "spend --json")
+    return True

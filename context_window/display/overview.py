@@ -1,0 +1,51 @@
+"""What all sessions have cost, on one screen of 80 columns and 24 lines. Layout only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from ..spend.overview import Overview
+from ..spend.tables import SpendRow
+from .glyphs import STRONG, Glyphs
+from .lines import Column, Line, Span, fit, paragraphs, table
+from .spend import money
+
+WIDEST = 120
+SHOWN = 3
+"""Rows of each property, and causes."""
+HINT = "context-window spend has all rows; timeline LOG --why explains a session; gateway -- claude saves while you work."
+
+
+def overview_lines(overview: Overview, footnotes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
+    """Return the lines, none wider than `width` columns.
+
+    Args:
+        overview: The figures.
+        footnotes: Sentences below the tables.
+        width: Columns.
+        glyphs: Characters to draw with.
+    """
+    width = min(width, WIDEST)
+    lines = _rows("all sessions", overview.periods, width, glyphs)
+    for name, rows in overview.groups.items():
+        if rows:
+            lines += _rows(f"{overview.scope} by {name}", rows[:SHOWN], width, glyphs, keeps_end=name == "project")
+    if overview.causes:
+        lines.append([Span(fit(f"what was dear, {overview.scope}", width, glyphs), STRONG)])
+        for row in overview.causes[:SHOWN]:
+            cost = row.cost.quantize(Decimal("0.01"))
+            text = f"${cost:,} for {row.count:,} {row.cause.value[0]}: {row.cause.value[1]}"
+            lines.append([Span(fit(text, width, glyphs))])
+    return [*lines, *paragraphs([*footnotes, HINT], width, glyphs)]
+
+
+def _rows(head: str, rows: Sequence[SpendRow], width: int, glyphs: Glyphs, *, keeps_end: bool = False) -> list[Line]:
+    names = [Span(glyphs.safe(row.name)) for row in rows]
+    columns = [
+        Column(head, names, is_left=True, is_elastic=True, keeps_end=keeps_end, is_last_resort=True, minimum=min(36, width // 2)),
+        Column("requests", [Span(f"{row.requests:,}") for row in rows], priority=1, minimum=8),
+        Column("tokens", [Span(f"{row.total:,}") for row in rows], priority=2, minimum=15),
+        Column("US dollars", [Span(money(row)) for row in rows], minimum=10),
+    ]
+    return table(columns, width, glyphs)

@@ -1,0 +1,136 @@
+"""What all sessions have cost, for one screen: by day, by what, and the dearest causes. The sums are those of `tables.py`.
+
+Causes are of requests whose price is known. They overlap in nothing, and together cost at most what the requests did:
+
+1. A request that finds less than half of the prompt before it in the cache has written that anew. What this cost beyond reading it is due
+   to a *pause* if the cache's lifetime was over, to a *compaction* if the prompt is smaller by a third, else to *another loss*: an edit of
+   what came before, another model, other tools.
+2. *Thinking* costs what its tokens cost as output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import Enum
+from itertools import pairwise
+
+from session.transcripts.reported_requests import Request
+
+from .money import cost_of, rates_of
+from .tables import SpendRow, choose, spend_by, sum_of
+
+LIFETIME, HOUR = 300, 3_600
+"""Seconds that a provider's cache remembers a request: by default, and if it was written for an hour."""
+ALL = "all days"
+SMALLER = 0.67
+"""A prompt of at most this part of the one before follows a compaction."""
+
+
+class Cause(Enum):
+    """What made sessions dear: in words, and what it takes to save it."""
+
+    PAUSE = ("pauses in which the cache forgot", "go on sooner; the gateway trims")
+    COMPACTION = ("compactions", "the gateway keeps the prefix")
+    LOSS = ("other losses of the cache", "timeline LOG --why tells what changed")
+    THINKING = ("requests with thinking", "a lower effort")
+
+
+@dataclass(frozen=True, slots=True)
+class CauseRow:
+    """One cause.
+
+    Attributes:
+        cause: The cause.
+        cost: What it cost, in US dollars.
+        count: Requests that it befell.
+    """
+
+    cause: Cause
+    cost: Decimal
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What one screen shows.
+
+    Attributes:
+        periods: The sums of today, of the last seven days, of this month and of all days.
+        scope: The period that groups and causes are of: this month, or all days if there is no request in it.
+        groups: By property, the period's rows, the dearest first.
+        causes: The period's causes, the dearest first.
+    """
+
+    periods: Sequence[SpendRow]
+    scope: str
+    groups: Mapping[str, Sequence[SpendRow]]
+    causes: Sequence[CauseRow]
+
+
+def overview_of(requests: Iterable[Request], today: date) -> Overview:
+    """Return the overview of some requests.
+
+    Args:
+        requests: All requests.
+        today: The day in the machine's time zone.
+    """
+    requests = list(requests)
+    starts = {"today": today, "7 days": today - timedelta(days=6), "this month": today.replace(day=1)}
+    chosen = {name: choose(requests, since=start, until=today) for name, start in starts.items()} | {ALL: requests}
+    scope = "this month" if chosen["this month"] else ALL
+    groups = {name: sorted(spend_by(name, chosen[scope]), key=lambda row: (-row.cost, row.name)) for name in ("model", "project", "tool")}
+    return Overview([sum_of(name, of_period) for name, of_period in chosen.items()], scope, groups, causes_of(chosen[scope]))
+
+
+def causes_of(requests: Sequence[Request]) -> list[CauseRow]:
+    """Return the causes of some requests, the dearest first."""
+    found: dict[Cause, list[Decimal]] = {}
+    for cause, cost in _causes(requests):
+        if cost > 0:
+            found.setdefault(cause, []).append(cost)
+    rows = [CauseRow(cause, sum(costs, Decimal(0)), len(costs)) for cause, costs in found.items()]
+    return sorted(rows, key=lambda row: (-row.cost, row.cause.name))
+
+
+def _causes(requests: Sequence[Request]) -> Iterator[tuple[Cause, Decimal]]:
+    conversations: dict[tuple[str, str, str], list[Request]] = {}
+    for request in requests:
+        if request.time is not None and rates_of(request) is not None:
+            conversations.setdefault((request.tool, request.session, request.agent), []).append(request)
+            if request.reasoning:
+                yield Cause.THINKING, _thinking(request)
+    for conversation in conversations.values():
+        for before, now in pairwise(sorted(conversation, key=lambda request: request.time or 0)):
+            if (rewritten := _rewritten(before, now)) > 0:
+                yield _cause_of(before, now), rewritten
+
+
+def _thinking(request: Request) -> Decimal:
+    rates, cost = rates_of(request), cost_of(request)
+    return Decimal(0) if rates is None or cost is None else min(cost, min(request.reasoning, request.output_tokens) * rates.output)
+
+
+def _rewritten(before: Request, now: Request) -> Decimal:
+    """Return what it cost to write anew what the request before had in the cache; 0 if it was read."""
+    is_cached = before.cache_read or before.cache_write or before.cache_write_1h
+    if not is_cached or not before.session or 2 * now.cache_read >= before.prompt:
+        return Decimal(0)
+    rates, total = rates_of(now), cost_of(now)
+    if rates is None or total is None:
+        return Decimal(0)
+    tokens = min(before.prompt, now.prompt) - now.cache_read
+    new = now.input_tokens + now.cache_write + now.cache_write_1h
+    paid = now.input_tokens * rates.input + now.cache_write * rates.cache_write + now.cache_write_1h * rates.cache_write_1h
+    price = paid / new if new else Decimal(0)
+    beyond = max(Decimal(0), tokens * (price - rates.cache_read))
+    return min(beyond, max(Decimal(0), total - _thinking(now)))
+
+
+def _cause_of(before: Request, now: Request) -> Cause:
+    lifetime = HOUR if before.cache_write_1h else LIFETIME
+    if (now.time or 0) - (before.time or 0) > lifetime:
+        return Cause.PAUSE
+    return Cause.COMPACTION if now.prompt <= SMALLER * before.prompt else Cause.LOSS
