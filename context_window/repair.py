@@ -34,7 +34,8 @@ MEDIA_RULE, THINKING_RULE = "A8", "A4"
 REFUSED = "[an image or a document that the provider did not accept]"
 THOUGHTS = frozenset(("thinking", "redacted_thinking"))
 _MEDIA = frozenset(("image", "document", "image_url", "file", "input_image", "input_file", "input_audio"))
-_THINKING = re.compile(r"thinking|signature|encrypted[ _]content|reasoning (?:item|'rs_)|thought", re.IGNORECASE)
+_THINKING = re.compile(r"thinking`? block|`thinking`|signature|encrypted[ _]content|of type 'reasoning'|'reasoning' item", re.IGNORECASE)
+"""Words about thoughts in messages. Those about the settings of thinking are the client's own fault, and reach it."""
 _STRUCTURE = re.compile(
     r"tool_use|tool_result|tool_calls?\b|tool call|role ['\"]?tool|function.?call|function response|no tool output|call_id"
     r"|non-?empty|non-whitespace|trailing whitespace|must be unique|prefill|must end with"

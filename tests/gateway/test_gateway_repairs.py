@@ -156,6 +156,11 @@ def check(ask: Callable[[], object], *, is_refused: bool) -> None:
     [
         ("messages.1.content.0: Invalid `signature` in `thinking` block", Cause.THINKING),
         ("The encrypted content gAAA could not be verified", Cause.THINKING),
+        ("messages.3.content.0: `thinking` or `redacted_thinking` blocks in the latest message cannot be modified.", Cause.THINKING),
+        ("a final `assistant` message must start with a thinking block", Cause.THINKING),
+        ("Item 'rs_1' of type 'reasoning' was provided without its required following item.", Cause.THINKING),
+        ("`max_tokens` must be greater than `thinking.budget_tokens`.", None),
+        ("thinking.enabled.budget_tokens: Input should be greater than or equal to 1024", None),
         ("messages.0.content.1.image.source.base64.data: Could not process image", Cause.MEDIA),
         ("messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: a", Cause.STRUCTURE),
         ("messages: text content blocks must be non-empty", Cause.STRUCTURE),
