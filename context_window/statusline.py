@@ -115,7 +115,9 @@ def _gateway(base_url: str) -> str:
     saved = without - cost
     money = f"saved ${saved:,.2f}" if saved >= 0 else f"${-saved:,.2f} dearer"
     text = f"gateway {_thousands(int(view))} of {_thousands(int(limit))}, {int(trims)} trim{'' if trims == 1 else 's'}, {money}"
-    return f"{text}, outgrown: /compact before you leave it" if answer.get("warning") else text
+    if smallest := _count(answer.get("smallest")):
+        text += f", too small: --max-tokens {smallest}"
+    return f"{text}, outgrown: /compact before you leave it" if answer.get("outgrown") is True else text
 
 
 def _resume(fields: dict[str, Any], last: StatusRequest) -> str:

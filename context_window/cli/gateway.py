@@ -58,6 +58,7 @@ Examples:
 @click.option(
     "--max-cost", type=click.FloatRange(0, min_open=True), metavar="DOLLARS", help="Refuse requests once those before have cost this much."
 )
+@click.option("--per", type=click.Choice(("session", "day")), default="session", help="What --max-cost limits: this gateway, or a day.")
 @click.option("--no-page", is_flag=True, help="No page with figures at / on the gateway's address.")
 def gateway(
     command: tuple[str, ...],
@@ -74,6 +75,7 @@ def gateway(
     recall: bool,
     images: int | None,
     max_cost: float | None,
+    per: str,
     no_page: bool,
 ) -> int:
     """Keep any assistant's requests within a window.
@@ -109,6 +111,7 @@ def gateway(
         refusals=refusals,
         page=not no_page,
         max_cost=None if max_cost is None else Decimal(str(max_cost)),
+        spent_today=_spent_today() if max_cost is not None and per == "day" else None,
     )
     try:
         listener = bound_socket(host, port if port is not None else 0 if command else PORT)
@@ -169,6 +172,20 @@ def _warnings_shown(*, at_end: bool) -> Iterator[None]:
         logger.removeHandler(handler)
         for message in handler.messages if at_end else ():
             complain(message)
+
+
+def _spent_today() -> Decimal:
+    """Return what the requests of today have cost, by the logs of all tools, in US dollars."""
+    from datetime import datetime
+
+    from ..spend import choose, find_logs
+    from ..spend.tables import sum_of
+    from .spend_reading import read_logs
+
+    if not find_logs():
+        return Decimal(0)
+    requests = read_logs((), no_cache=False, address=None).requests
+    return sum_of("today", choose(requests, since=datetime.now().astimezone().date())).cost
 
 
 def _recorder(folder: str | None) -> Recorder | None:

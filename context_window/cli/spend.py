@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..printable import printable
 from .newest import complete_path
 from .options import Command
 from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
@@ -157,7 +158,7 @@ def _csv(rows: Sequence[SpendRow]) -> str:
     values = [row.to_dict() for row in rows]
     writer.writerow(SpendRow("").to_dict())
     for row in values:
-        name = row["name"]
+        name = printable(row["name"])  # one line, and nothing that a terminal would execute
         row["name"] = f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
         writer.writerow(row.values())
     return file.getvalue().rstrip("\n")

@@ -99,6 +99,8 @@ class AnthropicJoinedAnswer(JoinedAnswer):
         elif kind in ("content_block_delta", "content_block_stop"):
             if index in self._indices:
                 yield self._placed(event)
+            elif not self._hides:  # a block that never began
+                yield event
         elif kind != "message_start" or not self._answers:
             yield event
 

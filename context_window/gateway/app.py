@@ -29,6 +29,7 @@ from ..requests.client_errors import answered_error
 from ..settings.context_window import ContextWindow
 from ..threads import in_thread
 from .body_json import object_of
+from .cost_limit import CostLimit
 from .fitted_body import ManagedRequest, can_recall, fitted_body
 from .foreign import foreign_problem
 from .history import History
@@ -57,7 +58,6 @@ TOO_SMALL = (
     "a conversation goes out as it is: {error} The user's words are never shortened. The smallest sensible budget for it is {smallest:,} "
     "tokens (--max-tokens)."
 )
-TOO_DEAR = "the requests through this gateway have cost ${cost:,.2f}, and it was started with a limit of ${most:,.2f} (--max-cost)"
 _LOGGER = logging.getLogger(__name__)
 UNKNOWN_ADDRESS = "addresses here begin with the provider's name: {names}. Set the client's base URL to http://HOST:PORT/NAME"
 
@@ -76,6 +76,7 @@ def gateway_app(
     refusals: SharedRefusals | None = None,
     idle_seconds: float = IDLE_SECONDS,
     max_cost: Decimal | None = None,
+    spent_today: Decimal | None = None,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Starlette:
     """Return the gateway as an application for an ASGI server.
@@ -95,6 +96,7 @@ def gateway_app(
             whole again; its view is the same.
         max_cost: US dollars of all conversations from which on requests are refused, as far as the models' prices are known. None for
             any cost.
+        spent_today: What today's requests had cost before this gateway started, if the limit is of a day; None if it is of the gateway.
         transport: How upstreams are reached; by default over the network.
 
     Raises:
@@ -103,7 +105,7 @@ def gateway_app(
     by_name = upstreams(urls or {})
     windows = Windows(window, refusals, are_frozen=True)
     gateway = _Gateway(windows, by_name, ledger or GatewayLedger(), frozenset(hosts), largest_body, recorder, strict=strict, recall=recall)
-    gateway.max_cost = max_cost
+    gateway.max_cost = None if max_cost is None else CostLimit(max_cost, spent_today)
     gateway.history.savings = gateway.ledger.savings
 
     @asynccontextmanager
@@ -144,7 +146,7 @@ class _Gateway:
     """Handles requests."""
 
     client: httpx.AsyncClient
-    max_cost: Decimal | None = None
+    max_cost: CostLimit | None = None
 
     def __init__(
         self,
@@ -241,8 +243,8 @@ class _Gateway:
             return self._unmanaged(upstream, error) or await send(body)
         if managed is None:
             return await send(body)
-        if self.max_cost is not None and (cost := self.ledger.savings.cost) >= self.max_cost:
-            return _refused(upstream, 402, TOO_DEAR.format(cost=cost, most=self.max_cost))
+        if self.max_cost is not None and (problem := self.max_cost.problem(self.ledger.savings.cost)) is not None:
+            return _refused(upstream, 402, problem)
         managed = self.ledger.repairs.applied(managed)
         if self._recorder is not None:
             self._recorder.begin(request, body)
@@ -279,8 +281,10 @@ class _Gateway:
 
     def _unmanaged(self, upstream: Upstream, error: Exception) -> Response | None:
         """Count a request that could not be fitted. Returns a strict gateway's refusal; None if the client's own body is sent."""
-        if isinstance(error, ContextOverflowError) and self.ledger.is_first(error):
-            _LOGGER.warning("%s", TOO_SMALL.format(error=error, smallest=smallest_budget(error.needed)))
+        if isinstance(error, ContextOverflowError):
+            self.ledger.savings.smallest = smallest = smallest_budget(error.needed)
+            if self.ledger.is_first(error):
+                _LOGGER.warning("%s", TOO_SMALL.format(error=error, smallest=smallest))
         self.ledger.add_unmanaged(error)
         return _refused(upstream, 400, f"the gateway cannot fit the conversation: {error}") if self._strict else None
 

@@ -218,7 +218,7 @@ class History:
         shown: Json = {} if chosen is None else {"view": chosen.requests[-1].view_tokens, "limit": chosen.requests[-1].figures.budget}
         savings = self.savings
         money = {"cost": float(savings.managed), "without": float(savings.unmanaged)}
-        return {**shown, **money, "trims": savings.trims, "warning": savings.warning}
+        return {**shown, **money, "trims": savings.trims, "outgrown": bool(savings.outgrown), "smallest": savings.smallest}
 
     def snapshot(self) -> tuple[int, list[ConversationHistory]]:
         """Return the version and copies of the conversations, the most recently used first."""

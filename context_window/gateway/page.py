@@ -53,7 +53,9 @@ def _main(history: History, number: int | None) -> Markup:
     )
     views = [ConversationView(conversation) for conversation in conversations]
     chosen_view = next((view for view in views if view.conversation is chosen), None)
-    return filled("conversations.html", FOLDER, version=version, views=views, shown=chosen_view, kept=REQUESTS)
+    return filled(
+        "conversations.html", FOLDER, version=version, views=views, shown=chosen_view, kept=REQUESTS, smallest=history.savings.smallest
+    )
 
 
 class ConversationView:

@@ -84,6 +84,7 @@ class Savings:
         unmanaged: The estimate for them without it.
         own: By client, the cost of the same requests with its own compaction, and the gateway's for these.
         trims: Requests in which something was taken out.
+        smallest: The smallest sensible budget in tokens, as a conversation goes out unchanged that does not fit; 0 if all fit.
         outgrown: Numbers of the conversations that, as they are now, do not fit the model's window without the gateway.
     """
 
@@ -92,6 +93,7 @@ class Savings:
     unmanaged: Decimal = Decimal(0)
     own: dict[str, tuple[Decimal, Decimal]] | None = None
     trims: int = 0
+    smallest: int = 0
     outgrown: set[int] = field(default_factory=set)
 
     def add(self, cost: Cost, own: tuple[str, Decimal] | None) -> None:

@@ -261,3 +261,21 @@ def test_a_number_that_is_none_is_not_passed_on_as_infinity() -> None:
 def test_a_refusal_is_unpacked_once_and_up_to_a_size(body: bytes, encoding: bytes, value: object) -> None:
     """One that is packed twice, or is large when unpacked, keeps nobody waiting: it reaches the client unread."""
     assert json_of_refusal(body, encoding) == value
+
+
+@pytest.mark.parametrize("missing", range(6))
+def test_a_stream_that_lacks_an_event_reaches_the_client_as_it_is(missing: int) -> None:
+    """Nothing is swallowed while nothing is hidden."""
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {"id": "m", "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}},
+        {"type": "message_stop"},
+    ]
+    stream = b"".join(event_of(data, str(data["type"])).raw for number, data in enumerate(events) if number != missing)
+    joined, reader = AnthropicJoinedAnswer(), StreamEventReader()
+    sent = b"".join(each.raw for event in reader.events(stream) for each in joined.read(event))
+    joined.finish_round()
+    assert sent + b"".join(event.raw for event in joined.end()) == stream

@@ -122,10 +122,13 @@ def test_the_task_is_never_emptied(caplog: pytest.LogCaptureFixture) -> None:
         with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, 1_000, ledger=ledger) as address:
             for _ in range(3):
                 post(address, body=body)
+            with httpx.Client(trust_env=False, timeout=WAIT) as client:
+                page, status = client.get(address).text, client.get(f"{address}/status").json()
         assert upstream.bodies == [body] * 3
         assert ledger.unmanaged == {"ContextOverflowError": 3}
         told = [record.getMessage() for record in caplog.records if record.name == "context_window.gateway.app"]
         assert len(told) == 1
+        assert f"The smallest sensible one is {status['smallest']:,} tokens" in page
         smallest = int(told[0].partition("The smallest sensible budget for it is ")[2].partition(" tokens")[0].replace(",", ""))
         assert 1_500 < smallest < 8_000
         with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, smallest, ledger=ledger) as address:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_window.gateway.cost_limit import CostLimit
 from context_window.gateway.ledger import GatewayLedger
 from context_window.gateway.savings import COMPACTED, OwnCompaction, Savings, own_compaction
 from context_window.gateway.unmanaged import Cost, LeftOut
@@ -112,9 +114,26 @@ def test_beyond_the_limit_of_dollars_requests_are_refused_with_the_reason() -> N
     with AnthropicStub(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, None, ledger=ledger, max_cost=Decimal("0.03")) as address:
         client = anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0)
         answered, error = ask_until_refused(client)
-        assert re.search(r"have cost \$0\.0[3-9], and it was started with a limit of \$0\.03", str(error))
+        assert re.search(r"have cost \$0\.0[3-9], and the gateway was started with a limit of \$0\.03", str(error))
         assert error.status_code == 402
         assert json.loads(error.response.text)["error"]["type"] == "billing_error"
         assert 1 <= answered == len(stub.requests) < 5
         assert post(address, path="/anthropic/v1/messages", body=b"{}").status_code != 402  # it carries no conversation
     assert ledger.line().startswith("gateway: saved about $0.00 of $0.0")
+
+
+def test_a_limit_of_a_day_counts_what_was_spent_before_and_ends_with_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At midnight it begins anew; a limit of the gateway does not."""
+    monkeypatch.setattr("context_window.gateway.cost_limit.today", lambda: date(2026, 3, 25))
+    of_day, of_gateway = CostLimit(Decimal(5), Decimal(3)), CostLimit(Decimal(5), None)
+    assert of_day.problem(Decimal("1.99")) is None
+    assert of_day.problem(Decimal(2)) == (
+        "today's requests have cost $5.00, and the gateway was started with a limit of $5.00 (--max-cost)"
+    )
+    assert of_gateway.problem(Decimal("4.99")) is None
+    assert "through this gateway" in (of_gateway.problem(Decimal(5)) or "")
+    monkeypatch.setattr("context_window.gateway.cost_limit.today", lambda: date(2026, 3, 26))
+    assert of_day.problem(Decimal(2)) is None
+    assert of_day.problem(Decimal("6.99")) is None
+    assert of_day.problem(Decimal(7)) is not None
+    assert of_gateway.problem(Decimal(5)) is not None

@@ -274,6 +274,16 @@ class TestCommand:
         assert [int(row["total_tokens"]) for row in rows] == [2715, 1319]
         assert err.endswith("c.jsonl: no log of a known format found\n")
 
+    def test_a_name_stays_in_its_row_and_runs_nowhere(self, shell: Shell, folder: Path) -> None:
+        """In CSV, too: no line break begins a row of its own, and no terminal sequence gets through."""
+        line = {"type": "assistant", "requestId": "q", "uuid": "q", "sessionId": "q", "timestamp": "2026-03-25T12:00:00Z"}
+        line["cwd"] = "/a\r=1+1\x1b[31m\u202eb"
+        usage = {"input_tokens": 5, "output_tokens": 2}
+        write(folder / "hostile.jsonl", {**line, "message": {"id": "q", "role": "assistant", "model": "claude-opus-4-6", "usage": usage}})
+        _, out, _ = shell("spend", folder, "--by", "project", "--csv")
+        assert not set("\r\x1b\u202e") & set(out)
+        assert "/a =1+1[31mb" in [row["name"] for row in csv.DictReader(io.StringIO(out))]
+
     def test_filters_and_top(self, shell: Shell, folder: Path) -> None:
         _, out, _ = shell("spend", folder, "--since", "2027-01-01", "--json")
         assert json.loads(out)["rows"] == []
