@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from session.errors import short
 from session.identity import digested, is_digest
-from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning, parts_of_item
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning, copy_with, parts_of_item
 from session.parts import Document, Image, Part, Text
 from session.removed import is_short_alias, short_id
 from session.session import Session
@@ -49,6 +49,12 @@ _SCHEMA = {
 PAGE = 20_000
 """Characters of an answer, some 5,000 tokens, unless the window is small."""
 PAGE_LEAST = 1_000
+REFERENCE = "recalled_characters"
+"""Key of an output's `extra` that makes it a reference: the most characters of the answer that views show in its place."""
+REFERRED = "[The content that was asked for stood here when the model read it. The call says what it was.]"
+"""Text of a reference where no view shows its content: in the log itself, and in what is made of it without a manager."""
+LARGEST_COPY = 500
+"""Characters of an answer that the log holds itself."""
 
 
 _NOT_AVAILABLE = (
@@ -154,10 +160,26 @@ class Recalled:
     Attributes:
         output: The parts of the answer.
         is_error: True if nothing could be recalled.
+        characters: Most characters of an answer of the tool that made this; 0 if no recall tool did.
     """
 
     output: tuple[Part, ...]
     is_error: bool = False
+    characters: int = 0
+
+    def item_for(self, call: FunctionCall) -> FunctionCallOutput:
+        """Return the answer as an item of the log: a reference if it is large, so that the log does not hold its content twice.
+
+        Views show the content itself (`as_shown`).
+
+        Args:
+            call: The call of the recall tool.
+        """
+        is_large = len(self.text) > LARGEST_COPY or not all(isinstance(part, Text) for part in self.output)
+        if not (self.characters and is_large) or self.is_error:
+            return FunctionCallOutput(call.name, self.output, call.call_id, is_error=self.is_error, agent_id=call.agent_id)
+        mark = {REFERENCE: self.characters}
+        return FunctionCallOutput(call.name, (Text(REFERRED),), call.call_id, agent_id=call.agent_id, extra=mark)
 
     @property
     def text(self) -> str:
@@ -174,7 +196,7 @@ class RecallTool:
         tool = manager.recall_tool("anthropic")
         client.messages.create(…, tools=[*tools, tool.definition])
         answer = tool.handle(session, call.arguments)
-        session.add_function_output(call.name, answer.output, call.call_id, answer.is_error)
+        session.append(answer.item_for(call))
 
     Attributes:
         definition: The tool in the provider's form, a JSON object. It is typed Any, because each client has a type of its own for it.
@@ -214,19 +236,41 @@ class RecallTool:
             parts = tuple(part for original in [*originals, *outputs] for part in content_of(original))
             lines = lines_of(_texts(parts), self.characters)
             if first is None and count is None and sum(map(len, lines)) + len(lines) <= self.characters:
-                return Recalled(parts)
+                return Recalled(parts, characters=self.characters)
             media = tuple(part for part in parts if not isinstance(part, Text)) if first in (None, 1) else ()
-            return Recalled((Text(page(lines, first or 1, count, self.characters)), *media))
+            return Recalled((Text(page(lines, first or 1, count, self.characters)), *media), characters=self.characters)
         except RecallError as error:
             if (listing := _listing(session, id)) is not None:
-                return Recalled((Text(listing),))
+                return Recalled((Text(listing),), characters=self.characters)
             return Recalled((Text(str(error)),), is_error=True)
 
     def _search(self, session: Session, query: str) -> Recalled:
         items = [item for item in _log_of(session).items if getattr(item, "name", None) != NAME and not _is_taken_out(item)]
         sources = [Source(f"{describe(item)} {shown_id(item.id)}", lines_of(_texts(content_of(item)), self.characters)) for item in items]
         text = found(sources, query, self.characters)
-        return Recalled((Text(f"None of the {len(items):,} items has {short(query)}." if text is None else text),), is_error=text is None)
+        told = f"None of the {len(items):,} items has {short(query)}." if text is None else text
+        return Recalled((Text(told),), is_error=text is None, characters=self.characters)
+
+
+def as_shown(items: Sequence[Item], index: int) -> Item:
+    """Return an item of a log as views show it: what was recalled instead of a reference to it.
+
+    It depends on the items up to the call alone, so the same log always shows the same.
+
+    Args:
+        items: The log.
+        index: The item's position.
+    """
+    item = items[index]
+    characters = item.extra.get(REFERENCE) if isinstance(item, FunctionCallOutput) and item.name == NAME else None
+    if not isinstance(item, FunctionCallOutput) or type(characters) is not int or not 0 < characters <= PAGE:
+        return item
+    for at in range(index - 1, -1, -1):
+        call = items[at]
+        if isinstance(call, FunctionCall) and call.call_id == item.call_id:
+            answer = RecallTool({}, characters).handle(Session(list(items[:at])), call.arguments)
+            return copy_with(item, output=answer.output)
+    return item
 
 
 def _texts(parts: Iterable[Part]) -> list[str]:

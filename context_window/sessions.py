@@ -21,6 +21,7 @@ from .decision.view import View
 from .errors import ArgumentError
 from .events.unusable_media import UnusableMedia
 from .events.view_changes import ViewChanges
+from .recall import as_shown
 from .settings.budget import Budget, limits_of
 from .settings.resolved import Settings
 
@@ -196,7 +197,7 @@ class Sessions:
             trims: True to decide under the limits of views, False to trim nothing.
         """
         limits = settings.limits if trims else settings.limits.boundless()
-        replay = SessionReplay(session, limits, settings.measurer, reports=self._reports(session, settings))
+        replay = SessionReplay(session, limits, settings.measurer, reports=self._reports(session, settings), shown_as=as_shown)
         replay.update(session, on_request=on_request)
         if not trims:
             replay.update(session, self._feed_of(session, settings))
@@ -225,7 +226,9 @@ class Sessions:
         if lowered is not None:
             limits = replace(limits, budget=lowered, trigger=lowered, target=lowered)
         refused = self.refused_parts(session)
-        replay = SessionReplay(session, limits, settings.measurer, one_shot=True, reports=self._reports(session, settings), refused=refused)
+        replay = SessionReplay(
+            session, limits, settings.measurer, one_shot=True, reports=self._reports(session, settings), refused=refused, shown_as=as_shown
+        )
         replay.update(session, self._feed_of(session, settings))
         return replay
 
@@ -268,7 +271,9 @@ class Sessions:
         """
         is_valid = replay is not None and replay.feed.reports.version == self._calibration.version and replay.refused is refused
         if replay is None or not is_valid or not replay.can_update(session):
-            replay = SessionReplay(session, limits, settings.measurer, reports=self._reports(session, settings), refused=refused)
+            replay = SessionReplay(
+                session, limits, settings.measurer, reports=self._reports(session, settings), refused=refused, shown_as=as_shown
+            )
         replay.use_limits(limits)
         replay.update(session, sent)
         return replay

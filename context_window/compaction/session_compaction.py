@@ -15,6 +15,7 @@ from ..decision.refused_parts import RefusedParts
 from ..decision.replay import SessionReplay
 from ..decision.view import View
 from ..errors import ArgumentError
+from ..recall import as_shown
 from ..usage.usage_reports import usage_from
 
 MAX_REQUESTS_TO_WAIT = 64
@@ -50,7 +51,7 @@ class SessionCompaction:
         replay = self._replay
         is_same_setup = replay is not None and measurer is self._measurer and limits == self._limits and replay.refused is refused
         if replay is None or not is_same_setup or not replay.can_update(session):
-            replay = SessionReplay(session, limits, measurer, refused=refused)
+            replay = SessionReplay(session, limits, measurer, refused=refused, shown_as=as_shown)
             self._not_due_at = None
         self._replay, self._limits, self._measurer = replay, limits, measurer
         replay.update(session)

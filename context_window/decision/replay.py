@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import getitem
 
 from session.items import AgentConfigUpdate, Compaction, Item
 from session.removed import Removed
@@ -50,6 +51,7 @@ class SessionReplay:
         one_shot: bool = False,
         reports: Reports | None = None,
         refused: RefusedParts = NONE_REFUSED,
+        shown_as: Callable[[Sequence[Item], int], Item] = getitem,
     ) -> None:
         """
         Args:
@@ -59,7 +61,9 @@ class SessionReplay:
             one_shot: True to decide only once, at the end of the log.
             reports: The usage reports recorded outside the log; None for none.
             refused: The images and documents that the provider refused.
+            shown_as: Returns the item of a log at a position as views show it: it may stand for other content. Pure.
         """
+        self._shown_as, self._stands_for_more = shown_as, False
         self.lineage = session.lineage
         self.items: Sequence[Item] = session.items
         self.refused = refused
@@ -134,7 +138,7 @@ class SessionReplay:
     def _new_items(self, session: Session) -> Iterable[NewItem]:
         """Yield the items that are new in the session, as the model sees them."""
         first, breaks, ends = len(self.view), session.response_breaks, session.request_ends
-        items = [self._as_sent(index, item) for index, item in enumerate(self.items[first:], first)]
+        items = [self._as_sent(index) for index in range(first, len(self.items))]
         for index, (item, measured) in enumerate(zip(items, self.view.log.measures.measure_all(items), strict=True), first):
             replaces: Sequence[int] = ()
             if isinstance(item, Compaction):
@@ -144,8 +148,10 @@ class SessionReplay:
                     self._awaited.update(id for id in item.replaces if (at := session.position(id)) is None or at > index)
             yield NewItem(item, measured, item.id in breaks, item.id in ends, replaces, item.id in self._awaited)
 
-    def _as_sent(self, index: int, item: Item) -> Item:
-        """Return an item with notes in place of its refused parts."""
+    def _as_sent(self, index: int) -> Item:
+        """Return an item with the content that it stands for, and notes in place of its refused parts."""
+        item = self._shown_as(self.items, index)
+        self._stands_for_more = self._stands_for_more or item is not self.items[index]
         refused = self.refused.places(item)
         if not refused:
             return item
@@ -195,7 +201,8 @@ class SessionReplay:
         """True if the view shows the session as it is."""
         view = self.decided
         has_other_line = view.usage_noted != (NONE if self._usage_noted_index is None else self._usage_noted_index + 1)
-        return not (view.edits or view.state_note or self.noted or has_other_line) and view.first_summary is None
+        is_changed = view.edits or view.state_note or self.noted or has_other_line or self._stands_for_more
+        return not is_changed and view.first_summary is None
 
     def session_view(self, session: Session) -> Session:
         """Return the view as a read-only session."""

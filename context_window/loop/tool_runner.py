@@ -67,7 +67,7 @@ async def _wait_briefly(tasks: Sequence[Any]) -> None:
 
 def output_for(call: FunctionCall, result: Recalled) -> FunctionCallOutput:
     """Return the call's result as an item of the log."""
-    return FunctionCallOutput(call.name, result.output, call.call_id, is_error=result.is_error, agent_id=call.agent_id)
+    return result.item_for(call)
 
 
 async def _run_call(toolbox: Toolbox, call: FunctionCall, log: Session) -> Recalled:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath
 from typing import Any, TypeAlias
@@ -170,7 +170,9 @@ class Toolbox:
         """
         recall = self._recalls.get(call.name)
         if recall is not None:
-            return recall.handle(log, call.arguments)
+            answer = recall.handle(log, call.arguments)
+            # Of a view that is used as a log, the content is in the log behind it, to which a reference would not lead.
+            return answer if log.origin is None else replace(answer, characters=0)
         function = self._functions.get(call.name)
         if function is None:
             tool_names = ", ".join(sorted({*self._functions, *self._recalls})) or "none"

@@ -19,6 +19,7 @@ from ..decision.placeholders import CLEARED, MARK
 from ..decision.plan import Reason, ToolDefinition, describe
 from ..decision.replay import SessionReplay
 from ..decision.view import View
+from ..recall import as_shown
 from ..settings.budget import Budget
 from ..settings.resolved import Settings
 from ..settings.shares import Shares
@@ -179,7 +180,7 @@ def recounted(figures: UsageFigures, before: Settings, after: Settings) -> Usage
 
 
 def _untrimmed(session: Session, settings: Settings) -> SessionReplay:
-    replay = SessionReplay(session, settings.limits.boundless(), settings.measurer)
+    replay = SessionReplay(session, settings.limits.boundless(), settings.measurer, shown_as=as_shown)
     replay.update(session)
     return replay
 
