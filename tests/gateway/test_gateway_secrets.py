@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import context_window.gateway
 from context_window import ContextWindow, Extract, PriorityTrim, Strategy
 from context_window.cli import run
 from context_window.gateway.serve import client_command
@@ -123,6 +124,7 @@ def test_codex_gets_the_address_in_its_arguments(monkeypatch: pytest.MonkeyPatch
 
 
 def test_without_its_packages_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(context_window, "gateway", context_window.gateway)  # the import below puts another one in its place
     for name in [name for name in sys.modules if name.startswith("context_window.gateway")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
