@@ -99,17 +99,19 @@ def repaired(provider: Provider, body: Json) -> Repair:
     Raises:
         FormatError: It is no request of this provider, or a message cannot be read.
     """
-    found = violations_of(provider, body)
+    found = broken = violations_of(provider, body)
     mended = body
     places = [tuple(map(int, re.findall(r"\[(\d+)\]", violation.where))) for violation in found if violation.rule == MEDIA_RULE]
     if places:
         hashes = {each for place in places for each in media_at(body, provider, place)}
         mended = without_media(provider, mended, hashes)
-    if any(violation.rule == THINKING_RULE for violation in violations_of(provider, mended)):
+        broken = violations_of(provider, mended)
+    if any(violation.rule == THINKING_RULE for violation in broken):
         mended = without_thinking(provider, mended, len(mended[FIELDS[provider]]))
-    if violations_of(provider, mended):
+        broken = violations_of(provider, mended)
+    if broken:
         mended = mended_structure(provider, mended)
-    broken = violations_of(provider, mended) if found else []
+        broken = violations_of(provider, mended)
     still = {(violation.rule, violation.message) for violation in broken}
     return Repair(mended, [each for each in found if (each.rule, each.message) not in still], broken)
 

@@ -66,7 +66,8 @@ def status_line(status: object, *, colours: bool = False) -> str:
     """
     fields = _object(status)
     window = _object(fields.get("context_window"))
-    requests = list(_last_requests(fields.get("transcript_path")))
+    lines = _last_lines(fields.get("transcript_path"))
+    requests = list(_last_requests(lines))
     last = _request(window.get("current_usage")) or (requests[-1] if requests else None)
     size = _count(window.get("context_window_size"))
     parts = [_name(_object(fields.get("model")))]
@@ -77,7 +78,7 @@ def status_line(status: object, *, colours: bool = False) -> str:
     parts.append(_money(_object(fields.get("cost")).get("total_cost_usd")))
     parts.append(_gateway(os.environ.get("ANTHROPIC_BASE_URL", "")))
     if last is not None:
-        parts.append(_resume(fields, last))
+        parts.append(_resume(fields, last, lines))
     return " · ".join(part for part in parts if part) or "no request yet"
 
 
@@ -120,9 +121,9 @@ def _gateway(base_url: str) -> str:
     return f"{text}, outgrown: /compact before you leave it" if answer.get("outgrown") is True else text
 
 
-def _resume(fields: dict[str, Any], last: StatusRequest) -> str:
+def _resume(fields: dict[str, Any], last: StatusRequest, lines: list[bytes]) -> str:
     """Return what the next prompt costs because the provider's cache has forgotten it; empty while it has not."""
-    time, is_for_hour = _last_time(fields.get("transcript_path"))
+    time, is_for_hour = _last_time(lines)
     age = 0.0 if time is None else datetime.now(UTC).timestamp() - time
     if age <= (3_600 if is_for_hour else 300):
         return ""
@@ -135,9 +136,9 @@ def _resume(fields: dict[str, Any], last: StatusRequest) -> str:
     return f"the cache is {old} old: the next prompt writes {_thousands(last.filled)} tokens{money}"
 
 
-def _last_time(path: object) -> tuple[float | None, bool]:
-    """Return when the last answer in a transcript came, in Unix seconds, and True if its cache is kept for an hour."""
-    for line in reversed(list(_last_lines(path))):
+def _last_time(lines: list[bytes]) -> tuple[float | None, bool]:
+    """Return when the last answer in these lines of a transcript came, in Unix seconds, and True if its cache is kept for an hour."""
+    for line in reversed(lines):
         try:
             record = _object(json.loads(line))
             if record.get("type") == "assistant":
@@ -187,11 +188,11 @@ def _thousands(tokens: int) -> str:
     return f"{tokens / 1_000:.0f}k" if tokens < 999_500 else f"{tokens / 1_000_000:.2g}M"
 
 
-def _last_requests(path: object) -> Iterator[StatusRequest]:
-    """Yield the newest requests of the main conversation, oldest first. Nothing, if there is no such file or it cannot be read."""
+def _last_requests(lines: list[bytes]) -> Iterator[StatusRequest]:
+    """Yield the requests of the main conversation in these lines of a transcript, oldest first."""
     last_id = None
     last = None
-    for line in _last_lines(path):
+    for line in lines:
         try:
             record = _object(json.loads(line))
         except (ValueError, RecursionError):  # the first line may be cut off, the last may be half written
@@ -208,6 +209,7 @@ def _last_requests(path: object) -> Iterator[StatusRequest]:
 
 
 def _last_lines(path: object) -> list[bytes]:
+    """Return the last lines of a transcript; none if there is no such file or it cannot be read."""
     if not isinstance(path, str) or "\0" in path:
         return []
     try:

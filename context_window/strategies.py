@@ -195,15 +195,15 @@ class Extract(Composable):
         old_tokens, fresh_tokens = (sum(unit.tokens for unit in part) for part in (old, fresh))
         base = budget.total - old_tokens - fresh_tokens
         fresh_room = int(self.fresh * fresh_tokens)
-        if budget.kept is not None:
+        if budget.kept is None:
+            goal = min(int(self.room * window), budget.target) if budget.target < budget.trigger else budget.target
+            room = max(goal - base, int(LEAST_ROOM * window))
+            has_room = base + old_tokens + fresh_room <= MOST_FILLED * window and budget.target < budget.trigger
+        else:
             most = max(budget.kept // 4, budget.kept - taken)
-            if old and old_tokens + fresh_room <= most:
-                return [keep_lines(fresh, fresh_room, Reason.OVER_BUDGET)]
-            return [keep_lines(older, most // 2, Reason.OVER_BUDGET)]
-        if old and base + old_tokens + fresh_room <= MOST_FILLED * window and budget.target < budget.trigger:
-            return [keep_lines(fresh, fresh_room, Reason.OVER_BUDGET)]
-        goal = min(int(self.room * window), budget.target) if budget.target < budget.trigger else budget.target
-        return [keep_lines(older, max(goal - base, int(LEAST_ROOM * window)), Reason.OVER_BUDGET)]
+            room, has_room = most // 2, old_tokens + fresh_room <= most
+        chosen = keep_lines(fresh, fresh_room, Reason.OVER_BUDGET) if old and has_room else keep_lines(older, room, Reason.OVER_BUDGET)
+        return [chosen]
 
     def _older_units(self, units: Sequence[MeasuredUnit], window: int) -> list[MeasuredUnit]:
         """Return the units whose lines are chosen from, oldest first."""

@@ -184,14 +184,14 @@ class Coder:
         return [Think(f"Step {len(self.working)}."), *next(self._steps, [Say(DONE)])]
 
     def _summary(self) -> str:
-        """What was done: some two thousand tokens, as models write them for these requests."""
+        """What was done: some 2,500 tokens, as models write them for these requests."""
         done = self.files[: self.files.index(self._current) + 1] if self._current is not None else self.files
         rows = [
             f"- {file.path}: read it whole, ran its tests, changed line {file.number}, {file.old.strip()}, to {file.new.strip()}"
             for file in done
         ]
         rows += [f"- The new test of {file.path.name} fails still, since its limit is not read from the settings." for file in done]
-        return f"{TASK} {RULE}\n" + "\n".join((rows * 40)[: 8_000 // 120])
+        return f"{TASK} {RULE}\n" + "\n".join((rows * 40)[:66])
 
     def _work(self) -> Iterator[Sequence[Block]]:
         for number, file in enumerate(self.files):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.gateways import run_client
 from tests.support.stubs.anthropic import AnthropicStub
 from tests.support.stubs.openai_responses import OpenAIResponsesStub
 
@@ -93,17 +92,7 @@ def run_codex(program: Path, row: Row, requests: int) -> Figures:
 
 def _run(client: Sequence[str | Path], row: Row, folder: Path, variables: Mapping[str, str], upstream: str) -> None:
     gateway = [sys.executable, "-m", "context_window", "gateway", "--upstream", upstream, *(row.gateway or ()), "--"]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": os.pathsep.join(sys.path), **variables}
-    done = subprocess.run(
-        [*map(str, client)] if row.gateway is None else [*gateway, *map(str, client)],
-        env=environment,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = run_client([*client] if row.gateway is None else [*gateway, *client], folder, PATIENCE, **variables)
     if DONE not in done.stdout:
         raise SystemExit(f"{row.name}: the assistant broke off: {done.stdout[-1000:]}{done.stderr[-1000:]}")
     if row.gateway is not None:

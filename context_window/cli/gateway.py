@@ -178,13 +178,14 @@ def _spent_today() -> Decimal:
     """Return what the requests of today have cost, by the logs of all tools, in US dollars."""
     from datetime import datetime
 
-    from ..spend import choose, find_logs
+    from ..spend import choose
     from ..spend.tables import sum_of
     from .spend_reading import read_logs
 
-    if not find_logs():
+    try:
+        requests = read_logs((), no_cache=False, address=None).requests
+    except BadInputError:  # there are no logs
         return Decimal(0)
-    requests = read_logs((), no_cache=False, address=None).requests
     return sum_of("today", choose(requests, since=datetime.now().astimezone().date())).cost
 
 

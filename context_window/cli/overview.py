@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .output import show
+from .output import BadInputError, show
 from .spend import complain_of_faults
 from .spend_reading import read_logs
 
@@ -12,12 +12,12 @@ def show_overview() -> bool:
     from datetime import datetime
 
     from ..display.overview import overview_lines
-    from ..spend import find_logs
     from ..spend.overview import overview_of
 
-    if not find_logs():
+    try:
+        ledger = read_logs((), no_cache=False, address=None)
+    except BadInputError:  # there are no logs
         return False
-    ledger = read_logs((), no_cache=False, address=None)
     overview = overview_of(ledger.requests, datetime.now().astimezone().date())
     total = overview.periods[-1]
     lacking = f"The price of {total.unpriced:,} of {total.requests:,} requests is unknown; sums marked + lack it."

@@ -25,7 +25,7 @@ class AutoWindow:
 
     kept: int
     rewrite: int
-    lifetime: float = 300.0
+    lifetime: float
 
 
 @dataclass(frozen=True, slots=True)

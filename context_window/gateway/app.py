@@ -106,7 +106,6 @@ def gateway_app(
     windows = Windows(window, refusals, are_frozen=True)
     gateway = _Gateway(windows, by_name, ledger or GatewayLedger(), frozenset(hosts), largest_body, recorder, strict=strict, recall=recall)
     gateway.max_cost = None if max_cost is None else CostLimit(max_cost, spent_today)
-    gateway.history.savings = gateway.ledger.savings
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -162,7 +161,7 @@ class _Gateway:
     ) -> None:
         self._windows = windows
         self._upstreams = by_name
-        self.history, self.ledger = History(), ledger
+        self.history, self._ledger = History(ledger.savings), ledger
         self._hosts = hosts
         self._largest_body = largest_body
         self._strict = strict
@@ -180,7 +179,7 @@ class _Gateway:
 
         if (problem := foreign_problem(request, self._hosts)) is not None:
             return _refused(None, 403, problem)
-        return Response(metrics_text(self.ledger), media_type=CONTENT_TYPE)
+        return Response(metrics_text(self._ledger), media_type=CONTENT_TYPE)
 
     async def page(self, request: Request) -> Response:
         """Answer with the page, or with the part of it that has changed."""
@@ -243,9 +242,9 @@ class _Gateway:
             return self._unmanaged(upstream, error) or await send(body)
         if managed is None:
             return await send(body)
-        if self.max_cost is not None and (problem := self.max_cost.problem(self.ledger.savings.cost)) is not None:
+        if self.max_cost is not None and (problem := self.max_cost.problem(self._ledger.savings.cost)) is not None:
             return _refused(upstream, 402, problem)
-        managed = self.ledger.repairs.applied(managed)
+        managed = self._ledger.repairs.applied(managed)
         if self._recorder is not None:
             self._recorder.begin(request, body)
         watch = begin_watch(request, self.history, managed.conversation.model)
@@ -255,14 +254,14 @@ class _Gateway:
             content = await self._timed(fit)
         except UNFIT as error:
             return self._unmanaged(upstream, error) or await send(body)
-        self.ledger.add(len(body), len(content), shortened=content is not body)
+        self._ledger.add(len(body), len(content), shortened=content is not body)
         has_tool = managed.conversation.recall_tool is not None and content is not body
-        recalls = Recalls(self._windows, managed.wire, managed.conversation, self.ledger) if has_tool else None
+        recalls = Recalls(self._windows, managed.wire, managed.conversation, self._ledger) if has_tool else None
 
         def refit(sent: bytes, refusal: ModelError) -> Refitted | None:
             if isinstance(refusal, PromptTooLongError):
                 return Refitted(fit(refusal))
-            mended = self.ledger.repairs.mended(managed, sent, refusal)
+            mended = self._ledger.repairs.mended(managed, sent, refusal)
             return None if mended is None else Refitted(fitted_body(self._windows, mended[0], on_view=on_view), mended[1])
 
         return await send(content, refit, recalls)
@@ -282,10 +281,10 @@ class _Gateway:
     def _unmanaged(self, upstream: Upstream, error: Exception) -> Response | None:
         """Count a request that could not be fitted. Returns a strict gateway's refusal; None if the client's own body is sent."""
         if isinstance(error, ContextOverflowError):
-            self.ledger.savings.smallest = smallest = smallest_budget(error.needed)
-            if self.ledger.is_first(error):
+            self._ledger.savings.smallest = smallest = smallest_budget(error.needed)
+            if self._ledger.is_first(error):
                 _LOGGER.warning("%s", TOO_SMALL.format(error=error, smallest=smallest))
-        self.ledger.add_unmanaged(error)
+        self._ledger.add_unmanaged(error)
         return _refused(upstream, 400, f"the gateway cannot fit the conversation: {error}") if self._strict else None
 
     async def _timed(self, fit: Callable[[], bytes]) -> bytes:
@@ -293,7 +292,7 @@ class _Gateway:
         try:
             return await in_thread(fit)
         finally:
-            self.ledger.decision_seconds += time.perf_counter() - begun
+            self._ledger.decision_seconds += time.perf_counter() - begun
 
     async def _send(
         self,
@@ -330,11 +329,11 @@ class _Gateway:
         except httpx.InvalidURL as error:
             return _refused(upstream, 400, f"the gateway cannot use the address: {error}")
         except httpx.TransportError as error:
-            self.ledger.answers[upstream.name, 502] += 1
+            self._ledger.answers[upstream.name, 502] += 1
             return _refused(upstream, 502, f"the gateway cannot reach {upstream.name}: {type(error).__name__}")
         if answer is None:
             return Response(status_code=CLIENT_LEFT)
-        self.ledger.answers[upstream.name, answer.status] += 1
+        self._ledger.answers[upstream.name, answer.status] += 1
         if on_success is not None and answer.status == HTTPStatus.OK:
             on_success()
         answer = watched(request, answer)

@@ -167,9 +167,13 @@ class History:
         savings: Totals of all conversations since the start.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, savings: Savings | None = None) -> None:
+        """
+        Args:
+            savings: Where the totals are added up.
+        """
         self.version = 0
-        self.savings = Savings()
+        self.savings = Savings() if savings is None else savings
         self._by_id: OrderedDict[str, ConversationHistory] = OrderedDict()
         self._begun = 0
         self._lock = Lock()

@@ -91,7 +91,7 @@ class Savings:
     cost: Decimal = Decimal(0)
     managed: Decimal = Decimal(0)
     unmanaged: Decimal = Decimal(0)
-    own: dict[str, tuple[Decimal, Decimal]] | None = None
+    own: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
     trims: int = 0
     smallest: int = 0
     outgrown: set[int] = field(default_factory=set)
@@ -105,8 +105,8 @@ class Savings:
             self.managed += cost.managed
             self.unmanaged += cost.unmanaged
         if own is not None:
-            theirs, ours = (self.own or {}).get(own[0], (Decimal(0), Decimal(0)))
-            self.own = (self.own or {}) | {own[0]: (theirs + own[1], ours + cost.managed)}
+            theirs, ours = self.own.get(own[0], (Decimal(0), Decimal(0)))
+            self.own[own[0]] = theirs + own[1], ours + cost.managed
 
     @property
     def warning(self) -> str:
@@ -119,7 +119,7 @@ class Savings:
         """Return the savings in words; empty if no price is known."""
         if not self.unmanaged:
             return ""
-        parts = [f"{_compared(theirs - ours)} than with {name}'s own compaction" for name, (theirs, ours) in (self.own or {}).items()]
+        parts = [f"{_compared(theirs - ours)} than with {name}'s own compaction" for name, (theirs, ours) in self.own.items()]
         against = f" ({'; '.join(parts)})" if parts else ""
         saved, trims = self.unmanaged - self.managed, f"{self.trims:,} trim{'' if self.trims == 1 else 's'}"
         verb = f"saved about {_money(saved)} of" if saved >= 0 else f"cost about {_money(-saved)} more than"

@@ -19,12 +19,11 @@ from typing import Literal, TypeAlias
 from session.transcripts.reported_requests import Request
 
 from ..models import describe_model
+from ..spend.breaks import cached_prefix, is_outlived
 from ..spend.money import cost_of
 
 NewKind: TypeAlias = Literal["cache_write_1h", "cache_write", "input_tokens"]
 """How new tokens of a prompt are billed."""
-CACHE_SECONDS, HOUR = 300, 3_600
-"""Seconds for which providers keep a prompt in their cache: by default, and if asked for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +108,4 @@ def with_new(request: Request, kind: NewKind, tokens: int) -> Request:
 
 def is_cached(earlier: Request, request: Request) -> bool:
     """True if the earlier prompt was in the provider's cache when this request came."""
-    is_used = bool(earlier.cache_read or earlier.cache_write or earlier.cache_write_1h)
-    seconds = (request.time or 0) - (earlier.time or 0)
-    return is_used and seconds <= (HOUR if earlier.cache_write_1h else CACHE_SECONDS)
+    return bool(cached_prefix(earlier)) and not is_outlived(earlier, request)

@@ -9,6 +9,7 @@
    one process or in several; `rows.py` is what they hand back, and what `cache.py` keeps for the next run.
 3. `money.py` prices a request by the prices of its day.
 4. `tables.py` filters requests and sums them by day, week, month, project, model, tool, session or agent.
+5. `breaks.py` finds losses of the cache between two requests; `overview.py` sums them up for one screen.
 
 With the extra `fleet`, `remote.py` reads addresses such as `s3://…`, `cluster.py` reads on a Dask cluster, and `parquet.py` writes the
 requests as a Parquet file.

@@ -19,11 +19,10 @@ from itertools import pairwise
 
 from session.transcripts.reported_requests import Request
 
+from .breaks import cached_prefix, cost_of_break, is_outlived
 from .money import cost_of, rates_of
 from .tables import SpendRow, choose, spend_by, sum_of
 
-LIFETIME, HOUR = 300, 3_600
-"""Seconds that a provider's cache remembers a request: by default, and if it was written for an hour."""
 ALL = "all days"
 SMALLER = 0.67
 """A prompt of at most this part of the one before follows a compaction."""
@@ -115,22 +114,13 @@ def _thinking(request: Request) -> Decimal:
 
 def _rewritten(before: Request, now: Request) -> Decimal:
     """Return what it cost to write anew what the request before had in the cache; 0 if it was read."""
-    is_cached = before.cache_read or before.cache_write or before.cache_write_1h
-    if not is_cached or not before.session or 2 * now.cache_read >= before.prompt:
+    if not cached_prefix(before) or not before.session or 2 * now.cache_read >= before.prompt:
         return Decimal(0)
-    rates, total = rates_of(now), cost_of(now)
-    if rates is None or total is None:
-        return Decimal(0)
-    tokens = min(before.prompt, now.prompt) - now.cache_read
-    new = now.input_tokens + now.cache_write + now.cache_write_1h
-    paid = now.input_tokens * rates.input + now.cache_write * rates.cache_write + now.cache_write_1h * rates.cache_write_1h
-    price = paid / new if new else Decimal(0)
-    beyond = max(Decimal(0), tokens * (price - rates.cache_read))
-    return min(beyond, max(Decimal(0), total - _thinking(now)))
+    beyond = cost_of_break(now, min(before.prompt, now.prompt) - now.cache_read) or Decimal(0)
+    return max(Decimal(0), min(beyond, (cost_of(now) or Decimal(0)) - _thinking(now)))
 
 
 def _cause_of(before: Request, now: Request) -> Cause:
-    lifetime = HOUR if before.cache_write_1h else LIFETIME
-    if (now.time or 0) - (before.time or 0) > lifetime:
+    if is_outlived(before, now):
         return Cause.PAUSE
     return Cause.COMPACTION if now.prompt <= SMALLER * before.prompt else Cause.LOSS

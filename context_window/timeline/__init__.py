@@ -9,7 +9,7 @@
 2. `walk.py` reads the session once, with a fold that trims nothing, and keeps the sums at each request.
 3. `build.py` makes a point of each request. A report's prompt tokens are the point's total: what the local count lacks is overhead, as in
    a usage report. The last point is the request that would come next; its figures are those of the usage report.
-4. `breaks.py` compares each request's cache reads with what the one before it left in the cache.
+4. `spend/breaks.py` compares each request's cache reads with what the one before it left in the cache.
 """
 
 from .matches import LogReports, log_reports, reports_of_items

@@ -13,8 +13,8 @@ from session.transcripts.reported_requests import Request
 from ..decision.plan import describe
 from ..settings.budget import Budget
 from ..settings.usage_snapshot import rows_of
+from ..spend.breaks import Between, cause_of, cost_of_break, lost_tokens
 from ..spend.money import cost_of
-from .breaks import Between, cause_of, cost_of_break, lost_tokens
 from .matches import LogReports
 from .points import Marker, MarkerKind, Point, Timeline
 from .walk import WindowState, WindowWalk

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.gateways import bare, breaks, recall_ids
+from tests.support.gateways import bare, breaks, recall_ids, run_client
 from tests.support.stubs.answers import Call, Say, Think
 from tests.support.stubs.anthropic import AnthropicStub
 from tests.support.stubs.gemini import GeminiStub
@@ -99,17 +99,7 @@ def run_with_gateway(
         "--",
         *client,
     ]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path), **variables}
-    return subprocess.run(
-        command,
-        env=environment,
-        cwd=home,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    return run_client(command, home, PATIENCE, **variables)
 
 
 def check(done: subprocess.CompletedProcess[str], sent: list[list[Any]], *, recall: bool = False) -> None:
@@ -259,21 +249,11 @@ def test_a_session_of_claude_code_goes_on_without_the_gateway_after_a_compaction
         done = run_with_gateway([*client, TASK, *options], upstream, 60_000, tmp_path, **variables)
         assert done.returncode == 0, done.stderr
         model.steps = 0
-        grown = sum(len(json.dumps(request)) for request in stub.requests[-1:])
+        grown = len(json.dumps(stub.requests[-1]))
         compacted = run_with_gateway([*client, "--continue", "/compact", *options], upstream, 60_000, tmp_path, **variables)
         assert compacted.returncode == 0, compacted.stderr
-        environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ANTHROPIC_BASE_URL": stub.url, **variables}
         model.steps = TURNS
-        direct = subprocess.run(
-            [*client, "--continue", "Go on.", *options],
-            env=environment,
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        direct = run_client([*client, "--continue", "Go on.", *options], tmp_path, PATIENCE, ANTHROPIC_BASE_URL=stub.url, **variables)
     assert "All done." in direct.stdout
     assert len(json.dumps(stub.requests[-1]["messages"])) < grown / 2
     assert len(stub.answers) == len(stub.requests)

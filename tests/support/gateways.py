@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from context_window import ContextWindow
@@ -44,3 +48,24 @@ def bare(message: Any) -> Any:
     """Return a message of Anthropic's API as blocks without cache marks."""
     blocks = [{"type": "text", "text": message["content"]}] if isinstance(message["content"], str) else message["content"]
     return {**message, "content": [{name: value for name, value in block.items() if name != "cache_control"} for block in blocks]}
+
+
+def run_client(command: Sequence[str | Path], home: Path, patience: float, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run an assistant, or a gateway that starts one, in an empty home, which is also its folder.
+
+    Args:
+        command: The program and its arguments.
+        home: The home.
+        patience: Seconds that it may take.
+        variables: Its environment, besides what it needs to find programs and packages.
+    """
+    return subprocess.run(
+        [*map(str, command)],
+        env={"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": os.pathsep.join(sys.path), **variables},
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=patience,
+        check=False,
+    )

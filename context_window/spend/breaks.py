@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from session.transcripts.reported_requests import Request
 
-from ..spend.money import rates_of
+from .money import rates_of
 
 LEAST = 1024
 """Tokens: the smallest prefix that the large providers cache."""
@@ -48,6 +48,16 @@ def lost_tokens(before: Request, request: Request) -> int:
     return uncached if uncached >= LEAST else 0
 
 
+def pause_between(before: Request, request: Request) -> float:
+    """Return the seconds from one request to the next; 0 if they are not known."""
+    return 0.0 if before.time is None or request.time is None else request.time - before.time
+
+
+def is_outlived(before: Request, request: Request) -> bool:
+    """True if the cache had forgotten a request when the next one came."""
+    return pause_between(before, request) > (LONG_LIFETIME if before.cache_write_1h else LIFETIME)
+
+
 def cause_of(before: Request, request: Request, between: Between) -> str:
     """Return the reason of a cache break in words."""
     if before.agent != request.agent:
@@ -60,10 +70,8 @@ def cause_of(before: Request, request: Request, between: Between) -> str:
         return "another system prompt or other tools"
     if between.edited:
         return "edited history"
-    pause = 0.0 if before.time is None or request.time is None else request.time - before.time
-    lifetime = LONG_LIFETIME if before.cache_write_1h else LIFETIME
-    if pause > lifetime:
-        return f"a pause of {pause / 60:,.0f} minutes"
+    if is_outlived(before, request):
+        return f"a pause of {pause_between(before, request) / 60:,.0f} minutes"
     return UNKNOWN
 
 
