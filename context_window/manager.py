@@ -437,6 +437,17 @@ class ContextWindowManager:
         """
         return self._requests.accept_refusal(session, refusal)
 
+    def accept_count(self, session: Session, tokens: int) -> None:
+        """Let views of a session cost at most the budget by the provider's count, which was higher than the local one.
+
+        Unlike a reported usage (`record_usage`), it changes no figure. It holds until the manager's model changes.
+
+        Args:
+            session: The session; nothing may have been appended since its view was sent.
+            tokens: The provider's count of that view.
+        """
+        self._requests.accept_count(session, tokens)
+
     def withdraw_refusal(self, session: Session) -> None:
         """Show the images and documents again that were only guessed from a refusal, unless the model has answered since.
 

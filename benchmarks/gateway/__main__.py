@@ -12,6 +12,7 @@ from benchmarks.replay.sessions import recordings
 from benchmarks.sessions import conversation
 from session import Session
 
+from .budget import Excess, excess
 from .check import broken_promises
 from .conversations import FORMATS, growing
 from .cost import Cost, cost
@@ -91,6 +92,20 @@ def costs_of(plan: Plan) -> list[Cost]:
     ]
 
 
+def excesses_of(plan: Plan) -> list[Excess]:
+    """Return how far requests of recorded sessions go above their budget."""
+    replayed = (excess(each, percent / 100) for each in recordings() if each.tool in plan.recorded for percent in plan.percents)
+    return [each for each in replayed if each is not None]
+
+
+def print_excesses(excesses: Sequence[Excess]) -> None:
+    """Print the requests above their budget as Markdown."""
+    print("\n| session | budget | shortened requests | above it by more than 5 % | the largest, in parts of it |\n|---|--:|--:|--:|--:|")
+    for each in excesses:
+        name = each.name.split("/")[0] + (", held out" if each.held_out else "")
+        print(f"| {name} | {each.budget:,} | {len(each.managed)} | {len(each.above)} | {each.largest:.2f} |")
+
+
 def print_tables(latencies: Sequence[Latency], crowds: Sequence[Crowd], costs: Sequence[Cost]) -> None:
     """Print all figures as Markdown."""
     print(
@@ -120,13 +135,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark. Return 1 if a promise is broken."""
     parser = argparse.ArgumentParser(description="What the gateway costs: time, memory and the provider's cache.")
     parser.add_argument("--quick", action="store_true", help="small sizes, in one process; fails if a count or a ratio is broken")
-    parser.add_argument("--only", choices=("latency", "crowd", "cost"), help="one of the three parts")
+    parser.add_argument("--only", choices=("latency", "crowd", "cost", "budget"), help="one of the parts")
     options = parser.parse_args(arguments)
     plan = QUICK if options.quick else FULL
     latencies = latencies_of(plan) if options.only in (None, "latency") else []
     crowds = crowds_of(plan) if options.only in (None, "crowd") else []
     costs = costs_of(plan) if options.only in (None, "cost") else []
     print_tables(latencies, crowds, costs)
+    if options.only in (None, "budget"):
+        print_excesses(excesses_of(plan))
     broken = broken_promises(latencies, crowds, costs)
     print(*broken, sep="\n")
     return 1 if broken else 0

@@ -248,8 +248,7 @@ class _Gateway:
         if self._recorder is not None:
             self._recorder.begin(request, body)
         watch = begin_watch(request, self.history, managed.conversation.model)
-        on_view = None if watch is None else watch.remember_view
-        fit = partial(fitted_body, self._windows, managed, on_view=on_view)
+        fit = partial(fitted_body, self._windows, managed, watch=watch)
         try:
             content = await self._timed(fit)
         except UNFIT as error:
@@ -262,7 +261,7 @@ class _Gateway:
             if isinstance(refusal, PromptTooLongError):
                 return Refitted(fit(refusal))
             mended = self._ledger.repairs.mended(managed, sent, refusal)
-            return None if mended is None else Refitted(fitted_body(self._windows, mended[0], on_view=on_view), mended[1])
+            return None if mended is None else Refitted(fitted_body(self._windows, mended[0], watch=watch), mended[1])
 
         return await send(content, refit, recalls)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from starlette.requests import Request
 
 from ..model_errors import PromptTooLongError
 from ..recall import recall_tool
-from ..usage.view_figures import ViewFigures
 from .body_json import body_bytes
+from .watch import RequestWatch
 from .windows import Windows
 from .wire_format import Json, RequestConversation, WireFormat
 
@@ -36,10 +36,11 @@ def fitted_body(
     managed: ManagedRequest,
     refusal: PromptTooLongError | None = None,
     *,
-    on_view: Callable[[str, ViewFigures], object] | None = None,
+    watch: RequestWatch | None = None,
 ) -> bytes:
-    """Return the body to send: the client's own if the conversation fits."""
+    """Return the body to send: the client's own if the conversation fits. A watch is told of its view."""
     wire, conversation, fields, body = managed
+    on_view = None if watch is None else partial(watch.remember_view, partial(windows.note_count, wire, conversation))
     messages = windows.fit(wire, conversation, refusal, on_view)
     if messages is None:
         return body

@@ -56,7 +56,7 @@ class AnsweredRequest:
     @property
     def view_tokens(self) -> int:
         """Tokens of the request, as counted here."""
-        return self.figures.rows.overhead + sum(self.figures.rows.tokens)
+        return self.figures.tokens
 
     @property
     def log_tokens(self) -> int:

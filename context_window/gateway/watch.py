@@ -1,21 +1,23 @@
-"""`RequestWatch`: follows one request for the page, from its view to the end of its answers."""
+"""`RequestWatch`: follows one request, from its view to the end of its answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 
 from starlette.requests import Request
 
 from ..usage.view_figures import ViewFigures
-from .history import History
+from .history import History, reported_request
 from .relay import OpenAnswer
+from .unmanaged import prompt_tokens
 from .usage_reader import UsageReader
 from .wire_format import Json
 
 
 class RequestWatch:
-    """Adds a request to the history as soon as it is answered."""
+    """Adds a request to the history as soon as it is answered, and passes on the provider's count of it."""
 
     def __init__(self, history: History, client: str, model: str) -> None:
         """
@@ -26,11 +28,18 @@ class RequestWatch:
         """
         self._history, self._client, self._model = history, client, model
         self._view: tuple[str, ViewFigures] | None = None
+        self._on_count: Callable[[ViewFigures, int], object] | None = None
         self._report: Callable[[Json], None] | None = None
 
-    def remember_view(self, id: str, figures: ViewFigures) -> None:
-        """Take the conversation's id and the figures of the view that is sent. A smaller view after a refusal replaces it."""
-        self._view = id, figures
+    def remember_view(self, on_count: Callable[[ViewFigures, int], object], id: str, figures: ViewFigures) -> None:
+        """Take a view that is sent. A smaller view after a refusal replaces it.
+
+        Args:
+            on_count: Called with the figures and the provider's count, in tokens, once that is reported.
+            id: The conversation's id.
+            figures: The figures of the view.
+        """
+        self._view, self._on_count = (id, figures), on_count
 
     def follow(self, answer: OpenAnswer) -> None:
         """Add the request, and read the usage in its answer. Later answers belong to the same request: those to recalls."""
@@ -38,7 +47,13 @@ class RequestWatch:
             return
         if self._report is None:
             self._report = self._history.begin(self._view[0], self._client, self._model, self._view[1])
-        answer.watch(UsageReader(dict(answer.headers), self._report))
+        answer.watch(UsageReader(dict(answer.headers), partial(self._note_usage, self._report)))
+
+    def _note_usage(self, report: Callable[[Json], None], usage: Json) -> None:
+        if self._view is not None and self._on_count is not None and (counted := reported_request(usage, self._model, 0.0)) is not None:
+            self._on_count(self._view[1], prompt_tokens(counted))
+            self._on_count = None  # the next answer is to a request with what was recalled
+        report(usage)
 
 
 def begin_watch(request: Request, history: History, model: str) -> RequestWatch | None:

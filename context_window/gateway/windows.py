@@ -14,6 +14,7 @@ from ..integrations.conversation_tracker import ConversationTracker
 from ..integrations.past_refusals import RefusalMemory
 from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
+from ..requests.anthropic_request import allowed_tokens
 from ..settings.context_window import ContextWindow
 from ..usage.view_figures import ViewFigures
 from .body_json import json_bytes
@@ -87,6 +88,23 @@ class Windows:
         if not messages or (len(messages) == len(bare) and all(map(is_, messages, bare))):
             return None
         return marked_again(conversation.messages, bare, messages)
+
+    def note_count(self, wire: WireFormat, conversation: RequestConversation, figures: ViewFigures, tokens: int) -> None:
+        """Learn from the provider's count of a view that was sent, if it shows that later ones would go above the budget.
+
+        A small view shows little, and a window that is chosen by prices needs no exact count.
+
+        Args:
+            wire: The conversation's wire format.
+            conversation: A request's conversation.
+            figures: The figures of the view that was sent for it.
+            tokens: The provider's count of it.
+        """
+        tracker = self._tracker_for(wire, conversation)
+        allowed = allowed_tokens(tracker.budget, figures.tokens, tokens)
+        if self._window.max_tokens == "auto" or 2 * tokens < tracker.budget or 50 * allowed > 49 * figures.budget:
+            return
+        tracker.note_count(without_marks(conversation.messages), tokens, system=conversation.system)
 
     def recalled(self, wire: WireFormat, conversation: RequestConversation, arguments: str | Mapping[str, Any]) -> tuple[str, bool]:
         """Return the result of a recall call, as text, and True if it is an error. An image or a document is only named.

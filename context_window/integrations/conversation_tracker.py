@@ -30,7 +30,7 @@ from ..usage.view_figures import ViewFigures
 from ..validation import as_whole, check_amount
 from .message_adapter import MessageAdapter
 from .message_hashes import EMPTY_HASH, MessageHashes, extend_hash, hash_messages
-from .past_refusals import PastRefusal, RefusalMemory, continues, pause_now, refusal_now, refusals_of, start_of
+from .past_refusals import PastRefusal, RefusalMemory, continues, count_now, pause_now, refusal_now, refusals_of, start_of
 from .pauses import PAUSE, Pauses
 from .remembered import RememberedConversations
 from .tracked_conversation import TrackedConversation, item_ids
@@ -202,6 +202,22 @@ class ConversationTracker(Generic[M]):
         """Tokens that a request may cost."""
         return self._manager.total_budget
 
+    def note_count(self, messages: Sequence[M], tokens: int, *, system: str = "") -> None:
+        """Keep the provider's count of the request that `fit` returned for a conversation: later views allow for it.
+
+        Args:
+            messages: The whole conversation.
+            tokens: The count.
+            system: The system prompt, if it is sent outside the messages.
+        """
+        if self._refusals is None:
+            return
+        system_hash = hashlib.sha256(system.encode(errors="replace")).digest()
+        hashes = hash_messages(self._adapter, messages, [tracked.received for tracked in self._remembered.latest]).hashes
+        start = start_of(system_hash, hashes)
+        if (count := count_now(hashes, self._refusals.known(start) or (), tokens)) is not None:
+            self._refusals.add(start, count)
+
     def _may_compact(self, llm: Summarizer | None) -> bool:
         window = self._manager.context_window
         return window.compaction and (llm is not None or window.summary_llm is not None or summarize_of(window.strategy) is not None)
@@ -242,6 +258,8 @@ class ConversationTracker(Generic[M]):
                 appended = refusal.length_before
                 if refusal.is_pause:
                     tracked.now += PAUSE
+                elif refusal.is_count:
+                    self._manager.accept_count(tracked.session, refusal.tokens or 0)
                 else:
                     self._manager.accept_refusal(tracked.session, refusal.error())
                 tracked.refusals.append(refusal)

@@ -1,13 +1,15 @@
 """Refusals that other processes have seen, and their lessons, so that a conversation has one view wherever its next request arrives.
 
-A view is a function of the conversation, with two exceptions: after the provider refused a prompt as too long, later views are smaller; and
-after a pause in which its cache forgot the conversation, a window that chooses its size trims for nothing. A `RefusalMemory` keeps both. A
-process that has not seen them repeats them:
+A view is a function of the conversation, with three exceptions: after the provider refused a prompt as too long, later views are smaller;
+after a pause in which its cache forgot the conversation, a window that chooses its size trims for nothing; and once the provider has
+counted a prompt higher than the local count, totals start from its count. A `RefusalMemory` keeps all three. A process that has not seen
+them repeats them:
 
 1. A refusal is kept with the number of messages that the refused conversation had, their digest, and the provider's figures.
 2. The log is made up to that many messages, and the refusal is accepted as if it came now. Then the log goes on.
 3. A pause is kept likewise, with figures of 0. The log is made up to the message that came after it, which is younger than those before.
-4. A log that is already beyond a refusal is made again from the first message.
+4. A provider's count is kept likewise, with a limit of 0. It is reported for the log of these messages.
+5. A log that is already beyond a refusal is made again from the first message.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ LARGEST_FIGURE = 2**53
 
 
 class PastRefusal(NamedTuple):
-    """One refusal of a prompt as too long, or a pause before the last of its messages: then both figures are 0.
+    """One refusal of a prompt as too long, or the provider's count of one, or a pause before the last of its messages.
 
     Attributes:
         messages: Number of messages of the conversation then.
         number: How often this conversation had been refused before.
         digest: Hash of these messages.
-        tokens: The provider's count of the prompt; None if it gave none.
-        limit: The tokens that the provider allows; None if it gave none.
+        tokens: The provider's count of the prompt; None if it gave none; 0 for a pause.
+        limit: The tokens that the provider allows; None if it gave none; 0 for a count or a pause.
     """
 
     messages: int
@@ -43,6 +45,11 @@ class PastRefusal(NamedTuple):
     def is_pause(self) -> bool:
         """True for a pause."""
         return (self.tokens, self.limit) == (0, 0)
+
+    @property
+    def is_count(self) -> bool:
+        """True for a count of a prompt that was accepted."""
+        return bool(self.tokens) and self.limit == 0
 
     @property
     def length_before(self) -> int:
@@ -114,6 +121,20 @@ def refusal_now(hashes: Sequence[bytes], accepted: Sequence[PastRefusal], tokens
         return None
     messages = len(hashes) - 1
     return PastRefusal(messages, sum(refusal.messages == messages for refusal in accepted), hashes[-1], tokens, limit)
+
+
+def count_now(hashes: Sequence[bytes], refusals: Sequence[PastRefusal], tokens: int) -> PastRefusal | None:
+    """Return the provider's count of the whole conversation to be kept; None if it is impossible.
+
+    Args:
+        hashes: Hashes of the first messages, from none of them to all.
+        refusals: What is kept of the conversation.
+        tokens: The count.
+    """
+    if not 0 < tokens < LARGEST_FIGURE:
+        return None
+    messages = len(hashes) - 1
+    return PastRefusal(messages, sum(refusal.messages == messages for refusal in refusals), hashes[-1], tokens, 0)
 
 
 def continues(refusals: Sequence[PastRefusal], accepted: Sequence[PastRefusal], length: int) -> bool:

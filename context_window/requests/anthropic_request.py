@@ -68,6 +68,18 @@ class AnthropicRequests:
             return self._refusals.accept(log, None if sent_view is log else sent_view, refusal)
         return self._lower(log, refusal)
 
+    def accept_count(self, session: Session, tokens: int) -> None:
+        """Lower the budget of a session's views by what the provider counted more than the local count, if that is less than now.
+
+        Args:
+            session: The session whose view was sent.
+            tokens: The provider's count of it.
+        """
+        log, settings = log_of(session), self._active.current
+        lowered = allowed_tokens(settings.budget.tokens, self._sessions.cost(log, settings), tokens)
+        if lowered < self._sessions.limits_for(log, settings).budget:
+            self._sessions.state(log).lowered = LoweredBudget(lowered, settings.budget)
+
     def _lower(self, log: Session, refusal: PromptTooLongError) -> bool:
         settings, state = self._active.current, self._sessions.state(log)
         cost, before = self._sessions.cost(log, settings), state.lowered
@@ -87,6 +99,19 @@ class AnthropicRequests:
             tokens,
         )
         return True
+
+
+def allowed_tokens(budget: int, local_tokens: int, tokens: int) -> int:
+    """Return the local tokens that a view may cost for the provider to count the budget: it is smaller by the difference of the counts.
+
+    Views that grow have larger differences, which later reports tell. At least a quarter of the budget is left.
+
+    Args:
+        budget: Tokens of the budget.
+        local_tokens: Tokens of a view that was sent, by the local count.
+        tokens: The provider's count of it.
+    """
+    return max(budget // 4, budget - max(0, tokens - local_tokens))
 
 
 def lower_budget(local_tokens: int, tokens: int | None, limit: int | None) -> int:

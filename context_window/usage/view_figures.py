@@ -31,6 +31,11 @@ class ViewFigures:
     freed: int
     kinds: Kinds
 
+    @property
+    def tokens(self) -> int:
+        """Tokens of the view, as counted here."""
+        return self.rows.overhead + sum(self.rows.tokens)
+
 
 def figures_of(view: View) -> ViewFigures:
     """Return the figures of a decided view. Nothing is counted for it."""

@@ -16,6 +16,7 @@ from context_window import ContextWindow
 from context_window.gateway.shared_refusals import SharedRefusals
 from context_window.gateway.windows import UNFIT, Windows
 from context_window.model_errors import PromptTooLongError
+from context_window.usage.view_figures import ViewFigures
 from tests.gateway.test_gateway_http import post, says, upstream_that
 from tests.gateway.test_gateway_properties import CASES, Step, WireCase, in_every_format, steps
 from tests.support.gateways import breaks, gateway
@@ -27,10 +28,10 @@ ANTHROPIC = CASES["anthropic"]
 
 
 class Provider:
-    """Refuses prompts over a limit that the gateways do not know."""
+    """Refuses prompts over a limit that the gateways do not know. What it accepts it counts, if it has a ratio, higher than they do."""
 
-    def __init__(self, limit: int, *, says_figures: bool) -> None:
-        self.limit, self.says_figures, self.refused = limit, says_figures, 0
+    def __init__(self, limit: int, *, says_figures: bool, ratio: int = 0) -> None:
+        self.limit, self.says_figures, self.refused, self.ratio = limit, says_figures, 0, ratio
 
     def refusal(self, body: Json) -> PromptTooLongError | None:
         tokens = len(json.dumps(body)) // 3
@@ -45,14 +46,17 @@ def accepted(windows: Windows, case: WireCase, body: Json, provider: Provider) -
     """Return the request that a gateway sends last: the second one, if the first is refused."""
     wire, conversation = case.wire, case.wire.conversation(case.path, body)
     assert conversation is not None
-    messages = windows.fit(wire, conversation)
+    views: list[ViewFigures] = []
+    messages = windows.fit(wire, conversation, on_view=lambda _, figures: views.append(figures))
     sent = body if messages is None else wire.with_messages(body, messages)
     if (refusal := provider.refusal(sent)) is not None:
         try:
-            messages = windows.fit(wire, conversation, refusal)
+            messages = windows.fit(wire, conversation, refusal, on_view=lambda _, figures: views.append(figures))
         except UNFIT:
             return sent
         sent = body if messages is None else wire.with_messages(body, messages)
+    if provider.ratio:
+        windows.note_count(wire, conversation, views[-1], views[-1].tokens * provider.ratio // 10)
     return sent
 
 
@@ -63,15 +67,16 @@ def accepted(windows: Windows, case: WireCase, body: Json, provider: Provider) -
     conversation=steps,
     limit=st.integers(300, 2_500),
     says_figures=st.booleans(),
+    ratio=st.sampled_from([0, 8, 12, 20]),
     order=st.lists(st.tuples(st.integers(0, WORKERS - 1), st.booleans()), min_size=14, max_size=14),
 )
 def test_workers_that_share_refusals_send_what_one_worker_would(
-    case: WireCase, conversation: list[Step], limit: int, says_figures: bool, order: list[tuple[int, bool]]
+    case: WireCase, conversation: list[Step], limit: int, says_figures: bool, ratio: int, order: list[tuple[int, bool]]
 ) -> None:
     """Whichever worker gets a request, and whether it has just started: every request is the one that a single worker sends, which has
-    seen all of them. No worker is refused for what another one was refused for."""
+    seen all of them, the provider's refusals and its counts. No worker is refused for what another one was refused for."""
     window = ContextWindow(max_tokens=3_000, keep_first_message=True)
-    alone, shared = Provider(limit, says_figures=says_figures), Provider(limit, says_figures=says_figures)
+    alone, shared = (Provider(limit, says_figures=says_figures, ratio=ratio) for _ in range(2))
     with tempfile.TemporaryDirectory() as folder:
         refusals = SharedRefusals(str(Path(folder, "r.db")), wait_seconds=60.0)
         single, workers = Windows(window), [Windows(window, refusals) for _ in range(WORKERS)]
