@@ -22,7 +22,7 @@ __all__ = ["LiteLLMHook"]
 _LOGGER = logging.getLogger(__name__)
 
 _CHAT = openai_chat.ChatWire(), openai_chat.PATH
-_RESPONSES = openai_responses.ResponsesWire(), openai_responses.PATH
+_RESPONSES = openai_responses.ResponsesWire(), openai_responses.ResponsesWire.path
 _ANTHROPIC = anthropic_messages.AnthropicWire(), anthropic_messages.PATHS[0]
 _WIRES: dict[str, tuple[WireFormat, str]] = {
     "completion": _CHAT,

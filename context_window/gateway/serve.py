@@ -7,15 +7,16 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import PurePath
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import uvicorn
 from starlette.applications import Starlette
 
 from ..errors import ContextWindowError
-from .upstreams import WIRE_FORMATS
+from .clients import started
 
 BACKLOG = 2_048
 """Connections that wait to be accepted."""
@@ -83,11 +84,6 @@ def serving(app: Starlette, listener: socket.socket) -> Iterator[None]:
         thread.join()
 
 
-SETTINGS = {"ENABLE_TOOL_SEARCH": "true"}
-"""Variables that clients get unless the user has set them. With an address that is not Anthropic's, Claude Code sends the definitions of
-all tools of MCP servers in every request; this lets it search for tools as it does otherwise."""
-
-
 def run_client(command: Sequence[str], address: str) -> int:
     """Run a client that sends its requests to the gateway. Returns its exit code.
 
@@ -98,39 +94,16 @@ def run_client(command: Sequence[str], address: str) -> int:
     Raises:
         OSError: There is no such program.
     """
-    environment = {**SETTINGS, **os.environ, **client_variables(address)}
     previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's, which shares the terminal
     try:
         # The client must not inherit that: its own handling of Ctrl-C is to work as always.
         start = _default_interrupt if os.name == "posix" else None
-        code = subprocess.Popen(client_command(command, address), env=environment, preexec_fn=start).wait()  # noqa: PLW1509, S603
+        with TemporaryDirectory(prefix="context-window-") as folder:
+            client = started(command, address, os.environ, Path(folder))
+            code = subprocess.Popen(client.command, env=client.variables, preexec_fn=start).wait()  # noqa: PLW1509, S603
     finally:
         signal.signal(signal.SIGINT, previous)
     return code if code >= 0 else 128 - code
-
-
-def client_variables(address: str) -> Mapping[str, str]:
-    """Return the variables of the environment by which clients find the gateway.
-
-    Args:
-        address: The gateway's URL.
-    """
-    return {variable: f"{address}/{wire.name}{rest}" for wire in WIRE_FORMATS for variable, rest in wire.variables.items()}
-
-
-def client_command(command: Sequence[str], address: str) -> list[str]:
-    """Return the command with the gateway's address in its arguments, for a client that does not read it from the environment: Codex.
-
-    Args:
-        command: The program and its arguments.
-        address: The gateway's URL.
-    """
-    program, *arguments = command
-    if PurePath(program).stem.lower() != "codex":
-        return list(command)
-    key = 'env_key="OPENAI_API_KEY"' if os.environ.get("OPENAI_API_KEY") else "requires_openai_auth=true"  # the key of `codex login`
-    provider = f'{{name="gateway",base_url="{address}/openai/v1",wire_api="responses",{key}}}'
-    return [program, "-c", 'model_provider="gateway"', "-c", f"model_providers.gateway={provider}", *arguments]
 
 
 def _default_interrupt() -> None:

@@ -10,10 +10,10 @@ from ..errors import ArgumentError
 from .anthropic_messages import AnthropicWire
 from .google_contents import GoogleWire
 from .openai_chat import ChatWire
-from .openai_responses import ResponsesWire
+from .openai_responses import ChatGPTWire, ResponsesWire
 from .wire_format import WireFormat
 
-WIRE_FORMATS: tuple[WireFormat, ...] = (AnthropicWire(), ChatWire(), ResponsesWire(), GoogleWire())
+WIRE_FORMATS: tuple[WireFormat, ...] = (AnthropicWire(), ChatWire(), ResponsesWire(), ChatGPTWire(), GoogleWire())
 
 
 @dataclass(frozen=True, slots=True)

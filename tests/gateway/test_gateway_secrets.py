@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tomllib
 from base64 import b64encode
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +15,6 @@ import pytest
 import context_window.gateway
 from context_window import ContextWindow, Extract, PriorityTrim, Strategy
 from context_window.cli import run
-from context_window.gateway.serve import client_command
 from tests.gateway.test_gateway_http import long_body, says, upstream_that
 from tests.support.pictures import png
 
@@ -86,7 +84,7 @@ def test_images_have_a_cap_if_it_is_set(images: int | None, sent: int, tmp_path:
     ("line", "problem"),
     [
         (["--upstream", "openai"], "needs a name and an address"),
-        (["--upstream", "other=http://a"], "the names are anthropic, openai, google"),
+        (["--upstream", "other=http://a"], "the names are anthropic, openai, chatgpt, google"),
         (["--upstream", "openai=file:///etc"], "pass an address such as"),
         (["--host", "203.0.113.1"], "cannot listen at 203.0.113.1"),
         (["--port", "70000"], "70000"),
@@ -108,19 +106,6 @@ def test_conversations_keep_their_most_valuable_lines_unless_told_otherwise(
     monkeypatch.setattr(import_module("context_window.gateway.app"), "gateway_app", lambda window, **_: windows.append(window))
     assert run(["gateway", "--host", "203.0.113.1", *line]) == 2  # nobody can listen there
     assert [window.strategy for window in windows] == [strategy]
-
-
-def test_codex_gets_the_address_in_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not read one from the environment."""
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    command = client_command(["/usr/bin/codex", "exec", "Hi"], "http://127.0.0.1:1")
-    assert [command[0], *command[-2:]] == ["/usr/bin/codex", "exec", "Hi"]
-    values = tomllib.loads("\n".join(value for value in command if "=" in value))
-    own = {"name": "gateway", "base_url": "http://127.0.0.1:1/openai/v1", "wire_api": "responses", "env_key": "OPENAI_API_KEY"}
-    assert values == {"model_provider": "gateway", "model_providers": {"gateway": own}}
-    monkeypatch.delenv("OPENAI_API_KEY")
-    assert "requires_openai_auth=true" in " ".join(client_command(["codex"], "http://127.0.0.1:1"))
-    assert client_command(["claude", "-p"], "http://127.0.0.1:1") == ["claude", "-p"]
 
 
 def test_without_its_packages_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

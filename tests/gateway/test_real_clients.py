@@ -2,7 +2,9 @@
 
 Their programs are no dependency of the project, and want no network here:
 
-    npm install --prefix FOLDER @anthropic-ai/claude-code @openai/codex opencode-ai @google/gemini-cli @mariozechner/pi-coding-agent
+    npm install --prefix FOLDER @anthropic-ai/claude-code @openai/codex opencode-ai @google/gemini-cli @mariozechner/pi-coding-agent \\
+        @qwen-code/qwen-code
+    python -m venv FOLDER/aider && FOLDER/aider/bin/pip install aider-chat
     unshare -rn sh -c 'ip link set lo up && CONTEXT_WINDOW_CLIENTS=FOLDER python -m pytest tests/gateway/test_real_clients.py'
 
 An npm that runs no scripts of packages leaves two of them to you: `node install.cjs` in the folder of Claude Code, and
@@ -11,11 +13,14 @@ An npm that runs no scripts of packages leaves two of them to you: `node install
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +47,8 @@ pytestmark = pytest.mark.skipif(
 
 
 def program(name: str) -> str:
-    path = Path(FOLDER or "", "node_modules", ".bin", name)
-    if not path.exists():
+    paths = [Path(FOLDER or "", "node_modules", ".bin", name), Path(FOLDER or "", name, "bin", name)]
+    if (path := next(filter(Path.exists, paths), None)) is None:
         pytest.skip(f"{name} is not installed there")
     return str(path)
 
@@ -167,10 +172,33 @@ def test_codex_counts_for_twenty_turns(tmp_path: Path, recall: bool) -> None:
         check_recalls(model, stub.requests, done.stdout)
 
 
+def test_codex_counts_for_twenty_turns_with_a_login_to_chatgpt(tmp_path: Path) -> None:
+    """Its requests go to the server of these logins, with the login's token, over HTTP. No request is refused."""
+    write_chatgpt_login(tmp_path)
+    away = 'chatgpt_base_url="http://127.0.0.1:9/backend-api"'  # what it asks besides, and waits for
+    options = ["-c", away, "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--model", "gpt-5"]
+    client = [program("codex"), "exec", *options, TASK]
+    with OpenAIResponsesStub(Model("exec_command", "cmd"), path="/responses") as stub:
+        done = run_with_gateway(client, f"chatgpt={stub.url}", 40_000, tmp_path, CODEX_HOME=str(tmp_path))
+    assert len(stub.answers) == len(stub.requests)
+    assert "All done." in done.stdout
+    check(done, [request["input"] for request in stub.requests])
+
+
+def write_chatgpt_login(home: Path) -> None:
+    """Write what Codex keeps of a login. Its tokens are made up, and as if they were from now."""
+    account = {"chatgpt_account_id": "account", "chatgpt_plan_type": "plus"}
+    claims = {"email": "somebody@example.org", "exp": int(time.time()) + 86_400, "https://api.openai.com/auth": account}
+    part = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+    token = f"e30.{part}.e30"
+    tokens = {"id_token": token, "access_token": token, "refresh_token": "r", "account_id": "account"}
+    login = {"auth_mode": "chatgpt", "OPENAI_API_KEY": None, "tokens": tokens, "last_refresh": datetime.now(UTC).isoformat()}
+    (home / "auth.json").write_text(json.dumps(login), encoding="utf-8")
+
+
 def test_opencode_counts_for_twenty_turns(tmp_path: Path) -> None:
-    """No request is refused, and the prefix is broken a few times only. Its configuration takes the address from the environment."""
-    provider = {"anthropic": {"options": {"baseURL": "{env:ANTHROPIC_BASE_URL}/v1"}}}
-    (tmp_path / "opencode.json").write_text(json.dumps({"provider": provider, "permission": "allow"}), encoding="utf-8")
+    """No request is refused, and the prefix is broken a few times only. Its configuration names no address."""
+    (tmp_path / "opencode.json").write_text(json.dumps({"permission": "allow"}), encoding="utf-8")
     client = [program("opencode"), "run", "--model", "anthropic/claude-sonnet-4-5", TASK]
     names = ("MODELS_FETCH", "AUTOUPDATE", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
     variables = {"ANTHROPIC_API_KEY": "made up", **{f"OPENCODE_DISABLE_{name}": "1" for name in names}}
@@ -221,17 +249,38 @@ def test_gemini_cli_counts_for_twenty_turns(tmp_path: Path, recall: bool) -> Non
 
 
 def test_pi_counts_for_twenty_turns(tmp_path: Path) -> None:
-    """No request is refused, and the prefix is broken a few times only. Its configuration is written once the address is known."""
-    (tmp_path / ".pi" / "agent").mkdir(parents=True)
-    providers = '{"providers": {"anthropic": {"baseUrl": "%s"}}}'
-    write = f'printf \'{providers}\' "$ANTHROPIC_BASE_URL" > "$HOME/.pi/agent/models.json"'
-    pi = [program("pi"), "-p", "--provider", "anthropic", "--model", "claude-sonnet-4-5", "--no-session", TASK]
+    """No request is refused, and the prefix is broken a few times only. It has no configuration."""
+    client = [program("pi"), "-p", "--provider", "anthropic", "--model", "claude-sonnet-4-5", "--no-session", TASK]
     with AnthropicStub(Model("bash", "command")) as stub:
-        client = ["sh", "-c", f'{write} && exec "$@"', "sh", *pi]
         done = run_with_gateway(client, f"anthropic={stub.url}", 40_000, tmp_path, ANTHROPIC_API_KEY="made up", PI_OFFLINE="1")
         sent = [[bare(message) for message in request["messages"]] for request in stub.requests]
     check(done, sent)
     assert "All done." in done.stdout
+
+
+def test_qwen_code_counts_for_twenty_turns(tmp_path: Path) -> None:
+    """No request is refused, and the prefix is broken a few times only. It has no settings."""
+    model = Model("run_shell_command", "command", description="Counts")
+    with OpenAIChatStub(model) as stub:
+        variables = {"OPENAI_API_KEY": "made up", "OPENAI_MODEL": "gpt-4.1"}
+        done = run_with_gateway([program("qwen"), "-p", TASK, "--yolo"], f"openai={stub.url}", 32_000, tmp_path, **variables)
+        sent = [request["messages"] for request in stub.requests]
+    assert len(stub.answers) == len(stub.requests)
+    check(done, sent)
+    assert "All done." in done.stdout
+
+
+@pytest.mark.parametrize(("provider", "model"), [("openai", "gpt-4.1"), ("anthropic", "claude-sonnet-4-5")])
+def test_aider_asks_through_the_gateway(tmp_path: Path, provider: str, model: str) -> None:
+    """It has no settings, and calls no tools."""
+    client = [program("aider"), "--message", "Hi", "--model", model, "--yes-always", "--no-git", "--no-check-update", "--analytics-disable"]
+    stubs: dict[str, Any] = {"openai": OpenAIChatStub, "anthropic": AnthropicStub}
+    with stubs[provider](lambda _: [Say("Nothing to change.")]) as stub:
+        variables = {"OPENAI_API_KEY": "made up", "ANTHROPIC_API_KEY": "made up"}
+        done = run_with_gateway(client, f"{provider}={stub.url}", 32_000, tmp_path, **variables)
+    assert (done.returncode, len(stub.answers)) == (0, len(stub.requests))
+    assert "Nothing to change." in done.stdout
+    assert "1 requests" in done.stderr
 
 
 def test_a_session_of_claude_code_goes_on_without_the_gateway_after_a_compaction(tmp_path: Path) -> None:

@@ -71,14 +71,15 @@ class _Given:
 
 
 class OpenAIResponsesStub(Stub):
-    """`POST /v1/responses`; the client's base URL is `stub.url + "/v1"`."""
+    """`POST /v1/responses`; the client's base URL is `stub.url + "/v1"`. The server of logins to ChatGPT has another path."""
 
     largest = 512 * 1024 * 1024
     incomplete: str | None = None
     """Why every answer is incomplete; None for whole answers."""
 
-    def __init__(self, script: Script | None = None, *, cache_minimum: int = 1024) -> None:
+    def __init__(self, script: Script | None = None, *, cache_minimum: int = 1024, path: str = "/v1/responses") -> None:
         super().__init__(script)
+        self._path = path
         self._cache = PrefixCache(cache_minimum)
         self._given: dict[str, _Given] = {}
 
@@ -94,7 +95,7 @@ class OpenAIResponsesStub(Stub):
 
     def serve(self, path: str, headers: Mapping[str, str], body: Body) -> Body:
         """A response."""
-        if path != "/v1/responses":
+        if path != self._path:
             raise Refusal(f"Invalid URL (POST {path})", status=404)
         check_headers(headers)
         check_parameters(body, PARAMETERS, ("model", "input"))
