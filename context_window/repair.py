@@ -23,7 +23,7 @@ from session.providers import Violation, validate_anthropic, validate_google, va
 from session.providers.additions import CLOSING
 from session.session import Session
 
-from .model_errors import ModelError, PartRefusedError
+from .model_errors import ModelError, PartRefusedError, PromptTooLongError
 from .recall import Provider
 
 Json: TypeAlias = dict[str, Any]
@@ -44,18 +44,26 @@ _STRUCTURE = re.compile(
 )
 
 
+_TOO_MUCH = re.compile(r"too (?:much|many) (?:media|images|documents)|pdf pages may be provided", re.IGNORECASE)
+BODY_TOO_LARGE = 413
+"""Status of the answer to a body with too many bytes."""
+
+
 class Cause(StrEnum):
     """Why a request was refused, in words for the user."""
 
     THINKING = "thinking that the provider did not accept"
     MEDIA = "an image or a document that it could not read"
+    AMOUNT = "more images or documents than it takes at once"
     STRUCTURE = "calls, results, roles or blank texts"
 
 
 def cause_of(error: ModelError) -> Cause | None:
     """Return the cause that a refusal names; None if it names none that can be mended."""
     if isinstance(error, PartRefusedError):
-        return Cause.MEDIA
+        return Cause.AMOUNT if _TOO_MUCH.search(error.reason) else Cause.MEDIA
+    if isinstance(error, PromptTooLongError):
+        return Cause.AMOUNT if error.status == BODY_TOO_LARGE else None
     if _THINKING.search(error.reason):
         return Cause.THINKING
     return Cause.STRUCTURE if _STRUCTURE.search(error.reason) else None
@@ -105,6 +113,9 @@ def repaired(provider: Provider, body: Json) -> Repair:
     if places:
         hashes = {each for place in places for each in media_at(body, provider, place)}
         mended = without_media(provider, mended, hashes)
+        broken = violations_of(provider, mended)
+    if any(violation.rule == MEDIA_RULE for violation in broken):  # each can be read: there are too many
+        mended = without_media(provider, mended, older_media(mended, provider))
         broken = violations_of(provider, mended)
     if any(violation.rule == THINKING_RULE for violation in broken):
         mended = without_thinking(provider, mended, len(mended[FIELDS[provider]]))
@@ -214,6 +225,19 @@ def media_at(body: Json, provider: Provider, place: Sequence[int] | None) -> set
     return found or _media_in(body[FIELDS[provider]])
 
 
+def older_media(body: Json, provider: Provider) -> set[bytes]:
+    """Return hashes of the older images and documents of a request: those before the newest ones that have half of all bytes."""
+    found = _media_of(body[FIELDS[provider]])
+    sizes = [len(json.dumps(block)) for block in found]
+    kept = 0
+    for number in range(len(found) - 1, -1, -1):
+        kept += sizes[number]
+        if 2 * kept > sum(sizes):
+            newest = {_hash_of(block) for block in found[number + 1 :]}
+            return {_hash_of(block) for block in found[: number + 1]} - newest
+    return set()
+
+
 def without_media(provider: Provider, body: Json, hashes: Collection[bytes]) -> Json:
     """Return a request with a text in place of these images and documents."""
     text = (
@@ -223,11 +247,16 @@ def without_media(provider: Provider, body: Json, hashes: Collection[bytes]) -> 
 
 
 def _media_in(value: Any) -> set[bytes]:
+    return set(map(_hash_of, _media_of(value)))
+
+
+def _media_of(value: Any) -> list[Json]:
+    """Return the images and documents in a value, in their order."""
     if isinstance(value, list):
-        return {found for member in value for found in _media_in(member)}
+        return [found for member in value for found in _media_of(member)]
     if not isinstance(value, dict):
-        return set()
-    return {_hash_of(value)} if _is_medium(value) else {found for member in value.values() for found in _media_in(member)}
+        return []
+    return [value] if _is_medium(value) else [found for member in value.values() for found in _media_of(member)]
 
 
 def _replaced(value: Any, hashes: Collection[bytes], text: Json) -> Any:

@@ -258,10 +258,10 @@ class _Gateway:
         recalls = Recalls(self._windows, managed.wire, managed.conversation, self._ledger) if has_tool else None
 
         def refit(sent: bytes, refusal: ModelError) -> Refitted | None:
-            if isinstance(refusal, PromptTooLongError):
-                return Refitted(fit(refusal))
             mended = self._ledger.repairs.mended(managed, sent, refusal)
-            return None if mended is None else Refitted(fitted_body(self._windows, mended[0], watch=watch), mended[1])
+            if mended is None:
+                return Refitted(fit(refusal)) if isinstance(refusal, PromptTooLongError) else None
+            return Refitted(fitted_body(self._windows, mended[0], watch=watch), mended[1])
 
         return await send(content, refit, recalls)
 

@@ -59,6 +59,12 @@ class AnsweredRequest:
         return self.figures.tokens
 
     @property
+    def size(self) -> Json:
+        """The request's tokens and those that it may have: by the provider's count, if that was reported and is higher."""
+        more = 0 if self.reported is None else max(0, prompt_tokens(self.reported) - self.view_tokens)
+        return {"view": self.view_tokens + more, "limit": self.figures.budget + more}
+
+    @property
     def log_tokens(self) -> int:
         """Tokens of the request with the whole conversation, as counted here."""
         return self.view_tokens + self.figures.freed
@@ -219,7 +225,7 @@ class History:
         """
         _, conversations = self.snapshot()
         chosen = next(filter(_is_main, conversations), conversations[0] if conversations else None)
-        shown: Json = {} if chosen is None else {"view": chosen.requests[-1].view_tokens, "limit": chosen.requests[-1].figures.budget}
+        shown: Json = {} if chosen is None else chosen.requests[-1].size
         savings = self.savings
         money = {"cost": float(savings.managed), "without": float(savings.unmanaged)}
         return {**shown, **money, "trims": savings.trims, "outgrown": bool(savings.outgrown), "smallest": savings.smallest}

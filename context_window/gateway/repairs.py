@@ -13,7 +13,7 @@ from session.errors import FormatError
 
 from ..model_errors import ModelError, PartRefusedError
 from ..recall import Provider
-from ..repair import Cause, cause_of, media_at, mended_structure, without_media, without_thinking
+from ..repair import Cause, cause_of, media_at, mended_structure, older_media, without_media, without_thinking
 from .body_json import body_bytes, json_bytes, object_of
 from .cache_marks import marked_again, without_marks
 from .fitted_body import ManagedRequest
@@ -91,6 +91,8 @@ class Repairs:
             case Cause.MEDIA:
                 place = error.place if isinstance(error, PartRefusedError) else None
                 remedy = before._replace(media=before.media | media_at(object_of(sent) or managed.fields, provider, place))
+            case Cause.AMOUNT:
+                remedy = before._replace(media=before.media | older_media(object_of(sent) or managed.fields, provider))
             case None:
                 return None
         mended = None if remedy == before else _mended(managed, remedy)

@@ -332,7 +332,7 @@ def test_only_known_upstreams_can_be_reached(path: str) -> None:
     with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, 8_000) as address:
         answer = post(address, path)
     assert (answer.status_code, upstream.bodies) == (404, [])
-    assert "addresses here begin with the provider's name: anthropic, openai, google" in answer.json()["error"]["message"]
+    assert "addresses here begin with the provider's name: anthropic, openai, chatgpt, google" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("urls", [{"other": "http://a"}, {"openai": "ftp://a"}, {"openai": "http://"}, {"openai": "http://u:p@a"}])

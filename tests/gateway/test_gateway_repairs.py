@@ -26,6 +26,7 @@ from context_window.repair import (
     media_at,
     mended_structure,
     provider_of,
+    repaired,
     violations_of,
     without_media,
     without_thinking,
@@ -41,6 +42,7 @@ from tests.support.stubs.answers import Say
 from tests.support.stubs.anthropic import AnthropicStub
 from tests.support.stubs.openai_chat import OpenAIChatStub
 from tests.support.stubs.openai_responses import OpenAIResponsesStub
+from tests.support.stubs.server import Refusal
 
 Json = dict[str, Any]
 MODEL = "claude-sonnet-5-5"
@@ -112,6 +114,42 @@ def test_the_client_never_sees_the_refusal(messages: Sequence[Json]) -> None:
         earlier, later = (sent["messages"] for sent in stub.requests[-2:])
         assert json.dumps(later)[: len(json.dumps(earlier)) - 60] == json.dumps(earlier)[:-60]  # the cache knows the beginning
     assert "1 refused request mended and sent again" in ledger.line()
+
+
+def pictures(number: int) -> list[Json]:
+    """Return a conversation with this many pictures, all different, of some 40 KB each."""
+    files = [base64.b64encode(png(3, 3 + at, padding=30_000)).decode() for at in range(number)]
+    blocks = [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": file}} for file in files]
+    return [message for block in blocks for message in (user(text("Look."), block), model(text("Nice.")))][:-1]
+
+
+class FewPictures(AnthropicStub):
+    """Takes four pictures at most."""
+
+    def serve(self, path: str, headers: Mapping[str, str], body: Json) -> Json:
+        if (count := json.dumps(body).count("base64")) > 4:
+            raise Refusal(f"too many images and documents: {count} + 0 > 4")
+        return super().serve(path, headers, body)
+
+
+@pytest.mark.parametrize("is_large", [True, False], ids=["too large", "too many"])
+def test_of_too_many_images_the_older_ones_are_left_out(is_large: bool) -> None:
+    """The request goes out once more with the newest ones, and so does the next one at once; its beginning is the same."""
+    ledger = GatewayLedger()
+    kind = AnthropicStub if is_large else FewPictures
+    with kind(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, 100_000, ledger=ledger) as address:
+        if is_large:
+            stub.largest = 200_000
+        client = anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0)
+        request: Json = {"model": MODEL, "max_tokens": 10, "messages": pictures(5)}
+        assert is_answered(client, request)
+        request["messages"] += [model(text("Fine.")), user(text("And now?"))]
+        assert is_answered(client, request)
+    first, second = (sent["messages"] for sent in stub.requests if json.dumps(sent).count("did not accept"))
+    assert json.dumps(first[-1]).count("base64") == 1
+    assert json.dumps(first).count("base64") == 2
+    assert second[: len(first)] == first
+    assert "1 refused request mended and sent again (more images" in ledger.line()
 
 
 def test_what_cannot_be_mended_reaches_the_client_as_it_is() -> None:
@@ -256,6 +294,14 @@ def test_the_command_mends_a_file_and_names_what_it_changed(tmp_path: Path, caps
         assert run(["repair", path, "-o", str(tmp_path / "other.json")]) == 2
         assert problem in capsys.readouterr().err
     assert not (tmp_path / "other.json").exists()
+
+
+def test_a_file_with_too_many_images_keeps_the_newest() -> None:
+    messages = [user(*[{**IMAGE, "source": {**IMAGE["source"], "data": base64.b64encode(png(3, 3 + at)).decode()}} for at in range(104)])]
+    mended = repaired("anthropic", {"model": MODEL, "max_tokens": 10, "messages": messages})
+    assert mended.broken == []
+    assert [block["type"] for block in mended.body["messages"][0]["content"]].count("image") in range(50, 54)
+    assert mended.body["messages"][0]["content"][-1] == messages[0]["content"][-1]
 
 
 @pytest.mark.parametrize("provider", FIELDS)
