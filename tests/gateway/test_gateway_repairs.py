@@ -70,7 +70,7 @@ def result(id: str) -> Json:
     return {"type": "tool_result", "tool_use_id": id, "content": "done"}
 
 
-IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}}
+IMAGE: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}}
 BROKEN: Mapping[str, Sequence[Json]] = {
     "a call without result": [user(text("Hi.")), model(call("a")), user(text("Go on."))],
     "a result without call": [user(text("Hi.")), model(text("Yes?")), user(result("a"))],
