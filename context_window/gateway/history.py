@@ -23,6 +23,8 @@ from .savings import OwnCompaction, Savings, own_compaction
 from .unmanaged import Cost, LeftOut, cost_without_management, prompt_tokens
 from .wire_format import Json
 
+SUBAGENT_HEADERS = ("x-claude-code-agent-id", "x-openai-subagent")
+"""Headers of requests of agents that Claude Code and Codex have started for a part of their work."""
 CONVERSATIONS = 50
 """Conversations that are kept: the most recently used ones."""
 REQUESTS = 300
@@ -94,6 +96,7 @@ class ConversationHistory:
         own: How its client would have kept it; None if that is not known.
         own_cost: The estimate for the same requests if its client had kept it so.
         own_compared: Their cost.
+        is_subagent: True for one of an agent that the client has started for a part of its work.
     """
 
     number: int
@@ -115,6 +118,7 @@ class ConversationHistory:
     own: OwnCompaction | None = None
     own_cost: Decimal = Decimal(0)
     own_compared: Decimal = Decimal(0)
+    is_subagent: bool = False
 
     def add(self, figures: ViewFigures, now: float) -> AnsweredRequest:
         """Add a request whose answer has begun."""
@@ -184,7 +188,7 @@ class History:
         self._begun = 0
         self._lock = Lock()
 
-    def begin(self, id: str, client: str, model: str, figures: ViewFigures) -> Callable[[Json], None]:
+    def begin(self, id: str, client: str, model: str, figures: ViewFigures, *, is_subagent: bool = False) -> Callable[[Json], None]:
         """Add a request whose answer has begun. Returns a function that takes its reported usage.
 
         Args:
@@ -192,6 +196,7 @@ class History:
             client: The request's `User-Agent`.
             model: The model's name.
             figures: The figures of the request's view.
+            is_subagent: True if an agent asks that the client has started for a part of its work.
         """
         now, shown_model = time.time(), model if _MODEL.fullmatch(model) else "another model"
         with self._lock:
@@ -199,6 +204,7 @@ class History:
             if conversation is None:
                 self._begun += 1
                 conversation = self._by_id[id] = ConversationHistory(self._begun, client_name(client), shown_model, now)
+                conversation.is_subagent = is_subagent
                 conversation.own = own_compaction(conversation.client, model)
             self._by_id.move_to_end(id)
             if len(self._by_id) > CONVERSATIONS:
@@ -238,8 +244,8 @@ class History:
 
 
 def _is_main(conversation: ConversationHistory) -> bool:
-    """True for a conversation that goes on, unlike a request for a title."""
-    return conversation.count > 1
+    """True for the user's conversation that goes on, unlike a request for a title, or a sub-agent's."""
+    return conversation.count > 1 and not conversation.is_subagent
 
 
 def client_name(user_agent: str) -> str:

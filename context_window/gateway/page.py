@@ -74,8 +74,9 @@ class ConversationView:
 
     @property
     def name(self) -> str:
-        """Its name: the client, the model and the time of its first answer."""
-        return f"{self.conversation.client}, {self.conversation.model}, {self.begun}"
+        """Its name: the client, or that it is a sub-agent of it; the model and the time of its first answer."""
+        agent = "sub-agent of " if self.conversation.is_subagent else ""
+        return f"{agent}{self.conversation.client}, {self.conversation.model}, {self.begun}"
 
     @property
     def percent(self) -> int:

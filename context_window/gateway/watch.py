@@ -9,7 +9,7 @@ from http import HTTPStatus
 from starlette.requests import Request
 
 from ..usage.view_figures import ViewFigures
-from .history import History, reported_request
+from .history import SUBAGENT_HEADERS, History, reported_request
 from .relay import OpenAnswer
 from .unmanaged import prompt_tokens
 from .usage_reader import UsageReader
@@ -19,14 +19,15 @@ from .wire_format import Json
 class RequestWatch:
     """Adds a request to the history as soon as it is answered, and passes on the provider's count of it."""
 
-    def __init__(self, history: History, client: str, model: str) -> None:
+    def __init__(self, history: History, client: str, model: str, *, is_subagent: bool = False) -> None:
         """
         Args:
             history: Where the request is added.
             client: The request's `User-Agent`.
             model: The model's name.
+            is_subagent: True if an agent asks that the client has started for a part of its work.
         """
-        self._history, self._client, self._model = history, client, model
+        self._history, self._client, self._model, self._is_subagent = history, client, model, is_subagent
         self._view: tuple[str, ViewFigures] | None = None
         self._on_count: Callable[[ViewFigures, int], object] | None = None
         self._report: Callable[[Json], None] | None = None
@@ -46,7 +47,7 @@ class RequestWatch:
         if self._view is None:
             return
         if self._report is None:
-            self._report = self._history.begin(self._view[0], self._client, self._model, self._view[1])
+            self._report = self._history.begin(self._view[0], self._client, self._model, self._view[1], is_subagent=self._is_subagent)
         answer.watch(UsageReader(dict(answer.headers), partial(self._note_usage, self._report)))
 
     def _note_usage(self, report: Callable[[Json], None], usage: Json) -> None:
@@ -66,7 +67,8 @@ def begin_watch(request: Request, history: History, model: str) -> RequestWatch 
     """
     if request.url.path.endswith("/count_tokens"):
         return None
-    watch = request.state.watch = RequestWatch(history, request.headers.get("user-agent", ""), model)
+    is_subagent = any(name in request.headers for name in SUBAGENT_HEADERS)
+    watch = request.state.watch = RequestWatch(history, request.headers.get("user-agent", ""), model, is_subagent=is_subagent)
     return watch
 
 

@@ -260,3 +260,19 @@ def test_the_page_compares_with_the_clients_own_compaction() -> None:
         other["messages"][0]["content"] = "another conversation"
         post(address, body=json.dumps(other).encode(), headers={"user-agent": "claude-cli/2.1.197 (external, cli)"})
         assert "With Claude Code's own compaction" in page_with(address, lambda page: "own compaction" in page).replace("&#39;", "'")
+
+
+@pytest.mark.parametrize("header", ["x-claude-code-agent-id", "x-openai-subagent"])
+def test_the_page_names_sub_agents(header: str) -> None:
+    """By the header with which Claude Code and Codex mark their requests. The status line shows the user's own conversation."""
+    answer = json.dumps({"usage": USAGE}).encode()
+    with upstream_that(says(200, answer)) as upstream, gateway(upstream.url, 100_000) as address:
+        for _ in range(2):
+            post(address, body=body(), headers={"user-agent": "claude-cli/2.1.197"})
+        view = get(address, "/status").json()["view"]
+        for _ in range(2):
+            post(address, body=body(300, system="Count."), headers={"user-agent": "claude-cli/2.1.197", header: "aab28"})
+        page = page_with(address, lambda page: "sub-agent" in page)
+        assert "sub-agent of claude-cli/2.1.197, claude-sonnet-5-5" in page
+        assert "aab28" not in page
+        assert get(address, "/status").json()["view"] == view
