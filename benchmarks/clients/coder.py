@@ -29,8 +29,8 @@ if sys.argv[2:]:
 AROUND = 60
 """Lines on each side of an edit that are read by a command: Codex cuts longer outputs."""
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-SUMMARY_REQUESTS = ("create a detailed summary", "CONTEXT CHECKPOINT COMPACTION")
-"""Texts of Claude Code's and of Codex's request for a summary."""
+SUMMARY_REQUESTS = ("create a detailed summary", "CONTEXT CHECKPOINT COMPACTION", "generate the <state_snapshot>")
+"""Texts of Claude Code's, Codex's and Qwen Code's request for a summary."""
 WORDS = [
     "account",
     "batch",
@@ -131,6 +131,7 @@ class Names(NamedTuple):
         read: The tool that reads a file; "" if a command does.
         edit: The tool that edits one; "" if a command does.
         delegate: Tools that delegate; the one that is there is used.
+        cuts_files: True if the tool that reads a file shows a part of a long one.
     """
 
     main: str
@@ -138,10 +139,17 @@ class Names(NamedTuple):
     read: str = ""
     edit: str = ""
     delegate: tuple[str, ...] = ()
+    cuts_files: bool = False
+
+    @property
+    def reads_whole(self) -> bool:
+        """True if a file is read as a whole, False if the lines around the edit are."""
+        return bool(self.read) and not self.cuts_files
 
 
 CLAUDE_CODE = Names("Bash", ("Bash", "command"), "Read", "Edit", ("Agent", "Task"))
 CODEX = Names("exec_command", ("exec_command", "cmd"))
+QWEN_CODE = Names("todo_write", ("run_shell_command", "command"), "read_file", "edit", ("agent",), cuts_files=True)
 
 
 @dataclass(slots=True)
@@ -173,7 +181,8 @@ class Coder:
         text = json.dumps(request, ensure_ascii=False)
         last = json.dumps(messages_of(request)[-1:], ensure_ascii=False)
         if any(words in last for words in SUMMARY_REQUESTS):
-            return [Say(f"<summary>{self._summary()}</summary>")]
+            tag = "state_snapshot" if "state_snapshot" in last else "summary"
+            return [Say(f"<{tag}>{self._summary()}</{tag}>")]
         if self.names.main not in text.replace(TASK, "") or not request.get("tools"):
             return [Say("Modules")]
         if not shows(request, TASK):
@@ -224,9 +233,10 @@ class Coder:
         return self._read(self.files[number - 1] if number % 2 else file)
 
     def _read(self, file: File) -> Block:
-        if self.names.read:
-            return Call(self.names.read, {"file_path": str(file.path)})
         start, end = self._part(file)
+        if self.names.read:
+            part = {} if self.names.reads_whole else {"offset": start, "limit": end - start}
+            return Call(self.names.read, {"file_path": str(file.path), **part})
         return self._shell(f"sed -n '{start + 1},{end}p' {file.path.name}")
 
     def lines_of(self, file: File) -> Sequence[str]:
@@ -235,7 +245,8 @@ class Coder:
         return file.lines[start:end]
 
     def _part(self, file: File) -> tuple[int, int]:
-        return (0, len(file.lines)) if self.names.read else (max(0, file.number - AROUND), min(len(file.lines), file.number + AROUND))
+        around = max(0, file.number - AROUND), min(len(file.lines), file.number + AROUND)
+        return (0, len(file.lines)) if self.names.reads_whole else around
 
     def _edit_call(self, file: File) -> Block:
         if self.names.edit:

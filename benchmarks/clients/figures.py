@@ -26,6 +26,7 @@ class Prices:
 
 
 SONNET = Prices(3.0, 0.3, 3.75, 15.0)
+GPT_4_1 = Prices(2.0, 0.5, 2.0, 8.0)
 GPT_5 = Prices(1.25, 0.125, 1.25, 10.0)
 
 
@@ -115,6 +116,9 @@ def _spent(answer: Mapping[str, Any]) -> tuple[int, int, int, int]:
             usage["input_tokens"],
             usage["output_tokens"],
         )
+    if "prompt_tokens" in usage:
+        read = usage["prompt_tokens_details"]["cached_tokens"]
+        return read, 0, usage["prompt_tokens"] - read, usage["completion_tokens"]
     read = usage["input_tokens_details"]["cached_tokens"]
     return read, 0, usage["input_tokens"] - read, usage["output_tokens"]
 

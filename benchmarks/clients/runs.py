@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.gateways import run_client
 from tests.support.stubs.anthropic import AnthropicStub
+from tests.support.stubs.openai_chat import OpenAIChatStub
 from tests.support.stubs.openai_responses import OpenAIResponsesStub
 
-from .coder import CLAUDE_CODE, CODEX, DONE, TASK, Coder, write_project
-from .figures import GPT_5, SONNET, Figures, figures
+from .coder import CLAUDE_CODE, CODEX, DONE, QWEN_CODE, TASK, Coder, write_project
+from .figures import GPT_4_1, GPT_5, SONNET, Figures, figures
 
 PATIENCE = 1_200
 """Seconds that a run may take."""
@@ -30,12 +36,14 @@ class Row:
         gateway: Options of the gateway; None to do without.
         variables: Environment of the assistant.
         options: Options of the assistant.
+        headroom: Options of headroom's proxy, if that runs instead of the gateway; None if not.
     """
 
     name: str
     gateway: Sequence[str] | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
     options: Sequence[str] = ()
+    headroom: Sequence[str] | None = None
 
 
 CLAUDE_ROWS = {
@@ -46,6 +54,8 @@ CLAUDE_ROWS = {
     "120": Row("gateway, 120,000", ("--max-tokens", "120000")),
     "80": Row("gateway, 80,000", ("--max-tokens", "80000")),
     "recall": Row("gateway, no setting, recall", ("--recall",)),
+    "headroom": Row("headroom", headroom=()),
+    "headroom-token": Row("headroom, token mode", headroom=("--mode", "token")),
 }
 CODEX_ROWS = {
     "direct": Row("direct"),
@@ -53,6 +63,13 @@ CODEX_ROWS = {
     "auto": Row("gateway, no setting", ()),
     "120": Row("gateway, 120,000", ("--max-tokens", "120000")),
     "60": Row("gateway, 60,000", ("--max-tokens", "60000")),
+}
+
+
+QWEN_ROWS = {
+    "direct": Row("direct"),
+    "auto": Row("gateway, no setting", ()),
+    "120": Row("gateway, 120,000", ("--max-tokens", "120000")),
 }
 
 
@@ -69,8 +86,8 @@ def run_claude_code(program: Path, row: Row, requests: int) -> Figures:
             "ENABLE_TOOL_SEARCH": "true",
             **row.variables,
         }
-        with AnthropicStub(coder) as stub:
-            _run(client, row, folder, variables | {"ANTHROPIC_BASE_URL": stub.url}, f"anthropic={stub.url}")
+        with AnthropicStub(coder) as stub, _headroom(program.parent.parent, row, stub.url) as url:
+            _run(client, row, folder, variables | {"ANTHROPIC_BASE_URL": url}, f"anthropic={stub.url}")
         return figures(coder, stub.requests, stub.answers, SONNET)
 
 
@@ -88,6 +105,40 @@ def run_codex(program: Path, row: Row, requests: int) -> Figures:
             variables = {"OPENAI_API_KEY": "made up", "CODEX_HOME": name}
             _run([*client, *row.options, *own, TASK], row, folder, variables, f"openai={stub.url}")
         return figures(coder, stub.requests, stub.answers, GPT_5)
+
+
+def run_qwen_code(program: Path, row: Row, requests: int) -> Figures:
+    """Run Qwen Code on the project, and return what that came to. Nothing in the gateway is made for it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        coder = Coder(QWEN_CODE, write_project(folder, requests // TURNS))
+        with OpenAIChatStub(coder) as stub:
+            variables = {"OPENAI_API_KEY": "made up", "OPENAI_MODEL": "gpt-4.1", "OPENAI_BASE_URL": f"{stub.url}/v1"}
+            _run([program / "qwen", "-p", TASK, "--yolo", *row.options], row, folder, variables | row.variables, f"openai={stub.url}")
+        return figures(coder, stub.requests, stub.answers, GPT_4_1)
+
+
+@contextmanager
+def _headroom(clients: Path, row: Row, upstream: str) -> Iterator[str]:
+    """Run headroom's proxy, if the row is about it. Yields the address for the assistant."""
+    if row.headroom is None:
+        yield upstream
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [clients / "headroom" / "bin" / "headroom", "proxy", "--port", str(port), "--anthropic-api-url", upstream, "--no-rate-limit"]
+    with tempfile.TemporaryDirectory() as home:
+        variables = {"PATH": os.environ["PATH"], "HOME": home, "HF_HUB_OFFLINE": "1", "HEADROOM_TELEMETRY": "off"}
+        with subprocess.Popen([*command, *row.headroom], env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                while process.poll() is None:
+                    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                        break
+                    time.sleep(0.2)
+                yield f"http://127.0.0.1:{port}"
+            finally:
+                process.terminate()
 
 
 def _run(client: Sequence[str | Path], row: Row, folder: Path, variables: Mapping[str, str], upstream: str) -> None:
