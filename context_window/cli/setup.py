@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Mapping
+import os
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -17,57 +20,68 @@ from .safe_write import replace_file
 EPILOG = """\b
 Examples:
   context-window setup claude-code
-  context-window setup gemini --yes
+  context-window setup codex --gateway --mcp
   context-window setup claude-code --undo
 """
 BACKUP, MISSING = ".before-context-window", b"\0missing"
 """Ends the name of the file that holds what was there before; and its content if there was nothing."""
+GATEWAY = "http://127.0.0.1:8383"
+MCP = ["context-window", "mcp"]
+Change = Callable[[str], str]
+"""Makes an assistant's settings with one part of ours of those without it, as text."""
 
 
-def _with_status_line(text: str) -> str:
-    return _with_fields(text, {"statusLine": {"type": "command", "command": "context-window statusline"}})
+class Setup(NamedTuple):
+    """What can be written for an assistant.
 
+    Attributes:
+        path: Its settings, below the home folder.
+        read: Reads them.
+        parts: What they become, by part: `always`, `gateway` and `mcp`.
+    """
 
-def _with_key(text: str) -> str:
-    """Return Gemini CLI's settings with the kind of its key, without which it takes no address from the environment."""
-    security = _object_of(_object_in(text).get("security"))
-    auth = _object_of(security.get("auth"))
-    return (
-        text
-        if auth.get("selectedType")
-        else _with_fields(text, {"security": {**security, "auth": {**auth, "selectedType": "gemini-api-key"}}})
-    )
+    path: str
+    read: Callable[[str], Any]
+    parts: Mapping[str, Change]
 
+    def changed(self, text: str, names: Sequence[str]) -> str:
+        """Return settings with these parts of ours, those that there are.
 
-SETUPS: Mapping[str, tuple[str, Callable[[str], str]]] = {
-    "claude-code": (".claude/settings.json", _with_status_line),
-    "gemini": (".gemini/settings.json", _with_key),
-}
-"""By assistant: its settings below the home folder, and what they become."""
+        Raises:
+            ValueError: The settings cannot be read, or have something of the user's in the same place.
+        """
+        for name, change in self.parts.items():
+            text = change(text) if name in names else text
+        return text
 
 
 @click.command(epilog=EPILOG)
-@click.argument("assistant", type=click.Choice(list(SETUPS)))
+@click.argument("assistant", type=click.Choice(("claude-code", "codex", "gemini", "opencode")))
+@click.option("--gateway", "has_gateway", is_flag=True, help=f"Send its requests to a gateway on this machine, at {GATEWAY}.")
+@click.option("--mcp", "has_mcp", is_flag=True, help="Let it look into the log of its own session.")
 @click.option("--yes", "is_agreed", is_flag=True, help="Write without asking.")
 @click.option("--undo", "is_undone", is_flag=True, help="Restore the settings as they were before, byte for byte.")
-def setup(assistant: str, *, is_agreed: bool, is_undone: bool) -> None:
+def setup(assistant: str, *, has_gateway: bool, has_mcp: bool, is_agreed: bool, is_undone: bool) -> None:
     """Write our part into an assistant's settings, after showing it.
 
-    For Claude Code the status line; for Gemini CLI the kind of its key, without which the gateway cannot reach it. Claude Code and Codex
-    need no settings for the gateway.
+    For Claude Code the status line; for Gemini CLI the kind of its key, without which it reaches no gateway; and what the options name.
+    With --gateway its requests need a gateway that runs: context-window gateway. A client that the gateway starts needs none of it.
 
     What was there before is kept beside the settings, for --undo.
     """
-    name, change = SETUPS[assistant]
-    path = Path.home() / name
+    chosen = SETUPS[assistant]
+    path = Path.home() / chosen.path
     backup = path.with_name(path.name + BACKUP)
+    names = ["always", *["gateway"] * has_gateway, *["mcp"] * has_mcp]
+    if not is_undone:
+        _check(assistant, names)
     try:
         if is_undone:
-            _undo(path, backup, change)
+            _undo(path, backup, chosen)
             return
         old = path.read_bytes() if path.exists() else None
-        new = change("" if old is None else old.decode()).encode()
-        if new == old:
+        new = chosen.changed("" if old is None else old.decode(), names).encode()
+        if new == (old or b""):
             say(printable(f"{path} has it already"))
             return
         for line in difflib.unified_diff((old or b"").decode().splitlines(), new.decode().splitlines(), str(path), str(path), lineterm=""):
@@ -82,11 +96,21 @@ def setup(assistant: str, *, is_agreed: bool, is_undone: bool) -> None:
     except OSError as error:
         raise BadInputError(f"{printable(str(error.filename or path))} cannot be used: {error.strerror or error}") from error
     except ValueError as error:
-        raise BadInputError(f"{printable(str(path))} cannot be read, and was not changed: {error}") from error
+        raise BadInputError(f"{printable(str(path))} was not changed: {printable(str(error))}") from error
     say(printable(f"wrote {path}; context-window setup {assistant} --undo restores it"))
 
 
-def _undo(path: Path, backup: Path, change: Callable[[str], str]) -> None:
+def _check(assistant: str, names: Sequence[str]) -> None:
+    """Raise `BadInputError` if a part cannot be written for an assistant, or nothing would be."""
+    parts = SETUPS[assistant].parts
+    for name in names[1:]:
+        if name not in parts:
+            raise BadInputError(f"setup cannot write this for {assistant}: run {INSTEAD[assistant, name]}")
+    if names == ["always"] and "always" not in parts:
+        raise BadInputError(f"{assistant} needs no settings of ours; pass {' or '.join(f'--{name}' for name in parts)}")
+
+
+def _undo(path: Path, backup: Path, chosen: Setup) -> None:
     """Restore the settings.
 
     Raises:
@@ -97,23 +121,17 @@ def _undo(path: Path, backup: Path, change: Callable[[str], str]) -> None:
     if not backup.exists():
         raise BadInputError(f"{printable(str(path))} was not changed by setup")
     old = backup.read_bytes()
-    expected = change("" if old == MISSING else old.decode()).encode()
-    if path.exists() and path.read_bytes() != expected:
-        raise BadInputError(f"{printable(str(path))} was changed since; what was there before is in {printable(str(backup))}")
+    if path.exists():
+        written, text = chosen.read(path.read_text("utf-8")), "" if old == MISSING else old.decode()
+        choices = (names for count in range(len(chosen.parts) + 1) for names in combinations(chosen.parts, count))
+        if all(chosen.read(chosen.changed(text, names)) != written for names in choices):
+            raise BadInputError(f"{printable(str(path))} was changed since; what was there before is in {printable(str(backup))}")
     if old == MISSING:
         path.unlink(missing_ok=True)
     else:
         replace_file(path, old)
     backup.unlink()
     say(printable(f"restored {path}"))
-
-
-def _with_fields(text: str, fields: Mapping[str, object]) -> str:
-    """Return a JSON object with other fields, in the form in which assistants write theirs."""
-    settings = _object_in(text)
-    if all(settings.get(name) == value for name, value in fields.items()):
-        return text
-    return json.dumps({**settings, **fields}, indent=2, ensure_ascii=False) + "\n"
 
 
 def _object_in(text: str) -> dict[str, Any]:
@@ -123,5 +141,103 @@ def _object_in(text: str) -> dict[str, Any]:
     return value
 
 
-def _object_of(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _json(fields: Mapping[str, Any]) -> Change:
+    """Return a change that sets fields of a JSON object, and of objects in it, in the form in which assistants write theirs."""
+
+    def change(text: str) -> str:
+        settings = _object_in(text)
+        merged = _merged(settings, fields)
+        return text if merged == settings else json.dumps(merged, indent=2, ensure_ascii=False) + "\n"
+
+    return change
+
+
+def _merged(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings with these fields, and those of objects in them."""
+    ours = {name: _merged(_table(settings, name), value) if isinstance(value, dict) else value for name, value in fields.items()}
+    return {**settings, **ours}
+
+
+def _with_key(text: str) -> str:
+    """Return Gemini CLI's settings with the kind of its key, unless it has one."""
+    security = _object_in(text).get("security")
+    auth = security.get("auth") if isinstance(security, dict) else None
+    is_set = isinstance(auth, dict) and bool(auth.get("selectedType"))
+    return text if is_set else _json({"security": {"auth": {"selectedType": "gemini-api-key"}}})(text)
+
+
+def _toml(addition: str) -> Change:
+    """Return a change that adds to a TOML file: lines before the first table at its beginning, the table at its end.
+
+    Args:
+        addition: At most one line, and one table.
+    """
+    first, bracket, table = addition.partition("[")
+    (outer, inner), added = table.partition("]")[0].split("."), tomllib.loads(addition)
+
+    def change(text: str) -> str:
+        settings = tomllib.loads(text)
+        if _merged(settings, added) == settings:
+            return text
+        own = [*(name for name in added if name in settings and name != outer), *({inner} & {*_table(settings, outer)})]
+        if own:
+            raise ValueError(f"it has a {own[0]} of its own")
+        return first + text + "\n" * (bool(text) and not text.endswith("\n")) + bracket + table
+
+    return change
+
+
+def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return value if isinstance(value := settings.get(name), dict) else {}
+
+
+def _with_provider(text: str) -> str:
+    """Return Codex's settings with the gateway as its provider."""
+    from ..gateway.codex_provider import codex_provider, toml_fields
+
+    fields = toml_fields(codex_provider(GATEWAY, os.environ))
+    return _toml("\n".join(['model_provider = "gateway"', "[model_providers.gateway]", *fields, ""]))(text)
+
+
+_CODEX_SERVER = f"""\
+[mcp_servers.context-window]
+command = "{MCP[0]}"
+args = ["{MCP[1]}"]
+"""
+_SERVER = {"command": MCP[0], "args": MCP[1:]}
+_OPENCODE = {
+    name: {"options": {"baseURL": f"{GATEWAY}/{path}"}}
+    for name, path in {"anthropic": "anthropic/v1", "openai": "openai/v1", "google": "google/v1beta"}.items()
+}
+SETUPS: Mapping[str, Setup] = {
+    "claude-code": Setup(
+        ".claude/settings.json",
+        _object_in,
+        {
+            "always": _json({"statusLine": {"type": "command", "command": "context-window statusline"}}),
+            "gateway": _json({"env": {"ANTHROPIC_BASE_URL": f"{GATEWAY}/anthropic", "ENABLE_TOOL_SEARCH": "true"}}),
+        },
+    ),
+    "codex": Setup(
+        ".codex/config.toml",
+        tomllib.loads,
+        {
+            "gateway": _with_provider,
+            "mcp": _toml(_CODEX_SERVER),
+        },
+    ),
+    "gemini": Setup(".gemini/settings.json", _object_in, {"always": _with_key, "mcp": _json({"mcpServers": {"context-window": _SERVER}})}),
+    "opencode": Setup(
+        ".config/opencode/opencode.json",
+        _object_in,
+        {
+            "gateway": _json({"provider": _OPENCODE}),
+            "mcp": _json({"mcp": {"context-window": {"type": "local", "command": MCP}}}),
+        },
+    ),
+}
+INSTEAD = {
+    ("claude-code", "mcp"): f"claude mcp add context-window -- {' '.join(MCP)}",
+    ("gemini", "gateway"): "context-window gateway -- gemini, for it takes the address from the environment alone",
+}
+"""What to do where an assistant keeps this elsewhere."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+from .codex_provider import codex_provider, object_in, text_of, toml_fields
 from .upstreams import WIRE_FORMATS
 
 _LOGGER = logging.getLogger(__name__)
@@ -57,27 +57,19 @@ def addresses(address: str) -> dict[str, str]:
 
 
 def _codex(plain: Start, address: str, folder: Path) -> Start:  # noqa: ARG001 - the interface of all clients
-    """Codex takes a provider from its arguments. Where the user is logged in to ChatGPT, requests go to the server of these logins."""
-    key, name = 'env_key="OPENAI_API_KEY"', "openai/v1"
-    if not plain.variables.get("OPENAI_API_KEY"):
-        key, name = "requires_openai_auth=true", "chatgpt" if _is_chatgpt_login(plain.variables) else "openai/v1"
-    provider = f'{{name="gateway",base_url="{address}/{name}",wire_api="responses",{key}}}'
+    """Codex takes a provider from its arguments."""
+    fields = ", ".join(toml_fields(codex_provider(address, plain.variables)))
     program, *arguments = plain.command
-    return plain._replace(command=[program, "-c", 'model_provider="gateway"', "-c", f"model_providers.gateway={provider}", *arguments])
-
-
-def _is_chatgpt_login(variables: Mapping[str, str]) -> bool:
-    """True if Codex's last login was with a ChatGPT account, not with a key."""
-    home = variables.get("CODEX_HOME") or os.path.join(variables.get("HOME", ""), ".codex")  # noqa: PTH118 - any text may be in it
-    login = _object_in(_text_of(Path(home, "auth.json"))) or {}
-    return isinstance(login.get("tokens"), dict) and not login.get("OPENAI_API_KEY")
+    options = ["-c", 'model_provider="gateway"', "-c", f"model_providers.gateway={{{fields}}}"]
+    return plain._replace(command=[program, *options, *arguments])
 
 
 def _opencode(plain: Start, address: str, folder: Path) -> Start:  # noqa: ARG001
     """Opencode takes a configuration from a variable, above that of its files. What the user has there stays."""
     name = "OPENCODE_CONFIG_CONTENT"
-    config = _object_in(plain.variables.get(name, "{}"))
-    if config is None:
+    given = plain.variables.get(name, "{}")
+    config: dict[str, Any] = object_in(given)
+    if not config and given.strip() != "{}":
         return plain
     providers = {provider: {"options": {"baseURL": f"{address}/{path}"}} for provider, path in SDK_PATHS.items()}
     own = config.get("provider")
@@ -97,27 +89,12 @@ def _pi(plain: Start, address: str, folder: Path) -> Start:
 
 def _gemini(plain: Start, address: str, folder: Path) -> Start:  # noqa: ARG001
     """Gemini CLI takes an address from the environment only if its settings name the kind of its key, and settings of root or the user."""
-    settings = _object_in(_text_of(Path(plain.variables.get("HOME", ""), ".gemini", "settings.json"))) or {}
+    settings = object_in(text_of(Path(plain.variables.get("HOME", ""), ".gemini", "settings.json")))
     security = settings.get("security")
     auth = security.get("auth") if isinstance(security, dict) else None
     if not isinstance(auth, dict) or not auth.get("selectedType"):
         _LOGGER.warning("Gemini CLI reaches no gateway before its settings name the kind of its key: run context-window setup gemini once")
     return plain
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, ValueError):
-        return ""
-
-
-def _object_in(text: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 SDK_PATHS = {"anthropic": "anthropic/v1", "openai": "openai/v1", "google": "google/v1beta"}

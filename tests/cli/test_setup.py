@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,40 +14,134 @@ from context_window.cli import run
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text()
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
-FILES = {"claude-code": ".claude/settings.json", "gemini": ".gemini/settings.json"}
+FILES = {
+    "claude-code": ".claude/settings.json",
+    "gemini": ".gemini/settings.json",
+    "opencode": ".config/opencode/opencode.json",
+    "codex": ".codex/config.toml",
+}
+OURS = {
+    ("claude-code", ""): "statusLine",
+    ("claude-code", "--gateway"): "statusLine env",
+    ("gemini", ""): "security",
+    ("gemini", "--mcp"): "security mcpServers",
+    ("opencode", "--gateway"): "provider",
+    ("opencode", "--mcp"): "mcp",
+    ("opencode", "--gateway --mcp"): "provider mcp",
+}
+"""By assistant and options, the fields that hold something of ours."""
+CODEX = st.sampled_from(
+    [
+        "",
+        'model = "gpt-5"',
+        '# mine\nmodel = "gpt-5"\n\n[tui]\nnotifications = true\n',
+        '[mcp_servers.other]\ncommand = "x"',
+        '[model_providers.other]\nname = "x"\n\n\n',
+    ]
+)
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", "made up")
     return tmp_path
 
 
-@pytest.mark.parametrize("assistant", FILES)
+@pytest.mark.parametrize(("assistant", "options"), OURS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(fields=st.none() | st.dictionaries(st.text(), VALUES), indent=st.sampled_from((None, 2, 4)))
-def test_what_was_there_stays_and_comes_back(assistant: str, fields: dict[str, object] | None, indent: int | None, home: Path) -> None:
+def test_what_was_there_stays_and_comes_back(
+    assistant: str, options: str, fields: dict[str, object] | None, indent: int | None, home: Path
+) -> None:
     """Whatever the settings, and if there are none: other fields stay, a second time changes nothing, and --undo restores every byte."""
-    path = home / FILES[assistant]
-    path.parent.mkdir(exist_ok=True)
+    ours = OURS[assistant, options].split()
+    content = None if fields is None else json.dumps(fields, indent=indent)
+    written = written_and_undone(home / FILES[assistant], ["setup", assistant, *options.split(), "--yes"], content)
+    assert {name: value for name, value in json.loads(written).items() if name not in ours} == {
+        name: value for name, value in (fields or {}).items() if name not in ours
+    }
+
+
+@pytest.mark.parametrize("options", ["--gateway", "--mcp", "--gateway --mcp"])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=CODEX)
+def test_codex_keeps_its_own_settings(options: str, content: str, home: Path) -> None:
+    """Every line of them stays, and its tables mean the same."""
+    written = written_and_undone(home / FILES["codex"], ["setup", "codex", *options.split(), "--yes"], content)
+    assert content in written
+    now, before = tomllib.loads(written), tomllib.loads(content)
+    assert now.get("model") == before.get("model")
+    assert now.get("tui") == before.get("tui")
+    if "--gateway" in options:
+        assert now["model_providers"][now["model_provider"]]["base_url"] == "http://127.0.0.1:8383/openai/v1"
+    if "--mcp" in options:
+        assert now["mcp_servers"]["context-window"] == {"command": "context-window", "args": ["mcp"]}
+    assert {**now.get("mcp_servers", {}), **before.get("mcp_servers", {})} == now.get("mcp_servers", {})
+
+
+def written_and_undone(path: Path, command: list[str], content: str | None) -> str:
+    """Write our part twice, undo it, and check that nothing is left of it. Returns what was written."""
+    path.parent.mkdir(exist_ok=True, parents=True)
     path.unlink(missing_ok=True)
-    old = None if fields is None else json.dumps(fields, indent=indent).encode()
+    old = None if content is None else content.encode()
     if old is not None:
         path.write_bytes(old)
-    assert run(["setup", assistant, "--yes"]) == 0
+    assert run(command) == 0
     written = path.read_bytes()
-    settings_now = json.loads(written)
-    ours = "statusLine" if assistant == "claude-code" else "security"
-    assert {name: value for name, value in settings_now.items() if name != ours} == {
-        name: value for name, value in (fields or {}).items() if name != ours
-    }
-    assert run(["setup", assistant, "--yes"]) == 0
+    assert run(command) == 0
     assert path.read_bytes() == written
     if written != old:
-        assert run(["setup", assistant, "--undo"]) == 0
+        assert run([*command[:2], "--undo"]) == 0
     assert (path.read_bytes() if path.exists() else None) == old
     assert [file.name for file in path.parent.iterdir()] == ([] if old is None else [path.name])
+    return written.decode()
+
+
+def test_parts_are_added_one_after_the_other(home: Path) -> None:
+    """And taken out together."""
+    path = home / FILES["codex"]
+    path.parent.mkdir()
+    path.write_text('model = "gpt-5"\n', encoding="utf-8")
+    for option in ("--mcp", "--gateway"):
+        assert run(["setup", "codex", option, "--yes"]) == 0
+    assert set(tomllib.loads(path.read_text(encoding="utf-8"))) == {"model", "model_provider", "model_providers", "mcp_servers"}
+    assert run(["setup", "codex", "--undo"]) == 0
+    assert path.read_text(encoding="utf-8") == 'model = "gpt-5"\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('model_provider = "mine"', "model_provider of its own"),
+        ('[model_providers.gateway]\nname = "x"', "gateway of its own"),
+        ("=", "not changed"),
+    ],
+)
+def test_what_the_user_has_in_the_same_place_is_left_alone(
+    home: Path, content: str, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = home / FILES["codex"]
+    path.parent.mkdir()
+    path.write_text(content, encoding="utf-8")
+    assert run(["setup", "codex", "--gateway", "--yes"]) == 2
+    assert problem in capsys.readouterr().err
+    assert path.read_text(encoding="utf-8") == content
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("claude-code --mcp", "run claude mcp add context-window -- context-window mcp"),
+        ("gemini --gateway", "run context-window gateway -- gemini"),
+        ("codex", "pass --gateway or --mcp"),
+    ],
+)
+def test_what_cannot_be_set_up_is_said_with_the_way(home: Path, line: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["setup", *line.split(), "--yes"]) == 2
+    assert problem in capsys.readouterr().err
+    assert not list(home.iterdir())
 
 
 def test_nothing_is_written_without_a_yes(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
