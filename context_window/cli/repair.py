@@ -1,4 +1,4 @@
-"""`context-window repair`: a request that a provider refuses, mended."""
+"""`context-window repair`: a request that a provider refuses, or a log of which it refuses a part, mended."""
 
 from __future__ import annotations
 
@@ -19,18 +19,22 @@ EPILOG = """\b
 Examples:
   context-window repair request.json -o mended.json
   context-window repair seen/000041.request.json -o - | jq .messages
+  context-window repair ~/.claude/projects/-home-me-project/0f8fad5b.jsonl -o mended.jsonl
 """
 
 
 @click.command(epilog=EPILOG)
-@click.argument("path", metavar="REQUEST", shell_complete=complete_path)
+@click.argument("path", metavar="REQUEST|LOG", shell_complete=complete_path)
 @output_options
 def repair(path: str, out: str, force: bool) -> None:
     """Mend a request that a provider refuses, and name what was mended.
 
     REQUEST is the JSON body of a request to Anthropic, OpenAI or Google, as `gateway --record` writes it, or - for standard input. It is
     never changed. What breaks a rule of its provider is mended: calls without a result, results without a call, doubled ids, roles, blank
-    texts, thinking without its signature, images and documents. A session log is mended by `convert`, which writes valid messages.
+    texts, thinking without its signature, images and documents.
+
+    LOG is a log of JSON lines, as Claude Code keeps it. Images and documents that cannot be read become texts, and blank texts leave; all
+    other lines stay as they are, byte for byte, so that the assistant can go on with OUT in its place.
 
     The gateway does the same by itself when the provider refuses a request.
     """
@@ -39,10 +43,14 @@ def repair(path: str, out: str, force: bool) -> None:
     from ..repair import provider_of, repaired
 
     target = Target(out, [path], force=force)
-    body = _json_of(path)
+    content = _content_of(path)
+    body = _json_in(content)
     provider = provider_of(body)
+    if provider is None and not isinstance(body, list):
+        _repair_log(path, content, target)
+        return
     if provider is None:
-        raise BadInputError(f"{printable(path)} is no request of Anthropic, OpenAI or Google; a session log is mended by convert")
+        raise BadInputError(f"{printable(path)} is no request of Anthropic, OpenAI or Google, and no log of JSON lines")
     try:
         result = repaired(provider, body)
     except SessionError as error:
@@ -57,8 +65,29 @@ def repair(path: str, out: str, force: bool) -> None:
         tell("nothing to mend: it breaks no rule of its provider that can be seen in it")
 
 
-def _json_of(path: str) -> Any:
-    """Return the value in a file of JSON; None if it holds none.
+def _repair_log(path: str, content: bytes, target: Target) -> None:
+    """Mend a log, and name what was mended.
+
+    Raises:
+        BadInputError: It is no log of JSON lines.
+    """
+    from ..repair_log import repaired_log
+
+    try:
+        lines = list(repaired_log(content.splitlines(keepends=True)))
+    except (ValueError, RecursionError) as error:
+        raise BadInputError(f"{printable(path)} is no request of Anthropic, OpenAI or Google, and no log of JSON lines") from error
+    target.write(b"".join(line.content for line in lines))
+    tell = say_aside if target.name == STDOUT else say
+    for number, line in enumerate(lines, 1):
+        for fault in line.faults:
+            tell(printable(f"mended: line {number}: {fault}"))
+    if not any(line.faults for line in lines):
+        tell("nothing to mend: each image, document and text can be sent")
+
+
+def _content_of(path: str) -> bytes:
+    """Return the bytes of a file.
 
     Raises:
         BadInputError: The file cannot be read.
@@ -67,8 +96,14 @@ def _json_of(path: str) -> Any:
         try:
             if not Path(name).is_file():
                 raise BadInputError(f"{printable(path)} is no file")
-            return json.loads(Path(name).read_bytes())
+            return Path(name).read_bytes()
         except OSError as error:
             raise BadInputError(f"cannot read {printable(path)}: {error.strerror or error}") from error
-        except (ValueError, RecursionError):
-            return None
+
+
+def _json_in(content: bytes) -> Any:
+    """Return the JSON value in a file's content; None if it holds none."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None

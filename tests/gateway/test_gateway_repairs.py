@@ -31,6 +31,7 @@ from context_window.repair import (
     without_media,
     without_thinking,
 )
+from context_window.repair_log import repaired_log
 from context_window.requests.client_errors import answered_error
 from session import Session
 from session.providers import validate_anthropic
@@ -294,6 +295,61 @@ def test_the_command_mends_a_file_and_names_what_it_changed(tmp_path: Path, caps
         assert run(["repair", path, "-o", str(tmp_path / "other.json")]) == 2
         assert problem in capsys.readouterr().err
     assert not (tmp_path / "other.json").exists()
+
+
+LINES = st.lists(
+    st.sampled_from(
+        [
+            {"type": "user", "message": {"role": "user", "content": "Hi."}},
+            {"type": "assistant", "message": {"role": "assistant", "content": [text("Yes?"), call("a")]}},
+            {"type": "user", "message": user(text("Look."), IMAGE)},
+            {"type": "summary", "text": ["", {"type": "text"}]},
+            {"type": "user", "toolUseResult": {"file": {"type": "image", "base64": "no"}}, "message": user(result("a"))},
+        ]
+    ),
+    max_size=8,
+)
+FAULTY = [
+    {
+        "type": "user",
+        "message": user(text("Look."), {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "no"}}),
+    },
+    {
+        "type": "user",
+        "message": user({"type": "tool_result", "tool_use_id": "a", "content": [{**IMAGE, "source": {**IMAGE["source"], "data": "no"}}]}),
+    },
+    {"type": "assistant", "message": model(text(" "), call("a"))},
+]
+
+
+@given(sound=LINES, faulty=st.lists(st.sampled_from(FAULTY), max_size=4), spaces=st.booleans(), data=st.data())
+def test_of_a_log_only_what_is_refused_changes(sound: list[Json], faulty: list[Json], spaces: bool, data: st.DataObject) -> None:
+    """Every other line stays, byte for byte; a mended log has nothing to mend."""
+    lines = data.draw(st.permutations([*((line, True) for line in sound), *((line, False) for line in faulty)]))
+    content = [json.dumps(line, separators=(", ", ": ") if spaces else (",", ":")).encode() + b"\n" for line, _ in lines]
+    mended = list(repaired_log(content))
+    assert [line.content == before for line, before in zip(mended, content, strict=True)] == [is_sound for _, is_sound in lines]
+    assert [not line.faults for line in mended] == [is_sound for _, is_sound in lines]
+    again = list(repaired_log(line.content for line in mended))
+    assert [line.content for line in again] == [line.content for line in mended]
+    for line in mended:
+        message = json.loads(line.content).get("message")
+        assert message is None or not {violation.rule for violation in validate_anthropic({"messages": [message]})} & {"A8"}
+
+
+def test_the_command_mends_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "log.jsonl", tmp_path / "mended.jsonl"
+    source.write_text("".join(json.dumps(line) + "\n" for line in (*FAULTY, *BROKEN["a call without result"])), encoding="utf-8")
+    assert run(["repair", str(source), "-o", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert [f"mended: line {number}:" in said for number in (1, 2, 3, 4)] == [True, True, True, False]
+    assert out.read_text(encoding="utf-8").splitlines()[3:] == source.read_text(encoding="utf-8").splitlines()[3:]
+    assert run(["repair", str(out), "-o", "-"]) == 0
+    again = capsys.readouterr()
+    assert (again.out, "nothing to mend" in again.err) == (out.read_text(encoding="utf-8"), True)
+    source.write_text('{"a": 1}\nno JSON\n', encoding="utf-8")
+    assert run(["repair", str(source), "-o", str(tmp_path / "other")]) == 2
+    assert "no log of JSON lines" in capsys.readouterr().err
 
 
 def test_a_file_with_too_many_images_keeps_the_newest() -> None:
